@@ -1,0 +1,218 @@
+"""The entry point: finds the command, runs it, and turns every error into one message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from types import FrameType
+from typing import Any
+
+import typer
+from typer._click.exceptions import ClickException
+from typer.core import TyperCommand, TyperGroup
+
+from gradcli.cli import arguments, output
+from gradcli.cli.options import Version, bundled
+from gradcli.errors import GradcliError, InternalFault, LimitError, UsageError
+
+#: name -> what it does, in a few words; the module of the same name in `gradcli.cli.commands` is loaded when needed
+COMMANDS = {
+    "eval": "The value of an expression, with its grad_fn.",
+    "grad": "Value and gradients: v^T J; for a scalar, v is 1.",
+}
+
+_EXAMPLES = """\
+gradcli grad 'mean((x+2)*(x+2)*2)' x='[-1.2301, 0.5498, -1.7590]'
+gradcli grad 'x**2' x=1,2,3 -v 1,1,1
+gradcli eval 'randn(4,4)' --seed 6"""
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class Terminated(BaseException):
+    """SIGTERM has come: unwind, so that nothing half-written stays."""
+
+
+def _write_examples(formatter: Any, examples: str) -> None:
+    formatter.write("Examples:\n")
+    for line in examples.splitlines():
+        formatter.write(f"  {line}\n")
+    formatter.write("\n")
+
+
+class Command(TyperCommand):
+    """A command whose help begins with its examples (handed over as the epilog), and whose expressions may begin with a minus."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Hand typer the options first and everything else after `--`."""
+        if not ctx.resilient_parsing:
+            params: list[Any] = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
+            options = {name: not (param.is_flag or param.count) for param in params for name in param.opts}
+            chosen, rest = arguments.separate(args, options)
+            args = [*chosen, "--", *rest]
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Examples, usage, what it does, options."""
+        _write_examples(formatter, self.epilog or "")
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+
+class Group(TyperGroup):
+    """All commands, each made when it is needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name, or None."""
+        return make_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A first word with a minus that is no option is a forgotten command, too."""
+        own = {name for param in self.get_params(ctx) for name in param.opts}
+        if args and args[0].startswith("-") and args[0] not in own and args[0] != "--" and not ctx.resilient_parsing:
+            raise no_such_command(args)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """There is no catch-all: an expression alone is answered with the command it lacks."""
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            raise no_such_command(args)
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Examples, usage, commands, options."""
+        _write_examples(formatter, _EXAMPLES)
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The table, without loading the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def no_such_command(words: Sequence[str]) -> UsageError:
+    """What to say to words that begin with no command."""
+    word = words[0]
+    close = get_close_matches(word, COMMANDS)
+    if close:
+        return UsageError(f"no such command: {word}", hints=[f"did you mean {', '.join(close)}?"])
+    if word.startswith("--"):
+        return UsageError(f"no such option: {word}", hints=["try gradcli --help"])
+    line = " ".join(["gradcli", "eval", *map(arguments.shell_word, words)])
+    return UsageError(f"no such command: {word}", hints=[f"did you mean {line}?"])
+
+
+def make_command(name: str) -> Any:
+    """The click command of `gradcli.cli.commands.NAME`, which offers `command`, `HELP` and `EXAMPLES`."""
+    module = import_module(f"gradcli.cli.commands.{name}")
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command(name, cls=Command, help=module.HELP, epilog=module.EXAMPLES, context_settings=_SETTINGS)(bundled(module.command))
+    return typer.main.get_command(app)
+
+
+def _root(version: Version = False) -> None:
+    """PyTorch's gradients at the shell prompt, without PyTorch."""
+
+
+def make_group() -> Any:
+    """The click command of `gradcli` itself."""
+    app = typer.Typer(cls=Group, rich_markup_mode=None, context_settings=_SETTINGS)
+    app.callback()(_root)
+    return typer.main.get_command(app)
+
+
+def main() -> None:
+    """The console script."""
+    signal.signal(signal.SIGTERM, _terminate)
+    if "_GRADCLI_COMPLETE" in os.environ:
+        make_group().main(prog_name="gradcli")
+    sys.exit(run(sys.argv[1:]))
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line in this process; the exit code."""
+    output.prepare_streams()
+    try:
+        try:
+            return _dispatch(list(words))
+        except (GradcliError, ClickException, OSError, MemoryError, RecursionError) as error:
+            return _report(_as_ours(error), words)
+        except Exception as error:
+            fault = InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli; --debug shows where it happened"])
+            return _report(fault, words)
+    except output.Stop as stop:
+        return stop.code
+    except KeyboardInterrupt:
+        return 130
+    except Terminated:
+        return 143
+
+
+def _dispatch(words: list[str]) -> int:
+    group = make_group()
+    try:
+        with group.make_context("gradcli", words) as context:
+            code = group.invoke(context)
+            return code if isinstance(code, int) else 0
+    except typer.Exit as leave:
+        return leave.exit_code
+    except BrokenPipeError:
+        # the help text is written by typer itself
+        output.abandon(sys.stdout)
+        raise output.Stop(141) from None
+
+
+def _as_ours(error: BaseException) -> GradcliError:
+    if isinstance(error, GradcliError):
+        return error
+    if isinstance(error, ClickException):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "gradcli"
+        return UsageError(error.format_message(), hints=[f"try {path} --help"])
+    if isinstance(error, MemoryError):
+        return LimitError("bytes", "the memory of this machine is used up")
+    return InternalFault(f"{type(error).__name__}: {error}")
+
+
+def _report(error: GradcliError, words: Sequence[str]) -> int:
+    """Show the error on standard error, or as JSON on standard output where JSON was asked for."""
+    from gradcli.render.diagnostic import diagnostic, error_json
+
+    if "--debug" in words:
+        output.write_stderr("".join(traceback.format_exception(error)))
+    colour = _after(words, "--color")
+    if "--json" in words or _after(words, "--format") == "json":
+        try:
+            output.write_stdout(error_json(error), safe=True)
+        except GradcliError:
+            pass
+        else:
+            return error.exit_code
+    output.write_stderr(diagnostic(error, colour=output.use_colour(sys.stderr, colour)))
+    return error.exit_code
+
+
+def _after(words: Sequence[str], option: str) -> str | None:
+    """The value of `option`, read without parsing: an error may come before there is anything parsed."""
+    for i, word in enumerate(words):
+        if word == option:
+            return words[i + 1] if i + 1 < len(words) else None
+        if word.startswith(option + "="):
+            return word.partition("=")[2]
+    return None

@@ -1,0 +1,44 @@
+"""`gradcli eval`: the value of an expression."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.options import Shared
+
+EXAMPLES = """\
+gradcli eval '(x+2)*2' x=1,2,3
+gradcli eval 'randn(4,4)' --seed 6
+gradcli eval '-x*2' x=@data.csv:height --format plain
+gradcli eval 'softmax(logits, dim=0)' logits:=1.,2.,3."""
+
+HELP = """The value of an expression, as PyTorch prints it.
+
+NAME=VALUE makes a float tensor that requires grad; NAME:=EXPR is PyTorch's own reading. Values are numbers, lists (1,2,3 or
+[[1,2],[3,4]]), expressions (randn(3)), ranges (-3..3, 0..1:11) and files (@data.csv, @data.csv:column, @w.npy, @f.npz:name, @-).
+"""
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
+    *,
+    shared: Shared,
+) -> int:
+    """Evaluate and print."""
+    from gradcli.cli.request import prepare
+    from gradcli.render import csvs, jsons, plain, tables
+
+    chosen = shared.chosen_format("repr")
+    request = prepare(words or [], "eval", shared)
+    result = request.session.evaluate(request.expression)
+    if chosen == "table":
+        return request.finish(tables.evaluation_table(result, colour=request.colour), safe=True)
+    renderers = {
+        "repr": plain.evaluation_repr,
+        "plain": plain.evaluation_plain,
+        "json": jsons.evaluation_json,
+        "csv": csvs.evaluation_csv,
+    }
+    return request.finish(renderers[chosen](result), safe=False)

@@ -1,0 +1,66 @@
+"""`gradcli grad`: value and gradients of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.options import Differentiation, Shared
+
+EXAMPLES = """\
+gradcli grad 'mean((x+2)*(x+2)*2)' x='[-1.2301, 0.5498, -1.7590]'
+gradcli grad '(x+2)*(x+2)*2' x='randn(3)' --seed 6 -v '[0.1, 1.0, 0.01]'
+gradcli grad '((w*d[:,0]+b-d[:,1])**2).mean()' d=@data.csv w=1 b=0 --wrt w,b
+gradcli grad 'x**2' x=1,2,3 -v 1,0,0 -v 0,1,0 --format csv"""
+
+HELP = """Value and gradients of an expression: v^T J, where v is 1 for a scalar and -v gives it otherwise.
+
+NAME=VALUE makes a float tensor that requires grad; NAME:=EXPR is PyTorch's own reading. Values are numbers, lists (1,2,3 or
+[[1,2],[3,4]]), expressions (randn(3)), ranges (-3..3, 0..1:11) and files (@data.csv, @data.csv:column, @w.npy, @f.npz:name, @-).
+"""
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
+    *,
+    shared: Shared,
+    differentiation: Differentiation,
+) -> int:
+    """Evaluate, walk backward, print."""
+    from gradcli.cli.request import check_names, prepare
+    from gradcli.errors import ProgramError
+    from gradcli.render import csvs, jsons, plain, tables
+    from gradcli.session import SCALAR_ONLY
+
+    chosen = shared.chosen_format("table")
+    request = prepare(words or [], "grad", shared, differentiation)
+    names = differentiation.names()
+    check_names(names, request.bindings)
+    try:
+        table = request.session.gradient(request.expression, differentiation.vector or [], names, intermediates=differentiation.all)
+    except ProgramError as error:
+        if error.message == SCALAR_ONLY and not differentiation.vector and error.span is not None:
+            error.hints += ways_out(request.expression.text, [b.word for b in request.bindings], request.session.output_shape)
+        raise
+    if chosen == "table":
+        return request.finish(tables.gradient_table(table, colour=request.colour), safe=True)
+    renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": jsons.gradient_json, "csv": csvs.gradient_csv}
+    return request.finish(renderers[chosen](table), safe=False)
+
+
+def ways_out(expression: str, words: Sequence[str], shape: Sequence[int]) -> list[str]:
+    """What to type when the output is no scalar: the three commands that make sense, remarks below each other."""
+    from gradcli.cli.arguments import shell_word
+
+    expression = expression.strip()
+    names = " ".join(map(shell_word, words))
+    vector = ",".join("1" * shape[0]) if len(shape) == 1 and 0 < shape[0] <= 4 else shell_word(f"ones({', '.join(map(str, shape))})")
+    commands = [
+        (f"gradcli grad {shell_word(expression)} {names} -v {vector}", "(weights v: computes v^T J)"),
+        (f"gradcli grad {shell_word(f'({expression}).sum()')} {names}", "(the same gradient)"),
+        (f"gradcli jacobian {shell_word(expression)} {names}", "(the whole matrix)"),
+    ]
+    width = max(len(command) for command, _ in commands)
+    return [f"try {command:{width}}  {remark}" for command, remark in commands]

@@ -1,0 +1,135 @@
+"""Where text goes: standard output, standard error, files. Nothing half-written is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable
+from typing import TextIO
+
+from gradcli.errors import DataError
+from gradcli.render.escape import escape_lines
+
+
+class Stop(Exception):
+    """Leave quietly with this exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def use_colour(stream: TextIO | None, choice: str | None) -> bool:
+    """Whether to colour what goes to `stream`: `--color` first, then NO_COLOR, FORCE_COLOR, TERM and what the stream is."""
+    if choice in ("always", "never"):
+        return choice == "always"
+    environ = os.environ
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return environ.get("TERM") != "dumb" and is_terminal(stream)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether `stream` is an open terminal."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def prepare_streams() -> None:
+    """What the terminal's encoding cannot say is shown as escapes, never a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def write_stdout(text: str, *, safe: bool = False) -> None:
+    """Write and flush. Text that is not `safe` for a terminal is escaped when it goes to one.
+
+    Raises Stop(141) when nobody reads any more, DataError when it cannot be written.
+    """
+    stream = sys.stdout
+    if stream is None or stream.closed:
+        raise DataError("cannot write to standard output: it is closed")
+    try:
+        stream.write(text if safe or not is_terminal(stream) else escape_lines(text))
+        stream.flush()
+    except BrokenPipeError:
+        abandon(stream)
+        raise Stop(141) from None
+    except OSError as error:
+        abandon(stream)
+        raise DataError(f"cannot write to standard output: {error.strerror}") from None
+
+
+def printable(text: str) -> str:
+    """`text` without what could harm a terminal; line ends stay."""
+    return escape_lines(text)
+
+
+def write_stderr(text: str) -> None:
+    """Write a diagnostic; there is nowhere to complain when this fails."""
+    stream = sys.stderr
+    if stream is None or stream.closed:
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        abandon(stream)
+
+
+def abandon(stream: TextIO) -> None:
+    """Point the stream at nothing, so that the interpreter's own flush at exit cannot fail once more."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def write_file(path: str, content: bytes, inputs: Iterable[str] = ()) -> None:
+    """Replace `path` by `content`: written beside, synced, renamed, so that on any failure the old file is whole.
+
+    Refuses to write over one of `inputs`. Devices (`/dev/null`) are written directly. Raises DataError.
+    """
+    try:
+        for name in inputs:
+            if os.path.exists(name) and os.path.exists(path) and os.path.samefile(name, path):
+                raise DataError(f"cannot write {path}: it is an input of this command")
+        target = os.path.realpath(path)
+        try:
+            mode = os.stat(target).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is not None and not stat.S_ISREG(mode):
+            with open(path, "wb") as device:
+                device.write(content)
+            return
+        _replace(target, content, mode)
+    except BrokenPipeError:
+        raise Stop(141) from None
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _replace(target: str, content: bytes, mode: int | None) -> None:
+    descriptor, beside = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:100]}.", dir=os.path.dirname(target))
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is None:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+        os.chmod(beside, stat.S_IMODE(mode))
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise

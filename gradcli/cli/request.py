@@ -1,0 +1,72 @@
+"""From the words and options of a command to a session with its names bound, and from a result to its place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradcli import data, limits
+from gradcli.cli import arguments, output
+from gradcli.cli.arguments import Binding
+from gradcli.cli.options import Differentiation, Shared
+from gradcli.errors import UsageError
+from gradcli.session import Session
+from gradcli.source import Source
+
+
+@dataclass(slots=True)
+class Request:
+    """What a command works with: a session with all names bound, and the expression."""
+
+    session: Session
+    expression: Source
+    bindings: list[Binding]
+    shared: Shared
+    inputs: list[str]
+
+    def finish(self, text: str, *, safe: bool) -> int:
+        """Warnings to standard error, `text` to where it belongs; the exit code."""
+        if not self.shared.quiet:
+            for warning in self.session.warnings:
+                output.write_stderr(output.printable(warning) + "\n")
+        if self.shared.output is None:
+            output.write_stdout(text, safe=safe)
+        else:
+            output.write_file(self.shared.output, text.encode("utf-8", "backslashreplace"), self.inputs)
+        return 0
+
+    @property
+    def colour(self) -> bool:
+        """Whether the result may be coloured."""
+        return self.shared.output is None and output.use_colour(sys.stdout, self.shared.color)
+
+
+def prepare(words: Sequence[str], command: str, shared: Shared, differentiation: Differentiation | None = None) -> Request:
+    """Make the session that `shared` asks for, read the expression, bind the names in order."""
+    text, bindings = arguments.split(words, command, has_file=shared.file is not None)
+    read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None))
+    session = Session(
+        bounds=limits.with_options(shared.limit or [], untrusted=shared.untrusted),
+        dtype=shared.dtype,
+        seed=shared.seed,
+        precision=shared.precision,
+        read_stdin=read_stdin,
+    )
+    if shared.file is not None:
+        source = Source(shared.file, data.read_source(shared.file, read_stdin))
+    else:
+        source = Source("<expression>", text or "")
+    for binding in bindings:
+        session.bind(binding.name, binding.value, exact=binding.exact)
+    values = [binding.value for binding in bindings] + ((differentiation.vector or []) if differentiation else [])
+    inputs = [value[1:].split(":")[0] for value in values if value.startswith("@")] + [shared.file or "-"]
+    return Request(session, source, bindings, shared, [name for name in inputs if name != "-"])
+
+
+def check_names(names: Sequence[str] | None, bindings: Sequence[Binding]) -> None:
+    """Refuse a `--wrt` that names what is not bound."""
+    known = [binding.name for binding in bindings]
+    for name in names or ():
+        if name not in known:
+            raise UsageError(f"--wrt names {name!r}, which is not given; there is {', '.join(known) or 'no NAME=VALUE'}")

@@ -1,0 +1,339 @@
+"""torch.autograd as scripts call it: backward, grad, hooks, `.grad`, modes; over the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import engine, mode, warnings
+from gradcli.core.graph import Node, state
+from gradcli.core.mode import GradMode
+from gradcli.core.objects import PythonMethod, Routine, ScriptType
+from gradcli.core.record import mark_view
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _tensors(value: Any) -> tuple[Tensor, ...]:
+    """One tensor or a sequence of them."""
+    if type(value) is Tensor:
+        return (value,)
+    if not isinstance(value, (tuple, list)):
+        raise ProgramError("TypeError", f"'{hooks.type_name(value)}' object is not iterable")
+    return tuple(value)
+
+
+def _gradients(value: Any, count: int) -> list[Tensor | None]:
+    """`grad_outputs` and its like: None, a tensor, or a sequence of tensors and Nones."""
+    if value is None:
+        return [None] * count
+    given = _tensors(value)
+    for g in given:
+        if g is not None and type(g) is not Tensor:
+            raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {hooks.type_name(g)}")
+    return list(given)
+
+
+def _check_tensors(values: tuple[Any, ...], where: str) -> None:
+    for i, value in enumerate(values):
+        if type(value) is not Tensor:
+            raise ProgramError("TypeError", f"element {i} of {where} tuple is not a Tensor")
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: Any = False, grad_variables: Any = None, inputs: Any = None) -> None:
+    """`torch.autograd.backward`."""
+    roots = _tensors(tensors)
+    _check_tensors(roots, "tensors")
+    leaves = None if inputs is None else _tensors(inputs)
+    engine.backward(
+        roots, _gradients(grad_tensors, len(roots)), retain_graph=retain_graph, create_graph=bool(create_graph), inputs=leaves
+    )
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    allow_unused: Any = None,
+    is_grads_batched: Any = False,
+    materialize_grads: Any = False,
+) -> tuple[Tensor | None, ...]:
+    """`torch.autograd.grad`."""
+    roots = _tensors(outputs)
+    leaves = _tensors(inputs)
+    _check_tensors(roots, "outputs")
+    _check_tensors(leaves, "inputs")
+    if is_grads_batched:
+        raise ProgramError("NotImplementedError", "is_grads_batched=True is not part of gradcli; use torch.autograd.functional.jacobian")
+    return engine.grad(
+        roots,
+        leaves,
+        _gradients(grad_outputs, len(roots)),
+        retain_graph=retain_graph,
+        create_graph=bool(create_graph),
+        allow_unused=allow_unused,
+        materialize_grads=bool(materialize_grads),
+    )
+
+
+def _backward_method(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
+    backward((self,), None if gradient is None else _gradients(gradient, 1), retain_graph, create_graph, inputs=inputs)
+
+
+# --- the tensor's own state ---
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same values outside the graph: shares memory and version, never requires grad."""
+    made = Tensor(input.array, input.dtype)
+    made.version = input.counter()
+    return made
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cut the tensor itself out of the graph."""
+    if self.view is not None:
+        raise ProgramError(
+            "RuntimeError",
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution.",
+        )
+    self.node = None
+    self.output_nr = 0
+    self.requires_grad = False
+    return self
+
+
+def read_data(tensor: Tensor) -> Tensor:
+    """`.data`: the same values with a version of their own, so that edits go unnoticed."""
+    return Tensor(tensor.array, tensor.dtype)
+
+
+def set_requires_grad(tensor: Tensor, flag: Any) -> None:
+    """`tensor.requires_grad = flag`."""
+    if type(flag) is not bool:
+        raise ProgramError("RuntimeError", "requires_grad must be a bool")
+    if tensor.node is not None:
+        if not flag:
+            raise ProgramError(
+                "RuntimeError",
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+                "that doesn't require differentiation use var_no_grad = var.detach().",
+            )
+        return
+    if flag and not tensor.dtype.is_floating_point:
+        raise ProgramError("RuntimeError", "only Tensors of floating point dtype can require gradients")
+    if flag and tensor.property_of("inference") and not state.inference:
+        raise ProgramError("RuntimeError", "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    tensor.requires_grad = flag
+
+
+def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
+    """`tensor.requires_grad_(flag)`."""
+    set_requires_grad(input, requires_grad)
+    return input
+
+
+def read_grad(tensor: Tensor) -> Tensor | None:
+    """`.grad`, with PyTorch's warning where it is never filled."""
+    if tensor.node is not None and tensor.grad is None and not tensor.property_of("retains_grad"):
+        warnings.emit(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+            "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+            ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+            "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information. (Triggered internally at "
+            "/__w/pytorch/pytorch/build/aten/src/ATen/core/TensorBody.h:493.)"
+        )
+    return tensor.grad
+
+
+def write_grad(tensor: Tensor, value: Any) -> None:
+    """`tensor.grad = value`, checked as PyTorch checks it."""
+    if value is None:
+        tensor.grad = None
+        return
+    if type(value) is not Tensor:
+        raise ProgramError("TypeError", f"assigned grad expected to be a Tensor or None but got grad of type {hooks.type_name(value)}")
+    if value is tensor:
+        raise ProgramError("RuntimeError", "can't assign Variable as its own grad")
+    if value.dtype is not tensor.dtype:
+        raise ProgramError(
+            "RuntimeError",
+            f"attempting to assign a gradient with dtype '{value.dtype.c_name}' to a tensor with grad_dtype "
+            f"'{tensor.dtype.torch_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
+            "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
+        )
+    if value.array.shape != tensor.array.shape:
+        raise ProgramError(
+            "RuntimeError",
+            f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
+            f"'{list(tensor.array.shape)}'. Please ensure that the gradient and the tensor are the same size",
+        )
+    tensor.grad = value
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of a computed tensor in `.grad`; nothing to do for a leaf."""
+    if not self.requires_grad:
+        raise ProgramError("RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
+    node = self.grad_fn
+    if node is None or self.property_of("retains_grad"):
+        return
+    self.set_property("retains_grad", True)
+    if node.retained is None:
+        node.retained = {}
+    node.retained[self.output_nr] = self
+
+
+class HookHandle:
+    """What `register_hook` returns: `remove()` takes the hook away."""
+
+    __slots__ = ("node", "number")
+
+    SCRIPT_NAME = "RemovableHandle"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    _count = 0
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        HookHandle._count += 1
+        self.number = HookHandle._count
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        if self.node.hooks is not None:
+            self.node.hooks = [h for h in self.node.hooks if h[1] != self.number] or None
+
+
+HookHandle.SCRIPT_METHODS["remove"] = Routine(HookHandle.remove)
+
+
+def register_hook(self: Tensor, hook: Any) -> HookHandle:
+    """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if anything, replaces it."""
+    if not self.requires_grad:
+        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+    node = self.grad_fn
+    if node is None:
+        node = self.sink()
+        self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
+    handle = HookHandle(node)
+
+    def run(gradient: Tensor) -> Tensor | None:
+        result = hook(gradient)
+        if result is not None and type(result) is not Tensor:
+            raise ProgramError("TypeError", f"hook '{hooks.type_name(hook)}' has returned an incorrect type: expected Tensor, got {hooks.type_name(result)}")
+        return result
+
+    node.hooks = [*(node.hooks or []), (self.output_nr, handle.number, run)]
+    return handle
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """A view of everything: what `x[...]` and a view to the same shape share."""
+    made = Tensor(tensor.array.view(), tensor.dtype)
+    mark_view(made, tensor, "AliasBackward0")
+    return made
+
+
+# --- modes and switches ---
+
+
+def _grad_mode(name: str, construct: Callable[..., GradMode]) -> ScriptType:
+    module = "torch.autograd.grad_mode"
+    return ScriptType(name, module, construct, lambda v: type(v) is GradMode and v.kind == name)
+
+
+NO_GRAD = _grad_mode("no_grad", mode.no_grad)
+ENABLE_GRAD = _grad_mode("enable_grad", mode.enable_grad)
+INFERENCE_MODE = _grad_mode("inference_mode", mode.inference_mode)
+
+
+def _set_grad_enabled(mode: Any) -> GradMode:
+    if type(mode) is not bool:
+        raise ProgramError(
+            "TypeError", f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {hooks.type_name(mode)}"
+        )
+    return GradMode("set_grad_enabled", mode)
+
+
+SET_GRAD_ENABLED = _grad_mode("set_grad_enabled", _set_grad_enabled)
+
+
+class AnomalyMode:
+    """`set_detect_anomaly(...)` and `detect_anomaly()`: acts at once, restores as a block."""
+
+    __slots__ = ("before",)
+
+    SCRIPT_NAME = "set_detect_anomaly"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.before = (state.anomaly, state.anomaly_nan)
+        state.anomaly, state.anomaly_nan = bool(mode), bool(check_nan)
+
+    def enter(self) -> None:
+        """Begin the block."""
+
+    def exit(self) -> None:
+        """End the block."""
+        state.anomaly, state.anomaly_nan = self.before
+
+
+def _set_detect_anomaly(mode: bool, check_nan: bool = True) -> AnomalyMode:
+    return AnomalyMode(mode, check_nan)
+
+
+def _detect_anomaly(check_nan: bool = True) -> AnomalyMode:
+    warnings.emit(
+        "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
+    )
+    return AnomalyMode(True, check_nan)
+
+
+def _is_grad_enabled() -> bool:
+    return state.enabled
+
+
+def _is_inference_mode_enabled() -> bool:
+    return state.inference
+
+
+def reset_modes() -> None:
+    """Everything as in a fresh session."""
+    state.enabled, state.inference = True, False
+    state.anomaly, state.anomaly_nan = False, True
+
+
+BACKWARD = Routine(backward)
+GRAD = Routine(grad)
+SET_DETECT_ANOMALY = Routine(_set_detect_anomaly, "set_detect_anomaly")
+DETECT_ANOMALY = Routine(_detect_anomaly, "detect_anomaly")
+IS_GRAD_ENABLED = Routine(_is_grad_enabled, "is_grad_enabled")
+IS_INFERENCE_MODE_ENABLED = Routine(_is_inference_mode_enabled, "is_inference_mode_enabled")
+
+METHODS = (
+    PythonMethod(_backward_method, "backward", "Gradients of the leaves; `gradient` is the v of v^T J."),
+    PythonMethod(register_hook, "register_hook", "A function to call with the gradient."),
+)
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The values for `.numpy()`; refused for a tensor that requires grad."""
+    if tensor.requires_grad:
+        raise ProgramError(
+            "RuntimeError", "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    return tensor.array

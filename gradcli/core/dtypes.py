@@ -1,0 +1,145 @@
+"""Data types and PyTorch's promotion rules (torch/csrc documentation "tensor attributes": categories and priorities)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.errors import ProgramError
+
+if TYPE_CHECKING:
+    from gradcli.core.tensor import Tensor
+
+
+class DType:
+    """A torch dtype. `np` is what it is stored as; bfloat16 is kept as float32 values rounded to bfloat16."""
+
+    __slots__ = ("name", "np", "torch_name", "c_name", "is_floating_point", "itemsize", "rank")
+
+    def __init__(self, name: str, storage: type, torch_name: str, c_name: str, rank: int, itemsize: int) -> None:
+        self.name = name
+        self.np: np.dtype[Any] = np.dtype(storage)
+        self.torch_name = torch_name
+        self.c_name = c_name
+        self.is_floating_point = self.np.kind == "f"
+        self.itemsize = itemsize
+        self.rank = rank
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    @property
+    def category(self) -> int:
+        """0 bool, 1 integer, 2 floating point: the order in which categories win."""
+        return 2 if self.is_floating_point else 0 if self.rank == 0 else 1
+
+
+bool_ = DType("bool", np.bool_, "Bool", "bool", 0, 1)
+uint8 = DType("uint8", np.uint8, "Byte", "unsigned char", 1, 1)
+int8 = DType("int8", np.int8, "Char", "signed char", 2, 1)
+int16 = DType("int16", np.int16, "Short", "short int", 3, 2)
+int32 = DType("int32", np.int32, "Int", "int", 4, 4)
+int64 = DType("int64", np.int64, "Long", "long int", 5, 8)
+float16 = DType("float16", np.float16, "Half", "c10::Half", 6, 2)
+bfloat16 = DType("bfloat16", np.float32, "BFloat16", "c10::BFloat16", 7, 2)
+float32 = DType("float32", np.float32, "Float", "float", 8, 4)
+float64 = DType("float64", np.float64, "Double", "double", 9, 8)
+
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+NAMED = {d.name: d for d in ALL} | {
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "long": int64,
+    "int": int32,
+    "short": int16,
+}
+_OF_NUMPY = {d.np: d for d in ALL if d is not bfloat16}
+
+_default: DType = float32
+
+
+def of(storage: np.dtype[Any]) -> DType:
+    """The torch dtype of a numpy array's dtype; a KeyError means numpy gave us something torch has not."""
+    return _OF_NUMPY[storage]
+
+
+def get_default() -> DType:
+    """The dtype of new floating point tensors."""
+    return _default
+
+
+def set_default(dtype: DType) -> None:
+    """`torch.set_default_dtype`."""
+    global _default
+    if not dtype.is_floating_point:
+        raise ProgramError(
+            "TypeError",
+            "only floating-point types are supported as the default type",
+        )
+    _default = dtype
+
+
+def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """float32 values rounded to bfloat16, ties to even: the upper 16 bits of the pattern."""
+    bits = np.array(array, np.float32, order="C").view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(array), array, rounded.view(np.float32)).astype(np.float32, copy=False)
+
+
+def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """A copy of `array` as `dtype`; floats truncate toward zero to integers and wrap, as C does."""
+    if dtype is bfloat16:
+        return round_bfloat16(array)
+    if array.dtype.kind == "f" and dtype.np.kind in "iu" and dtype.np.itemsize < 8:
+        return array.astype(np.int64).astype(dtype.np)
+    return array.astype(dtype.np)
+
+
+def promote(a: DType, b: DType) -> DType:
+    """`torch.promote_types`."""
+    if a is b:
+        return a
+    if a.rank > b.rank:
+        a, b = b, a
+    if b.is_floating_point:
+        if a is float16 and b is bfloat16:
+            return float32
+        return b
+    if a is uint8 and b is int8:
+        return int16
+    return b
+
+
+def scalar_dtype(value: object) -> DType:
+    """The dtype that a Python number has by itself."""
+    if value is True or value is False:
+        return bool_
+    return int64 if type(value) is int else _default
+
+
+def result_type(operands: Iterable[Tensor | float | bool]) -> DType:
+    """`torch.result_type`: tensors with dimensions win over 0-d tensors, those over Python numbers, within a category."""
+    kinds: list[DType | None] = [None, None, None]
+    for operand in operands:
+        if isinstance(operand, (bool, int, float)):
+            level, dtype = 2, scalar_dtype(operand)
+        else:
+            level, dtype = (0 if operand.array.ndim else 1), operand.dtype
+        known = kinds[level]
+        kinds[level] = dtype if known is None else promote(known, dtype)
+    result: DType | None = None
+    for lower in reversed(kinds):
+        result = _combine(lower, result)
+    assert result is not None
+    return result
+
+
+def _combine(higher: DType | None, lower: DType | None) -> DType | None:
+    if higher is None:
+        return lower
+    if lower is None or lower.category <= higher.category:
+        return higher
+    return promote(higher, lower)

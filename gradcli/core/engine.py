@@ -1,0 +1,366 @@
+"""Backward: one iterative walk over the graph, newest node first, as PyTorch's engine orders it.
+
+Gradients travel as arrays; with `create_graph` they travel as tensors and the rules record. Here, and only here, a
+gradient is reduced to the shape and dtype of what it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import dtypes, namespace, warnings
+from gradcli.core.graph import AccumulateGrad, Edge, Node, state
+from gradcli.core.mode import recording
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import GradcliError, ProgramError
+
+_newest_first = attrgetter("sequence")
+
+#: gradients that a caller wants to see: node -> list per output, filled as the walk goes
+Capture = dict[Node, list[Any]]
+
+
+def backward(
+    tensors: Sequence[Tensor],
+    gradients: Sequence[Tensor | None] | None = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+    capture: Capture | None = None,
+) -> None:
+    """`torch.autograd.backward`: accumulate gradients into the leaves (into `inputs` only, where given).
+
+    `capture`, a dict, receives the gradient of every node of the graph as lists of arrays, one per output.
+    """
+    if inputs is not None and len(inputs) == 0:
+        raise ProgramError("RuntimeError", "`inputs` argument to `backward()` cannot be empty.")
+    edges, grads = roots(tensors, gradients)
+    if create_graph:
+        warnings.emit(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
+            "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
+            "this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid "
+            "the leak. (Triggered internally at /__w/pytorch/pytorch/torch/csrc/autograd/engine.cpp:1307.)"
+        )
+    keep = create_graph if retain_graph is None else retain_graph
+    walk = Walk(keep, create_graph, capture)
+    if inputs is None:
+        walk.run(edges, grads)
+        return
+    targets = []
+    for tensor in inputs:
+        if not tensor.requires_grad:
+            raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad")
+        targets.append(tensor.edge())
+    found = walk.run(edges, grads, targets)
+    for tensor, value in zip(inputs, found, strict=True):
+        if value is not None:
+            accumulate(tensor, value, create_graph)
+
+
+def grad(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    gradients: Sequence[Tensor | None] | None = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """`torch.autograd.grad`: the gradients of `inputs`, returned; `.grad` stays as it is."""
+    if not inputs:
+        raise ProgramError("RuntimeError", "`inputs` argument to `grad()` cannot be empty.")
+    edges, grads = roots(outputs, gradients)
+    targets = []
+    for tensor in inputs:
+        if not tensor.requires_grad:
+            raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad")
+        targets.append(tensor.edge())
+    keep = create_graph if retain_graph is None else retain_graph
+    found = Walk(keep, create_graph, None).run(edges, grads, targets)
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    result: list[Tensor | None] = []
+    for i, (tensor, value) in enumerate(zip(inputs, found, strict=True)):
+        if value is None and not allow_unused:
+            raise ProgramError(
+                "RuntimeError",
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior.",
+            )
+        if value is None and materialize_grads:
+            value = Tensor(np.zeros(tensor.array.shape, tensor.dtype.np), tensor.dtype)
+        result.append(value if value is None or create_graph or type(value) is Tensor else own(value, tensor))
+    return tuple(result)
+
+
+def roots(tensors: Sequence[Tensor], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
+    """Where the walk starts: the edges of `tensors` and a gradient for each, checked as PyTorch checks them."""
+    given: Sequence[Tensor | None] = [None] * len(tensors) if gradients is None else gradients
+    if len(given) != len(tensors):
+        raise ProgramError("RuntimeError", f"got {len(tensors)} tensors and {len(given)} gradients")
+    grads: list[Tensor] = []
+    for i, (tensor, gradient) in enumerate(zip(tensors, given, strict=True)):
+        if gradient is not None:
+            if gradient.array.shape != tensor.array.shape:
+                raise ProgramError(
+                    "RuntimeError",
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {tensor.shape}.",
+                )
+            grads.append(gradient)
+            continue
+        if tensor.requires_grad:
+            if tensor.array.size != 1:
+                raise ProgramError("RuntimeError", "grad can be implicitly created only for scalar outputs")
+            grads.append(Tensor(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype))
+        else:
+            grads.append(tensor)
+    edges = []
+    for i, tensor in enumerate(tensors):
+        if not tensor.requires_grad:
+            raise ProgramError("RuntimeError", f"element {i} of tensors does not require grad and does not have a grad_fn")
+        edges.append(tensor.edge())
+    return edges, grads
+
+
+def own(value: Array, tensor: Tensor) -> Tensor:
+    """A gradient array as a tensor that shares memory with nothing else."""
+    if value.base is not None or not value.flags.writeable or getrefcount(value) > 4:
+        value = value.copy()
+    return Tensor(value, tensor.dtype)
+
+
+class Walk:
+    """One backward pass."""
+
+    __slots__ = ("keep", "traced", "capture", "buffers")
+
+    def __init__(self, keep: bool, traced: bool, capture: Capture | None) -> None:
+        self.keep = keep
+        self.traced = traced
+        self.capture = capture
+        #: gradients that have arrived: the sum for nodes with one output, else a list with one place per output
+        self.buffers: dict[Node, Any] = {}
+
+    def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
+        """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
+        with recording(self.traced):
+            for (node, number), gradient in zip(edges, grads, strict=True):
+                assert node is not None
+                value: Any = gradient if self.traced else gradient.array
+                self._arrive(node, number, value)
+            order = reachable(edges)
+            needed = None if targets is None else _leading_to(order, targets)
+            found: list[Any] = [None] * len(targets or ())
+            waiting = _count_consumers(order, needed)
+            origin = state.origin
+            try:
+                for node in order:
+                    if type(node) is AccumulateGrad and node not in self.buffers:
+                        continue  # it ran as soon as its last consumer had
+                    if needed is not None and not needed[node]:
+                        self.buffers.pop(node, None)
+                        continue
+                    self._visit(node, needed, waiting, targets, found)
+            finally:
+                state.origin = origin
+        return found
+
+    def _arrive(self, node: Node, number: int, value: Any) -> None:
+        """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype."""
+        outputs = node.outputs
+        shape, dtype = (node.shape, node.dtype) if outputs is None else outputs[number]
+        array: Array = value.array if self.traced else value
+        if array.shape != shape:
+            value = (namespace.traced if self.traced else namespace.numeric).sum_to(value, shape)
+            array = value.array if self.traced else value
+        if array.dtype is not dtype.np:
+            value = namespace.traced.cast(value, dtype) if self.traced else array.astype(dtype.np)
+        buffers = self.buffers
+        if outputs is None:
+            known = buffers.get(node)
+            buffers[node] = value if known is None else known + value
+            return
+        places = buffers.get(node)
+        if places is None:
+            places = buffers[node] = [None] * len(outputs)
+        places[number] = value if places[number] is None else places[number] + value
+
+    def _visit(
+        self,
+        node: Node,
+        needed: dict[Node, bool] | None,
+        waiting: dict[Node, int],
+        targets: Sequence[Edge] | None,
+        found: list[Any],
+    ) -> None:
+        value = self.buffers.pop(node, None)
+        grads: list[Any] = [value] if node.outputs is None else ([None] * len(node.outputs) if value is None else value)
+        del value
+        if node.hooks is not None or node.retained is not None:
+            self._hooks(node, grads)
+        if self.capture is not None:
+            self.capture[node] = [g.array if type(g) is Tensor else g for g in grads]
+        if targets is not None:
+            for k, (target, number) in enumerate(targets):
+                if target is node:
+                    found[k] = grads[number]
+        if isinstance(node, AccumulateGrad):
+            if targets is None and grads[0] is not None:
+                accumulate(node.variable, grads.pop(), self.traced)
+            return
+        edges = node.edges
+        if needed is None:
+            wanted = [edge[0] is not None for edge in edges]
+        else:
+            wanted = [edge[0] is not None and needed[edge[0]] for edge in edges]
+            if True not in wanted:
+                return
+        results: list[Any]
+        if all(g is None for g in grads):
+            results = [None] * len(edges)
+        else:
+            state.origin = node.origin
+            try:
+                results = node.gradients(grads, self.traced, wanted)
+            except GradcliError as error:
+                error.backward_origin = node.origin
+                raise
+            if state.anomaly:
+                _check_nan(node, results)
+        if not self.keep:
+            node.release()
+        del grads
+        for i, (nxt, number) in enumerate(edges):
+            if nxt is None or not wanted[i]:
+                continue
+            result = results[i]
+            results[i] = None
+            if result is not None:
+                if not self.traced and type(result) is Tensor:
+                    result = result.array
+                elif self.traced and type(result) is not Tensor:
+                    result = namespace.as_tensor(result)
+                self._arrive(nxt, number, result)
+                del result
+            if isinstance(nxt, AccumulateGrad):
+                waiting[nxt] -= 1
+                if waiting[nxt] == 0 and nxt in self.buffers:
+                    self._visit(nxt, needed, waiting, targets, found)
+
+    def _hooks(self, node: Node, grads: list[Any]) -> None:
+        """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
+        for number, _, hook in list(node.hooks or ()):
+            if grads[number] is None:
+                continue
+            dtype = node.meta(number)[1]
+            tensor = grads[number] if self.traced else Tensor(grads[number], dtype)
+            with recording(self.traced):
+                changed = hook(tensor)
+            if changed is not None:
+                grads[number] = changed if self.traced else changed.array
+        for number, tensor in (node.retained or {}).items():
+            if grads[number] is not None:
+                value = grads[number]
+                if tensor.grad is None and not self.traced:
+                    tensor.grad = Tensor(value.copy(), tensor.dtype)
+                else:
+                    accumulate(tensor, value, self.traced)
+
+
+def reachable(edges: Sequence[Edge]) -> list[Node]:
+    """Every node that can be reached, newest first: consumers always come before what they consumed."""
+    seen: set[Node] = set()
+    stack: list[Node] = [node for node, _ in edges if node is not None]
+    order: list[Node] = []
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        order.append(node)
+        for nxt, _ in node.edges:
+            if nxt is not None and nxt not in seen:
+                stack.append(nxt)
+    # accumulators last: each runs as soon as its last consumer has run, or here when it is a root itself
+    order.sort(key=_newest_first, reverse=True)
+    return [n for n in order if type(n) is not AccumulateGrad] + [n for n in order if type(n) is AccumulateGrad]
+
+
+def _count_consumers(order: list[Node], needed: dict[Node, bool] | None) -> dict[Node, int]:
+    counts: dict[Node, int] = {}
+    for node in order:
+        if needed is not None and not needed[node]:
+            continue
+        for nxt, _ in node.edges:
+            if type(nxt) is AccumulateGrad:
+                counts[nxt] = counts.get(nxt, 0) + 1
+    return counts
+
+
+def _leading_to(order: list[Node], targets: Sequence[Edge]) -> dict[Node, bool]:
+    """For each node, whether a gradient of a target passes through it."""
+    wanted = {node for node, _ in targets}
+    needed: dict[Node, bool] = {}
+    for node in reversed(order):
+        needed[node] = node in wanted or any(nxt is not None and needed[nxt] for nxt, _ in node.edges)
+    return needed
+
+
+def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
+    """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
+    known = variable.grad
+    if known is None:
+        if traced:
+            gradient: Tensor = namespace.as_tensor(value)
+            variable.grad = namespace.traced.fresh_copy(gradient) if gradient.requires_grad else Tensor(gradient.array.copy(), variable.dtype)
+        else:
+            # the walk's own reference and this call's are the only ones of an array nobody else shares
+            if value.base is not None or not value.flags.writeable or getrefcount(value) > 3:
+                value = value.copy()
+            variable.grad = Tensor(value, variable.dtype)
+        return
+    if traced:
+        variable.grad = known + namespace.as_tensor(value)
+        return
+    array = known.array
+    np.add(array, value, out=array)
+    if known.dtype is dtypes.bfloat16:
+        array[...] = dtypes.round_bfloat16(array)
+    known.counter().count += 1
+
+
+def _check_nan(node: Node, results: list[Any]) -> None:
+    """`set_detect_anomaly`: stop at the first node whose rule gives a nan."""
+    if not state.anomaly_nan:
+        return
+    for i, result in enumerate(results):
+        array = result.array if type(result) is Tensor else result
+        if array is not None and np.isnan(array).any():
+            raise ProgramError("RuntimeError", f"Function '{node.type_name}' returned nan values in its {i}th output.")
+
+
+def call_node(node: Node, args: Sequence[Tensor]) -> Any:
+    """`grad_fn(grad, ...)` by hand: the gradients of the inputs as a tensor or a tuple of them.
+
+    Recorded as any other computation while grad mode is on. An accumulator accumulates and returns nothing.
+    """
+    count = 1 if node.outputs is None else len(node.outputs)
+    if len(args) != count:
+        raise ProgramError("TypeError", f"{node.type_name} expected {count} arguments, got {len(args)}")
+    if isinstance(node, AccumulateGrad):
+        if node.variable.grad is None and state.enabled:
+            node.variable.grad = namespace.traced.fresh_copy(args[0]) if args[0].requires_grad else Tensor(args[0].array.copy(), args[0].dtype)
+        else:
+            accumulate(node.variable, args[0] if state.enabled else args[0].array, state.enabled)
+        return None
+    results = node.gradients(list(args), True, [edge[0] is not None for edge in node.edges])
+    tensors = tuple(None if r is None else namespace.as_tensor(r) for r in results)
+    return tensors[0] if len(tensors) == 1 else tensors

@@ -1,0 +1,157 @@
+"""Public functions: the name, PyTorch's signatures, documentation and samples, and the ways to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.core.graph import state
+from gradcli.core.record import Op
+from gradcli.core.signature import Parser, Signature
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+Overload = tuple[str, Callable[..., Any]]
+
+
+class Sample:
+    """An example in gradcli's language: shown by `ops`, evaluated by tests.
+
+    `inputs` are float leaves; the gradient of the expression is checked for each. `reference` computes the value
+    with numpy from arrays of the same names; None where numpy has no such function.
+    """
+
+    __slots__ = ("text", "reference", "inputs")
+
+    def __init__(self, text: str, reference: Callable[..., Any] | None = None, **inputs: Any) -> None:
+        self.text = text
+        self.reference = reference
+        self.inputs = inputs
+
+
+class Function:
+    """A function of torch's: `torch.NAME`, the method `Tensor.NAME` where `method`, `NAME_` where `inplace`.
+
+    `overloads` are pairs of a signature and its implementation, in the order they are tried. `ops` are the records
+    whose names and formulas belong to it.
+    """
+
+    __slots__ = (
+        "name",
+        "namespace",
+        "overloads",
+        "ops",
+        "doc",
+        "samples",
+        "is_method",
+        "is_function",
+        "inplace",
+        "aliases",
+        "takes_out",
+        "_parser",
+        "_method_parser",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *overloads: Overload,
+        doc: str,
+        ops: Sequence[Op] = (),
+        samples: Sequence[Sample] = (),
+        namespace: str = "torch",
+        method: bool = True,
+        function: bool = True,
+        inplace: bool = False,
+        aliases: Sequence[str] = (),
+        out: bool = False,
+    ) -> None:
+        self.name = name
+        #: "torch", "torch.nn.functional", "torch.linalg" ...
+        self.namespace = namespace
+        self.overloads = overloads
+        self.ops = tuple(ops)
+        self.doc = doc
+        self.samples = tuple(samples)
+        self.is_method = method
+        self.is_function = function
+        self.inplace = inplace
+        #: further names in the same places; `linalg.x` for another namespace below torch
+        self.aliases = tuple(aliases)
+        self.takes_out = out
+        self._parser: Parser | None = None
+        self._method_parser: Parser | None = None
+
+    def __repr__(self) -> str:
+        return f"<built-in method {self.name} of type object>"
+
+    @property
+    def parser(self) -> Parser:
+        """The overloads of the function, parsed on first use."""
+        if self._parser is None:
+            self._parser = Parser(self.name, [Signature(text, run) for text, run in self.overloads])
+        return self._parser
+
+    @property
+    def method_parser(self) -> Parser:
+        """The overloads of the method: without the first parameter."""
+        if self._method_parser is None:
+            # only overloads that begin with a tensor are methods
+            usable = [s for s in self.parser.signatures if s.parameters and s.parameters[0].type in ("Tensor", "Operand")]
+            self._method_parser = Parser(self.name, [s.without_self() for s in usable])
+        return self._method_parser
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.takes_out and "out" in kwargs:
+            return self._into(kwargs.pop("out"), args, kwargs)
+        return (self._parser or self.parser).call(args, kwargs)
+
+    def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call as `tensor.NAME(*args, **kwargs)`."""
+        parser = self._method_parser or self.method_parser
+        if (args or kwargs) and len(parser.signatures) == 1 and not parser.signatures[0].parameters:
+            if kwargs:
+                raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no keyword arguments")
+            raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no arguments ({len(args)} given)")
+        return parser.call(args, kwargs, (tensor,))
+
+    def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call with `out=`: the result is written into it."""
+        from gradcli.core import inplace
+
+        if out is None:
+            return self.parser.call(args, kwargs)
+        if type(out) is not Tensor:
+            raise ProgramError("TypeError", f"{self.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        tensors = [a for a in (*args, *kwargs.values(), out) if type(a) is Tensor]
+        if state.enabled and any(t.requires_grad for t in tensors):
+            raise ProgramError(
+                "RuntimeError",
+                f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
+                "but one of the arguments requires grad.",
+            )
+        return inplace.write_out(out, self.parser.call(args, kwargs))
+
+
+class InplaceFunction:
+    """`NAME_`, made from a function: computes, then writes into the tensor and rebases its history."""
+
+    __slots__ = ("name", "of")
+
+    def __init__(self, of: Function) -> None:
+        self.name = f"{of.name}_"
+        self.of = of
+
+    def __repr__(self) -> str:
+        return f"<built-in method {self.name} of type object>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not args or type(args[0]) is not Tensor:
+            return self.of(*args, **kwargs)
+        return self.method(args[0], args[1:], kwargs)
+
+    def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call as `tensor.NAME_(*args, **kwargs)`."""
+        from gradcli.core import inplace
+
+        return inplace.apply(tensor, self.name, lambda t: self.of.method(t, args, kwargs))

@@ -1,0 +1,122 @@
+"""The graph that backward walks: immutable nodes with ordered parents, and the state that recording depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import InternalFault, ProgramError
+
+if TYPE_CHECKING:
+    from gradcli.core.dtypes import DType
+    from gradcli.core.tensor import Tensor
+
+Edge = tuple["Node | None", int]
+NO_EDGE: Edge = (None, 0)
+
+
+class State:
+    """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
+
+    __slots__ = ("enabled", "inference", "origin", "sequence", "anomaly", "anomaly_nan")
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self.inference = False
+        #: opaque: whatever the language wants to find again on a node (or on an error)
+        self.origin: Any = None
+        self.sequence = 0
+        self.anomaly = False
+        self.anomaly_nan = True
+
+
+state = State()
+
+
+class Node:
+    """A step of the graph. `edges` are (node, output number) of the inputs, (None, 0) where no gradient is wanted.
+
+    `shape` and `dtype` describe the single output; nodes with several outputs have them in `outputs` instead.
+    """
+
+    __slots__ = ("edges", "shape", "dtype", "outputs", "sequence", "origin", "hooks", "retained", "__weakref__")
+
+    edges: tuple[Edge, ...]
+
+    def __init__(self, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
+        self.edges = edges
+        self.shape = shape
+        self.dtype = dtype
+        self.outputs: tuple[tuple[tuple[int, ...], DType], ...] | None = None
+        self.sequence = state.sequence
+        state.sequence += 1
+        self.origin = state.origin
+        #: tensor hooks: (output number, handle id, function on Tensor)
+        self.hooks: list[tuple[int, int, Callable[[Tensor], Tensor | None]]] | None = None
+        #: output number -> the tensor whose gradient is kept (retain_grad)
+        self.retained: dict[int, Tensor] | None = None
+
+    @property
+    def type_name(self) -> str:
+        """The literal class name in PyTorch, e.g. `MulBackward0`."""
+        raise NotImplementedError
+
+    def name(self) -> str:
+        """What `grad_fn.name()` returns: nodes that exist only in C++ carry their namespace."""
+        return self.type_name
+
+    @property
+    def next_functions(self) -> tuple[Edge, ...]:
+        """Pairs of (node, output number), one for each tensor input."""
+        return self.edges
+
+    @property
+    def saved_names(self) -> tuple[str, ...]:
+        """Names that `_saved_NAME` can read."""
+        return ()
+
+    def saved_value(self, name: str) -> Any:
+        """The value behind `_saved_NAME`."""
+        raise InternalFault(f"{self.type_name} saved no {name}")
+
+    def meta(self, number: int) -> tuple[tuple[int, ...], DType]:
+        """Shape and dtype of output `number`."""
+        if self.outputs is None:
+            return self.shape, self.dtype
+        return self.outputs[number]
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
+        """Gradients of the inputs from those of the outputs (arrays; Tensors when `traced`), None where not wanted."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget what was saved; a later walk through this node raises."""
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: adds what arrives to `variable.grad`."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor) -> None:
+        super().__init__((), variable.array.shape, variable.dtype)
+        self.variable = variable
+        self.origin = None
+
+    @property
+    def type_name(self) -> str:
+        return "AccumulateGrad"
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+
+def freed_error() -> ProgramError:
+    """The error of a second walk through a graph whose saved tensors are gone."""
+    return ProgramError(
+        "RuntimeError",
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+        "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+        "after calling backward.",
+    )

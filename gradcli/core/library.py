@@ -1,0 +1,110 @@
+"""What `torch` holds besides tensor functions: where each name lives, loaded on first use.
+
+`find("optim.SGD")` gives a dtype, number, Routine, ScriptType or Function; `members("optim")` the names below a place.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from gradcli.core import catalog, dtypes
+from gradcli.core._index import FUNCTIONS
+
+#: namespaces that scripts see as modules
+MODULES = (
+    "",
+    "autograd",
+    "autograd.functional",
+    "func",
+    "linalg",
+    "nn",
+    "nn.functional",
+    "nn.init",
+    "nn.utils",
+    "optim",
+    "optim.lr_scheduler",
+    "random",
+    "special",
+)
+
+_AUTOGRAD = "gradcli.core.autograd"
+_SETTINGS = "gradcli.core.settings"
+
+#: name -> (module, attribute)
+PLACES: dict[str, tuple[str, str]] = {
+    "autograd.backward": (_AUTOGRAD, "BACKWARD"),
+    "autograd.grad": (_AUTOGRAD, "GRAD"),
+    "autograd.set_detect_anomaly": (_AUTOGRAD, "SET_DETECT_ANOMALY"),
+    "autograd.detect_anomaly": (_AUTOGRAD, "DETECT_ANOMALY"),
+    "no_grad": (_AUTOGRAD, "NO_GRAD"),
+    "enable_grad": (_AUTOGRAD, "ENABLE_GRAD"),
+    "inference_mode": (_AUTOGRAD, "INFERENCE_MODE"),
+    "set_grad_enabled": (_AUTOGRAD, "SET_GRAD_ENABLED"),
+    "is_grad_enabled": (_AUTOGRAD, "IS_GRAD_ENABLED"),
+    "is_inference_mode_enabled": (_AUTOGRAD, "IS_INFERENCE_MODE_ENABLED"),
+    "autograd.no_grad": (_AUTOGRAD, "NO_GRAD"),
+    "autograd.enable_grad": (_AUTOGRAD, "ENABLE_GRAD"),
+    "autograd.set_grad_enabled": (_AUTOGRAD, "SET_GRAD_ENABLED"),
+    "autograd.inference_mode": (_AUTOGRAD, "INFERENCE_MODE"),
+    "manual_seed": (_SETTINGS, "MANUAL_SEED"),
+    "seed": (_SETTINGS, "SEED"),
+    "initial_seed": (_SETTINGS, "INITIAL_SEED"),
+    "get_rng_state": (_SETTINGS, "GET_RNG_STATE"),
+    "set_rng_state": (_SETTINGS, "SET_RNG_STATE"),
+    "random.manual_seed": (_SETTINGS, "MANUAL_SEED"),
+    "random.initial_seed": (_SETTINGS, "INITIAL_SEED"),
+    "random.get_rng_state": (_SETTINGS, "GET_RNG_STATE"),
+    "random.set_rng_state": (_SETTINGS, "SET_RNG_STATE"),
+    "Generator": (_SETTINGS, "GENERATOR"),
+    "default_generator": (_SETTINGS, "DEFAULT_GENERATOR"),
+    "get_default_dtype": (_SETTINGS, "GET_DEFAULT_DTYPE"),
+    "set_default_dtype": (_SETTINGS, "SET_DEFAULT_DTYPE"),
+    "set_printoptions": (_SETTINGS, "SET_PRINTOPTIONS"),
+    "promote_types": (_SETTINGS, "PROMOTE_TYPES"),
+    "result_type": (_SETTINGS, "RESULT_TYPE"),
+    "can_cast": (_SETTINGS, "CAN_CAST"),
+    "is_tensor": (_SETTINGS, "IS_TENSOR"),
+    "set_num_threads": (_SETTINGS, "SET_NUM_THREADS"),
+    "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
+    "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
+    "device": (_SETTINGS, "DEVICE"),
+    "finfo": (_SETTINGS, "FINFO"),
+    "iinfo": (_SETTINGS, "IINFO"),
+    "Tensor": (_SETTINGS, "TENSOR"),
+    "FloatTensor": (_SETTINGS, "FLOAT_TENSOR"),
+    "DoubleTensor": (_SETTINGS, "DOUBLE_TENSOR"),
+    "LongTensor": (_SETTINGS, "LONG_TENSOR"),
+    "IntTensor": (_SETTINGS, "INT_TENSOR"),
+    "BoolTensor": (_SETTINGS, "BOOL_TENSOR"),
+    "Size": (_SETTINGS, "SIZE"),
+    "dtype": (_SETTINGS, "DTYPE"),
+    "strided": (_SETTINGS, "STRIDED"),
+    "contiguous_format": (_SETTINGS, "CONTIGUOUS_FORMAT"),
+    "preserve_format": (_SETTINGS, "PRESERVE_FORMAT"),
+    "autograd.Variable": (_SETTINGS, "VARIABLE"),
+}
+
+_NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
+
+
+def find(name: str) -> Any:
+    """The value of `torch.NAME`; None if there is none (or it is a module)."""
+    if name in FUNCTIONS:
+        return catalog.function(name)
+    place = PLACES.get(name)
+    if place is not None:
+        return getattr(import_module(place[0]), place[1])
+    if name in _NUMBERS:
+        return _NUMBERS[name]
+    return dtypes.NAMED.get(name)
+
+
+def members(module: str) -> list[str]:
+    """The names directly below a module, submodules included, sorted."""
+    prefix = f"{module}." if module else ""
+    names = {*FUNCTIONS, *PLACES, *MODULES}
+    if not module:
+        names |= {*_NUMBERS, *dtypes.NAMED}
+    found = {n[len(prefix) :].split(".")[0] for n in names if n.startswith(prefix) and n != module and n}
+    return sorted(found)

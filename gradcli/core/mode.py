@@ -1,0 +1,74 @@
+"""Grad mode: the context managers that switch recording. They nest and restore what they found."""
+
+from __future__ import annotations
+
+from gradcli.core.graph import state
+
+
+class GradMode:
+    """`torch.no_grad()`, `enable_grad()`, `set_grad_enabled(flag)` or `inference_mode()`, as a block or a decorator.
+
+    `set_grad_enabled` acts at once when called, and restores only as a block.
+    """
+
+    __slots__ = ("kind", "enabled", "inference", "_saved")
+
+    def __init__(self, kind: str, enabled: bool, inference: bool | None = None) -> None:
+        self.kind = kind
+        self.enabled = enabled
+        self.inference = inference
+        self._saved: list[tuple[bool, bool]] = []
+        if kind == "set_grad_enabled":
+            self._saved.append((state.enabled, state.inference))
+            state.enabled = enabled
+
+    def enter(self) -> None:
+        """Begin the block."""
+        if self.kind == "set_grad_enabled" and self._saved:
+            state.enabled = self.enabled
+            return
+        self._saved.append((state.enabled, state.inference))
+        state.enabled = self.enabled
+        if self.inference is not None:
+            state.inference = self.inference
+
+    def exit(self) -> None:
+        """End the block."""
+        state.enabled, state.inference = self._saved.pop()
+
+
+class recording:
+    """Python's own `with` for code in core: recording on or off inside."""
+
+    __slots__ = ("wanted", "before")
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.before = True
+
+    def __enter__(self) -> None:
+        self.before = state.enabled
+        state.enabled = self.wanted
+
+    def __exit__(self, *_: object) -> None:
+        state.enabled = self.before
+
+
+def no_grad() -> GradMode:
+    """`torch.no_grad()`."""
+    return GradMode("no_grad", False)
+
+
+def enable_grad() -> GradMode:
+    """`torch.enable_grad()`."""
+    return GradMode("enable_grad", True)
+
+
+def set_grad_enabled(mode: bool) -> GradMode:
+    """`torch.set_grad_enabled(mode)`."""
+    return GradMode("set_grad_enabled", bool(mode))
+
+
+def inference_mode(mode: bool = True) -> GradMode:
+    """`torch.inference_mode(mode)`."""
+    return GradMode("inference_mode", state.enabled and not mode, inference=mode)

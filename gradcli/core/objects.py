@@ -1,0 +1,133 @@
+"""What the core offers to scripts besides tensors and tensor functions: routines, types and objects with tables.
+
+A class whose instances are script values declares, as class attributes,
+
+    SCRIPT_NAME         type(v).__name__
+    SCRIPT_ATTRIBUTES   name -> getter(value)
+    SCRIPT_SETTERS      name -> setter(value, new)
+    SCRIPT_METHODS      name -> Routine; called with the value first
+
+and nothing else of it can be reached. `v(...)` works where it has the method "__call__" in SCRIPT_METHODS.
+Enter and exit of `with` are methods `enter()` and `exit()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.errors import ProgramError
+
+
+class Routine:
+    """A function of ours with Python's calling convention and Python's own errors for wrong calls."""
+
+    __slots__ = ("name", "function", "positional", "required", "keyword_only", "variadic", "keywords", "shown_self")
+
+    def __init__(self, function: Callable[..., Any], name: str = "", hide_first: bool = False) -> None:
+        code = function.__code__
+        self.function = function
+        self.name = name or function.__name__
+        self.positional = code.co_varnames[: code.co_argcount]
+        self.required = code.co_argcount - len(function.__defaults__ or ())
+        self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.variadic = bool(code.co_flags & 0x04)
+        self.keywords = bool(code.co_flags & 0x08)
+        #: a leading self that the caller did not write is counted in messages, as Python counts it
+        self.shown_self = hide_first
+
+    def __repr__(self) -> str:
+        return f"<function {self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
+            self._check(args, kwargs)
+        return self.function(*args, **kwargs)
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        names = self.positional
+        for key in kwargs:
+            if key in names[: len(args)]:
+                raise ProgramError("TypeError", f"{self.name}() got multiple values for argument '{key}'")
+            if not self.keywords and key not in names and key not in self.keyword_only:
+                raise ProgramError("TypeError", f"{self.name}() got an unexpected keyword argument '{key}'")
+        if len(args) > len(names) and not self.variadic:
+            least, most = self.required, len(names)
+            takes = f"{most} positional argument{'' if most == 1 else 's'}" if least == most else f"from {least} to {most} positional arguments"
+            raise ProgramError("TypeError", f"{self.name}() takes {takes} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
+        missing = [n for n in names[len(args) : self.required] if n not in kwargs]
+        if missing:
+            raise ProgramError(
+                "TypeError",
+                f"{self.name}() missing {len(missing)} required positional argument{'' if len(missing) == 1 else 's'}: {listed(missing)}",
+            )
+        lacking = [
+            n
+            for n in self.keyword_only
+            if n not in kwargs and n not in (self.function.__kwdefaults__ or {})  # type: ignore[attr-defined]
+        ]
+        if lacking:
+            raise ProgramError(
+                "TypeError",
+                f"{self.name}() missing {len(lacking)} required keyword-only argument{'' if len(lacking) == 1 else 's'}: {listed(lacking)}",
+            )
+
+
+def listed(names: list[str]) -> str:
+    """`'a'`, `'a' and 'b'`, `'a', 'b', and 'c'`: as Python lists arguments."""
+    quoted = [f"'{n}'" for n in names]
+    if len(quoted) <= 2:
+        return " and ".join(quoted)
+    return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
+
+
+class ScriptType:
+    """A class that scripts can call and test with isinstance: an optimiser, a module, torch.Tensor ...
+
+    `test(value)` says whether a value is an instance. `construct` None means it cannot be called.
+    """
+
+    __slots__ = ("name", "module", "construct", "test")
+
+    def __init__(self, name: str, module: str, construct: Callable[..., Any] | None, test: Callable[[Any], bool]) -> None:
+        self.name = name
+        self.module = module
+        #: wrong calls are reported as Python reports them for `NAME.__init__`
+        self.construct = None if construct is None else Routine(construct, f"{name}.__init__", hide_first=True)
+        self.test = test
+
+    def __repr__(self) -> str:
+        return f"<class '{self.module}.{self.name}'>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.construct is None:
+            raise ProgramError("TypeError", f"cannot create '{self.name}' instances")
+        return self.construct(*args, **kwargs)
+
+
+class PythonMethod(Routine):
+    """A tensor method that PyTorch writes in Python: found like a Function, with Python's errors for wrong calls."""
+
+    __slots__ = ("doc", "aliases", "is_function", "is_method", "inplace", "method_name", "samples", "ops")
+
+    def __init__(self, function: Callable[..., Any], name: str, doc: str, aliases: tuple[str, ...] = ()) -> None:
+        super().__init__(function, f"Tensor.{name}", hide_first=True)
+        self.method_name = name
+        self.doc = doc
+        self.aliases = aliases
+        self.is_function = False
+        self.is_method = True
+        self.inplace = False
+        self.samples = ()
+        self.ops = ()
+
+    def method(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call as `tensor.NAME(*args, **kwargs)`."""
+        return self(tensor, *args, **kwargs)
+
+
+def sequence_of(value: Any, what: Callable[[Any], str]) -> tuple[Any, ...]:
+    """A tuple or list as a tuple; Python's error for what cannot be iterated."""
+    if isinstance(value, (tuple, list)):
+        return tuple(value)
+    raise ProgramError("TypeError", f"'{what(value)}' object is not iterable")

@@ -1,0 +1,201 @@
+"""What the language's operators do when an operand is a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.catalog import function, method
+from gradcli.core.ops import arithmetic, comparison
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+_NUMBERS = (Tensor, int, float, bool)
+
+
+def _unsupported(symbol: str, a: Any, b: Any) -> ProgramError:
+    from gradcli.core.signature import hooks
+
+    return ProgramError(
+        "TypeError",
+        f"unsupported operand type(s) for {symbol}: '{hooks.type_name(a)}' and '{hooks.type_name(b)}'",
+    )
+
+
+def _operator(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operate(a: Any, b: Any) -> Any:
+        if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
+            raise _unsupported(symbol, a, b)
+        return run(a, b)
+
+    return operate
+
+
+def _sub(a: Any, b: Any) -> Any:
+    return arithmetic.sub(a, b) if type(a) is Tensor else arithmetic.rsub(b, a)
+
+
+def _div(a: Any, b: Any) -> Any:
+    return arithmetic.div(a, b) if type(a) is Tensor else arithmetic.rdiv(b, a)
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    return arithmetic.floor_divide(_tensor_like(a, b), b)
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return arithmetic.remainder(_tensor_like(a, b), b)
+
+
+def _tensor_like(a: Any, b: Any) -> Tensor:
+    """A number on the left as a 0-d tensor; numbers promote less than 0-d tensors, so only within b's category."""
+    if type(a) is Tensor:
+        return a
+    from gradcli.core import dtypes
+
+    dtype = dtypes.result_type((a, b))
+    return Tensor(np.array(a, dtype.np), dtype)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    if type(a) is not Tensor or type(b) is not Tensor:
+        raise _unsupported("@", a, b)
+    return function("matmul")(a, b)
+
+
+def _named(name: str) -> Callable[[Any, Any], Any]:
+    def run(a: Any, b: Any) -> Any:
+        return function(name)(a, b)
+
+    return run
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": _operator("+", arithmetic.add),
+    "-": _operator("-", _sub),
+    "*": _operator("*", arithmetic.mul),
+    "/": _operator("/", _div),
+    "//": _operator("//", _floor_divide),
+    "%": _operator("%", _remainder),
+    "**": _operator("** or pow()", arithmetic.pow),
+    "@": _matmul,
+    "&": _operator("&", _named("bitwise_and")),
+    "|": _operator("|", _named("bitwise_or")),
+    "^": _operator("^", _named("bitwise_xor")),
+    "<<": _operator("<<", _named("bitwise_left_shift")),
+    ">>": _operator(">>", _named("bitwise_right_shift")),
+}
+
+
+def _equality(run: Callable[[Any, Any], Any], other: bool) -> Callable[[Any, Any], Any]:
+    def compare(a: Any, b: Any) -> Any:
+        if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
+            return other  # a tensor is not equal to what is no number
+        return run(a, b)
+
+    return compare
+
+
+def _ordering(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def compare(a: Any, b: Any) -> Any:
+        if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
+            from gradcli.core.signature import hooks
+
+            raise ProgramError(
+                "TypeError",
+                f"'{symbol}' not supported between instances of '{hooks.type_name(a)}' and '{hooks.type_name(b)}'",
+            )
+        return run(a, b)
+
+    return compare
+
+
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": _equality(comparison.eq, False),
+    "!=": _equality(comparison.ne, True),
+    "<": _ordering("<", comparison.lt),
+    "<=": _ordering("<=", comparison.le),
+    ">": _ordering(">", comparison.gt),
+    ">=": _ordering(">=", comparison.ge),
+}
+
+
+def _invert(a: Tensor) -> Any:
+    return function("bitwise_not")(a)
+
+
+def _positive(a: Tensor) -> Any:
+    return a
+
+
+UNARY: dict[str, Callable[[Tensor], Any]] = {"-": arithmetic.neg, "+": _positive, "~": _invert}
+
+_INPLACE_METHODS = {
+    "+": "add_",
+    "-": "sub_",
+    "*": "mul_",
+    "/": "div_",
+    "//": "floor_divide_",
+    "%": "remainder_",
+    "**": "pow_",
+    "&": "bitwise_and_",
+    "|": "bitwise_or_",
+    "^": "bitwise_xor_",
+}
+
+
+def augmented(symbol: str, target: Tensor, value: Any) -> Any:
+    """`target op= value`: in place on the tensor; `@=` and shifts are out of place, as in PyTorch."""
+    name = _INPLACE_METHODS.get(symbol)
+    if name is None:
+        return BINARY[symbol](target, value)
+    if type(value) not in _NUMBERS:
+        raise _unsupported(f"{symbol}=", target, value)
+    return method(name).method(target, (value,), {})
+
+
+def truth(tensor: Tensor) -> bool:
+    """`bool(tensor)`; PyTorch's errors for none or several elements."""
+    array = tensor.array
+    if array.size == 1:
+        return bool(array.item())
+    if array.size == 0:
+        raise ProgramError("RuntimeError", "Boolean value of Tensor with no values is ambiguous")
+    raise ProgramError("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
+
+
+def getitem(tensor: Tensor, index: Any) -> Any:
+    """`tensor[index]`."""
+    from gradcli.core.ops import indexing
+
+    return indexing.getitem(tensor, index)
+
+
+def setitem(tensor: Tensor, index: Any, value: Any) -> None:
+    """`tensor[index] = value`."""
+    from gradcli.core.ops import indexing
+
+    indexing.setitem(tensor, index, value)
+
+
+def iterate(tensor: Tensor) -> Any:
+    """The rows of a tensor, as `for row in tensor` sees them: an unbind along dimension 0."""
+    if tensor.array.ndim == 0:
+        raise ProgramError("TypeError", "iteration over a 0-d tensor")
+    return iter(function("unbind")(tensor, 0))
+
+
+def set_data(tensor: Tensor, value: Any) -> None:
+    """`tensor.data = value`: other values and shape, same place in the graph, no version bump."""
+    if type(value) is not Tensor:
+        from gradcli.core.signature import hooks
+
+        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(value)}")
+    if tensor.requires_grad and not value.dtype.is_floating_point:
+        raise ProgramError("RuntimeError", "data set to a tensor that requires gradients must be floating point or complex dtype")
+    tensor.array = value.array
+    tensor.dtype = value.dtype
+
+

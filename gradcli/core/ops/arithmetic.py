@@ -1,0 +1,500 @@
+"""Arithmetic: sums, products, quotients and powers, with PyTorch's overload names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import dtypes
+from gradcli.core.function import Function, Sample
+from gradcli.core.record import NONDIFF, Pointwise, Rule
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _add(a: Any, b: Any, alpha: Any) -> Any:
+    return np.add(a, b) if alpha == 1 else np.add(a, b * alpha)
+
+
+def _sub(a: Any, b: Any, alpha: Any) -> Any:
+    return np.subtract(a, b) if alpha == 1 else np.subtract(a, b * alpha)
+
+
+ADD = Pointwise(
+    "AddBackward0",
+    _add,
+    "input other",
+    "alpha",
+    input=Rule(lambda grad: grad, "grad"),
+    other=Rule(lambda grad, alpha: grad if alpha == 1 else grad * alpha, "grad * alpha"),
+)
+SUB = Pointwise(
+    "SubBackward0",
+    _sub,
+    "input other",
+    "alpha",
+    input=Rule(lambda grad: grad, "grad"),
+    other=Rule(lambda grad, alpha: -grad if alpha == 1 else -grad * alpha, "-grad * alpha"),
+)
+RSUB = Pointwise(
+    "RsubBackward1",
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
+    "input other",
+    "alpha",
+    input=Rule(lambda grad, alpha: -grad if alpha == 1 else -grad * alpha, "-grad * alpha"),
+    other=NONDIFF,
+)
+RSUB_TENSOR = Pointwise(
+    "RsubBackward0",
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
+    "input other",
+    "alpha",
+    input=Rule(lambda grad, alpha: -grad if alpha == 1 else -grad * alpha, "-grad * alpha"),
+    other=Rule(lambda grad: grad, "grad"),
+)
+MUL = Pointwise(
+    "MulBackward0",
+    np.multiply,
+    "input other",
+    input=Rule(lambda grad, other: grad * other, "grad * other"),
+    other=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+DIV = Pointwise(
+    "DivBackward0",
+    np.true_divide,
+    "input other",
+    kind="float",
+    input=Rule(lambda grad, other: grad / other, "grad / other"),
+    other=Rule(lambda grad, input, other: -grad * ((input / other) / other), "-grad * input / other**2"),
+)
+NEG = Pointwise("NegBackward0", np.negative, "input", input=Rule(lambda grad: -grad, "-grad"))
+RECIPROCAL = Pointwise(
+    "ReciprocalBackward0",
+    lambda a: np.true_divide(1, a),
+    "input",
+    kind="float",
+    input=Rule(lambda grad, out: -grad * out * out, "-grad * out**2"),
+)
+
+
+def _floor_mode(a: Any, b: Any, mode: Any) -> Any:
+    if mode == "floor":
+        return np.floor_divide(a, b) if np.asarray(a).dtype.kind in "iu" else _float_floor(a, b)
+    quotient = np.true_divide(a, b)
+    return np.trunc(quotient) if mode == "trunc" else quotient
+
+
+def _float_floor(a: Any, b: Any) -> Any:
+    """Floor of the exact quotient; a division by zero keeps its infinity as torch does."""
+    b = np.asarray(b)
+    return np.where(b == 0, np.true_divide(a, b), np.floor_divide(a, b))
+
+
+DIV_MODE = Pointwise(
+    "DivBackward2",
+    _floor_mode,
+    "input other",
+    "rounding_mode",
+    input=Rule(lambda xp, grad, other, rounding_mode: grad / other if rounding_mode is None else grad * 0, "grad * 0", "0 where rounded"),
+    other=Rule(
+        lambda grad, input, other, rounding_mode: -grad * ((input / other) / other) if rounding_mode is None else grad * 0, "grad * 0"
+    ),
+)
+FLOOR_DIVIDE = Pointwise(
+    "NotImplemented",
+    lambda a, b: _floor_mode(a, b, "floor"),
+    "input other",
+    full_name="torch::autograd::NotImplemented",
+    input=Rule(lambda grad: _no_derivative(), "nan"),
+    other=Rule(lambda grad: _no_derivative(), "nan"),
+)
+
+
+def _no_derivative() -> Any:
+    raise ProgramError("RuntimeError", "derivative for aten::floor_divide is not implemented")
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return np.remainder(a, b)
+
+
+REMAINDER = Pointwise(
+    "RemainderBackward0",
+    _remainder,
+    "input other",
+    input=Rule(lambda grad: grad, "grad"),
+    other=Rule(lambda xp, grad, input, other: -grad * xp.plain(xp.floor(input / other)), "-grad * floor(input / other)"),
+)
+FMOD = Pointwise(
+    "FmodBackward0",
+    np.fmod,
+    "input other",
+    input=Rule(lambda grad: grad, "grad"),
+    other=Rule(lambda xp, grad, input, other: -grad * xp.plain(xp.trunc(input / other)), "-grad * trunc(input / other)"),
+)
+
+
+def _pow_scalar_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
+    # x**0 is constant, also at 0 where 0 * 0**-1 would be nan
+    if exponent == 0:
+        return grad * 0
+    if exponent == 1:
+        return grad * 1
+    if exponent == 2:
+        return grad * (2 * input)
+    return grad * (exponent * input ** (exponent - 1))
+
+
+def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
+    zero = xp.plain(exponent) == 0
+    return xp.where(zero, xp.zeros_like(grad), grad * (exponent * input ** (exponent - 1)))
+
+
+def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
+    # 0**y has derivative 0 for y >= 0: log(0) * 0 would be nan
+    base, power = xp.plain(input), xp.plain(exponent)
+    flat = (base == 0) & (power >= 0)
+    return xp.where(flat, xp.zeros_like(grad * out), grad * (out * xp.log(input)))
+
+
+def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:
+    if base == 0:
+        return xp.where(xp.plain(exponent) >= 0, xp.zeros_like(out), grad * out * float("-inf"))
+    return grad * (out * (float(np.log(base)) if base > 0 else float("nan")))
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) and a.dtype.kind in "iub":
+        negative = (np.asarray(b) < 0).any()
+        if negative:
+            raise ProgramError("RuntimeError", "Integers to negative integer powers are not allowed.")
+        return np.power(a, np.asarray(b).astype(a.dtype))
+    if isinstance(b, (int, float)):
+        if b == 2:
+            return np.multiply(a, a)
+        if b == 0.5:
+            return np.sqrt(a)
+        if b == 3:
+            return np.multiply(np.multiply(a, a), a)
+        if b == -1:
+            return np.true_divide(1, a)
+    return np.power(a, b)
+
+
+POW_SCALAR = Pointwise(
+    "PowBackward0",
+    _power,
+    "input",
+    "exponent",
+    input=Rule(
+        _pow_scalar_rule, "grad * (0 if exponent == 0 else exponent * input**(exponent - 1))", "x**0 has derivative 0 everywhere, at 0 too"
+    ),
+)
+POW_TENSOR = Pointwise(
+    "PowBackward1",
+    _power,
+    "input exponent",
+    input=Rule(_pow_base_rule, "where(exponent == 0, 0 * grad, grad * exponent * input**(exponent - 1))"),
+    exponent=Rule(_pow_exponent_rule, "where((input == 0) & (exponent >= 0), 0 * grad, grad * out * log(input))", "0 for 0**y, y >= 0"),
+)
+POW_NUMBER = Pointwise(
+    "PowBackward2",
+    lambda exponent, base: _power(np.asarray(base, exponent.dtype), exponent),
+    "exponent",
+    "base",
+    exponent=Rule(_pow_number_rule, "grad * out * log(tensor(base))"),
+)
+ADDCMUL = Pointwise(
+    "AddcmulBackward0",
+    lambda a, x, y, value: a + value * (x * y),
+    "input tensor1 tensor2",
+    "value",
+    input=Rule(lambda grad: grad, "grad"),
+    tensor1=Rule(lambda grad, tensor2, value: grad * (tensor2 * value), "grad * tensor2 * value"),
+    tensor2=Rule(lambda grad, tensor1, value: grad * (tensor1 * value), "grad * tensor1 * value"),
+)
+ADDCDIV = Pointwise(
+    "AddcdivBackward0",
+    lambda a, x, y, value: a + value * (x / y),
+    "input tensor1 tensor2",
+    "value",
+    input=Rule(lambda grad: grad, "grad"),
+    tensor1=Rule(lambda grad, tensor2, value: grad * (value / tensor2), "grad * value / tensor2"),
+    tensor2=Rule(lambda grad, tensor1, tensor2, value: -grad * (value * tensor1 / (tensor2 * tensor2)), "-grad * value * tensor1 / tensor2**2"),
+)
+LERP_SCALAR = Pointwise(
+    "LerpBackward0",
+    lambda a, b, weight: a + weight * (b - a) if abs(weight) < 0.5 else b - (b - a) * (1 - weight),
+    "input end",
+    "weight",
+    input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
+    end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
+)
+LERP_TENSOR = Pointwise(
+    "LerpBackward1",
+    lambda a, b, w: np.where(np.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)),
+    "input end weight",
+    input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
+    end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
+    weight=Rule(lambda grad, input, end: grad * (end - input), "grad * (end - input)"),
+)
+
+
+def add(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """`a + alpha * b`; either may be a number."""
+    return ADD(a, b, alpha) if type(a) is Tensor else ADD(b, a, 1)
+
+
+def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """`a - alpha * b`."""
+    a_bool = type(a) is Tensor and a.dtype is dtypes.bool_
+    if a_bool and (type(b) is bool or (type(b) is Tensor and b.dtype is dtypes.bool_)):
+        raise ProgramError(
+            "RuntimeError",
+            "Subtraction, the `-` operator, with two bool tensors is not supported. "
+            "Use the `^` or `logical_xor()` operator instead.",
+        )
+    return SUB(a, b, alpha)
+
+
+def rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """`b - alpha * a`: a number minus a tensor."""
+    if a.dtype is dtypes.bool_:
+        raise ProgramError(
+            "RuntimeError",
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead.",
+        )
+    return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
+
+
+def mul(a: Any, b: Any) -> Any:
+    """`a * b`."""
+    return MUL(a, b) if type(a) is Tensor else MUL(b, a)
+
+
+def div(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
+    """True division; `rounding_mode` "trunc" or "floor" rounds the quotient."""
+    return DIV(a, b)
+
+
+def div_mode(a: Any, b: Any, rounding_mode: str | None) -> Any:
+    """`torch.div` with a rounding mode given, if only as None."""
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise ProgramError("RuntimeError", f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    if rounding_mode is not None:
+        _check_integer_divisor(a, b)
+        return DIV_MODE(a, b, rounding_mode)
+    if not any(type(t) is Tensor and t.dtype.is_floating_point for t in (a, b)):
+        return DIV(a, b)
+    return DIV_MODE(a, b, rounding_mode)
+
+
+def rdiv(a: Any, b: Any) -> Any:
+    """`b / a` for a number b: PyTorch computes the reciprocal, then multiplies."""
+    return MUL(RECIPROCAL(a), b)
+
+
+def neg(a: Any) -> Any:
+    """`-a`."""
+    if a.dtype is dtypes.bool_:
+        raise ProgramError(
+            "RuntimeError",
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead.",
+        )
+    return NEG(a)
+
+
+def pow(a: Any, b: Any) -> Any:
+    """`a ** b` for a tensor and a number, two tensors, or a number and a tensor."""
+    if type(a) is not Tensor:
+        return rpow(b, a)
+    if type(b) is Tensor:
+        return POW_TENSOR(a, b)
+    if type(b) is float and not a.dtype.is_floating_point:
+        # an integer tensor to a float power is computed in the default dtype
+        return POW_SCALAR(Tensor(a.array.astype(dtypes.get_default().np), dtypes.get_default()), b)
+    if a.dtype is dtypes.bool_ and type(b) is int:
+        return POW_SCALAR(Tensor(a.array.astype(np.int64), dtypes.int64), b)
+    return POW_SCALAR(a, b)
+
+
+def rpow(a: Any, b: Any) -> Any:
+    """`b ** a` for a number b."""
+    dtype = dtypes.result_type((a, b))
+    if dtype is not a.dtype:
+        a = Tensor(a.array.astype(dtype.np), dtype)
+    return POW_NUMBER(a, b)
+
+
+def _check_integer_divisor(a: Any, b: Any) -> None:
+    """Integers by zero are an error; PyTorch's text is just that."""
+    for t in (a, b):
+        if type(t) is float or (type(t) is Tensor and t.dtype.is_floating_point):
+            return
+    divisor = b.array if type(b) is Tensor else b
+    if not np.all(divisor):
+        raise ProgramError("RuntimeError", "ZeroDivisionError")
+
+
+def floor_divide(a: Any, b: Any) -> Any:
+    """Floor of the quotient."""
+    _check_integer_divisor(a, b)
+    return FLOOR_DIVIDE(a, b)
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """Python's `%`: the sign of the divisor."""
+    _check_integer_divisor(a, b)
+    return REMAINDER(a, b)
+
+
+def fmod(a: Any, b: Any) -> Any:
+    """C's fmod: the sign of the dividend."""
+    _check_integer_divisor(a, b)
+    return FMOD(a, b)
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    """`input + value * tensor1 * tensor2`."""
+    return ADDCMUL(input, tensor1, tensor2, value)
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    """`input + value * tensor1 / tensor2`."""
+    return ADDCDIV(input, tensor1, tensor2, value)
+
+
+def lerp(input: Any, end: Any, weight: Any) -> Any:
+    """Linear interpolation."""
+    return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
+
+
+_TWO = "Operand input, Operand other"
+_X, _Y = [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
+
+FUNCTIONS = (
+    Function(
+        "add",
+        ("Operand input, Operand other, *, Number alpha=1", add),
+        doc="Sum; other is scaled by alpha first.",
+        ops=(ADD,),
+        samples=(Sample("x + y", lambda x, y: x + y, x=_X, y=_Y), Sample("add(x, y, alpha=3)", lambda x, y: x + 3 * y, x=_X, y=[2.0])),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "sub",
+        ("Operand input, Operand other, *, Number alpha=1", sub),
+        doc="Difference; other is scaled by alpha first.",
+        ops=(SUB,),
+        samples=(Sample("x - y", lambda x, y: x - y, x=_X, y=_Y),),
+        inplace=True,
+        aliases=("subtract",),
+        out=True,
+    ),
+    Function(
+        "rsub",
+        ("Tensor input, Operand other, *, Number alpha=1", rsub),
+        doc="other minus input.",
+        ops=(RSUB, RSUB_TENSOR),
+        samples=(Sample("2 - x", lambda x: 2 - x, x=_X), Sample("rsub(x, y)", lambda x, y: y - x, x=_X, y=_Y)),
+        method=False,
+    ),
+    Function(
+        "mul",
+        (_TWO, mul),
+        doc="Product.",
+        ops=(MUL,),
+        samples=(Sample("x * y", lambda x, y: x * y, x=_X, y=_Y), Sample("3 * x", lambda x: 3 * x, x=_X)),
+        inplace=True,
+        aliases=("multiply",),
+        out=True,
+    ),
+    Function(
+        "div",
+        (_TWO, div),
+        (f"{_TWO}, *, str? rounding_mode", div_mode),
+        doc="Quotient; rounding_mode 'trunc' or 'floor' rounds it.",
+        ops=(DIV, DIV_MODE),
+        samples=(Sample("x / y", lambda x, y: x / y, x=_X, y=_Y), Sample("2 / x", lambda x: 2 / x, x=_X)),
+        inplace=True,
+        aliases=("divide",),
+        out=True,
+    ),
+    Function("true_divide", (_TWO, div), doc="Quotient.", ops=(DIV,), inplace=True, out=True),
+    Function("neg", ("Tensor input", neg), doc="Minus input.", ops=(NEG,), samples=(Sample("-x", lambda x: -x, x=_X),), inplace=True, aliases=("negative",), out=True),
+    Function("positive", ("Tensor input", lambda a: a), doc="input itself."),
+    Function(
+        "reciprocal",
+        ("Tensor input", lambda a: RECIPROCAL(a)),
+        doc="1 / input.",
+        ops=(RECIPROCAL,),
+        samples=(Sample("reciprocal(x)", lambda x: 1 / x, x=_X),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "square",
+        ("Tensor input", lambda a: pow(a, 2)),
+        doc="input squared.",
+        ops=(POW_SCALAR,),
+        samples=(Sample("square(x)", np.square, x=_X),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "pow",
+        ("Tensor input, Tensor exponent", pow),
+        ("Number input, Tensor exponent", pow),
+        ("Tensor input, Number exponent", pow),
+        doc="Power.",
+        ops=(POW_SCALAR, POW_TENSOR, POW_NUMBER),
+        samples=(
+            Sample("x ** 3", lambda x: x**3, x=_X),
+            Sample("x ** y", lambda x, y: x**y, x=[0.5, 1.5, 2.0], y=_Y),
+            Sample("2 ** x", lambda x: 2**x, x=_X),
+        ),
+        inplace=True,
+        out=True,
+    ),
+    Function("floor_divide", (_TWO, floor_divide), doc="Floor of the quotient; no derivative is defined.", ops=(FLOOR_DIVIDE,), inplace=True, out=True),
+    Function(
+        "remainder",
+        (_TWO, remainder),
+        doc="Python's %: the sign of other.",
+        ops=(REMAINDER,),
+        samples=(Sample("x % 3", lambda x: x % 3, x=_X), Sample("remainder(x, y)", np.remainder, x=_X, y=_Y)),
+        inplace=True,
+        out=True,
+    ),
+    Function("fmod", (_TWO, fmod), doc="C's fmod: the sign of input.", ops=(FMOD,), samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=_Y),), inplace=True, out=True),
+    Function(
+        "addcmul",
+        ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcmul),
+        doc="input + value * tensor1 * tensor2.",
+        ops=(ADDCMUL,),
+        samples=(Sample("addcmul(x, y, y, value=2)", lambda x, y: x + 2 * y * y, x=_X, y=_Y),),
+        inplace=True,
+    ),
+    Function(
+        "addcdiv",
+        ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcdiv),
+        doc="input + value * tensor1 / tensor2.",
+        ops=(ADDCDIV,),
+        samples=(Sample("addcdiv(x, x, y, value=2)", lambda x, y: x + 2 * x / y, x=_X, y=_Y),),
+        inplace=True,
+    ),
+    Function(
+        "lerp",
+        ("Tensor input, Tensor end, Tensor weight", lerp),
+        ("Tensor input, Tensor end, Number weight", lerp),
+        doc="Linear interpolation from input to end.",
+        ops=(LERP_SCALAR, LERP_TENSOR),
+        samples=(Sample("lerp(x, y, 0.3)", lambda x, y: x + 0.3 * (y - x), x=_X, y=_Y), Sample("lerp(x, y, x)", lambda x, y: x + x * (y - x), x=_X, y=_Y)),
+        inplace=True,
+    ),
+)
+

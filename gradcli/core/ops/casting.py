@@ -1,0 +1,138 @@
+"""Copies and conversions between dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import dtypes
+from gradcli.core.dtypes import DType
+from gradcli.core.function import Function, Sample
+from gradcli.core.graph import state
+from gradcli.core.record import Op, Rule
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _dense_copy(a: Any) -> Any:
+    return a.copy(order="K")
+
+
+CLONE = Op("CloneBackward0", _dense_copy, "input", input=Rule(lambda grad: grad, "grad"))
+CONTIGUOUS = Op("CloneBackward0", lambda a: np.array(a, order="C"), "input", input=Rule(lambda grad: grad, "grad"))
+COPY = Op("CopyBackwards", _dense_copy, "input", full_name="torch::autograd::CopyBackwards", input=Rule(lambda grad: grad, "grad"))
+ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=Rule(lambda grad: grad, "grad"))
+
+
+class _ToCopy(Op):
+    """The conversion; its rule is the identity, the engine brings the gradient back to the input's dtype."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Tensor:
+        tensor, dtype = args
+        out = Tensor(dtypes.cast(tensor.array, dtype), dtype)
+        if state.enabled and dtype.is_floating_point:
+            self.record(out, (tensor,), (dtype,))
+        return out
+
+
+TO_COPY = _ToCopy("ToCopyBackward0", dtypes.cast, "input", "dtype", input=Rule(lambda grad: grad, "grad"))
+
+
+def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False) -> Tensor:
+    """The tensor as `dtype`; itself where nothing changes."""
+    if tensor.dtype is dtype and not copy:
+        return tensor
+    result: Tensor = TO_COPY(tensor, dtype)
+    return result
+
+
+_DEVICES = ("cpu",)
+
+
+def check_device(device: Any) -> None:
+    """Only the CPU is there; a name that is no device is PyTorch's error."""
+    name = str(device)
+    if name.split(":")[0] in _DEVICES:
+        return
+    if name.split(":")[0] in ("cuda", "mps", "xpu", "meta"):
+        raise ProgramError("RuntimeError", f"the device '{name}' is not part of gradcli; tensors live on the cpu")
+    raise ProgramError("RuntimeError", f"Invalid device string: '{name}'")
+
+
+def _to(input: Tensor, target: Any = None, dtype: Any = None, copy: bool = False) -> Tensor:
+    from gradcli.core.signature import hooks
+
+    if type(target) is Tensor:
+        return to_dtype(input, target.dtype, copy)
+    wanted = target if isinstance(target, DType) else hooks.as_dtype(target)
+    if wanted is None and target is not None:
+        check_device(target)
+    if dtype is not None:
+        wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
+    if wanted is None:
+        return CLONE(input) if copy else input  # type: ignore[no-any-return]
+    return to_dtype(input, wanted, copy)
+
+
+def _type(input: Tensor, dtype: Any = None) -> Any:
+    from gradcli.core.signature import hooks
+
+    if dtype is None:
+        return f"torch.{input.dtype.torch_name}Tensor"
+    if isinstance(dtype, str):
+        for known in dtypes.ALL:
+            if dtype == f"torch.{known.torch_name}Tensor":
+                return to_dtype(input, known)
+        raise ProgramError("ValueError", f"invalid type: '{dtype}'")
+    wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
+    if wanted is None:
+        raise ProgramError("TypeError", "type(): argument 'dtype' must be torch.dtype")
+    return to_dtype(input, wanted)
+
+
+def contiguous(input: Tensor) -> Tensor:
+    """A tensor in row-major order: itself where it already is."""
+    return input if input.array.flags.c_contiguous else CONTIGUOUS(input)  # type: ignore[no-any-return]
+
+
+def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
+    return lambda input: to_dtype(input, dtype)
+
+
+_X = [0.5, -1.5, 2.0]
+
+FUNCTIONS = (
+    Function("clone", ("Tensor input, *, any memory_format=None", lambda a, memory_format: CLONE(a)), doc="A copy.", ops=(CLONE,), samples=(Sample("clone(x)", np.copy, x=_X),)),
+    Function("contiguous", ("Tensor input, *, any memory_format=None", lambda a, memory_format: contiguous(a)), doc="Row-major order in memory.", function=False),
+    Function(
+        "to",
+        ("Tensor input, any other=None, any dtype=None, *, bool non_blocking=False, bool copy=False, any memory_format=None, any device=None",
+         lambda input, other, dtype, non_blocking, copy, memory_format, device: _to(input, other if other is not None else device, dtype, copy)),
+        doc="Another dtype (the device can only be the cpu).",
+        ops=(TO_COPY,),
+        samples=(Sample("x.to(torch.float64)", np.copy, x=_X),),
+        function=False,
+    ),
+    Function("type", ("Tensor input, any dtype=None", _type), doc="Another dtype, by type or by name; without argument the type's name.", function=False),
+    Function("type_as", ("Tensor input, Tensor other", lambda a, b: to_dtype(a, b.dtype)), doc="The dtype of other.", function=False),
+    *(
+        Function(name, ("Tensor input", _caster(dtype)), doc=f"As {dtype}.", ops=(TO_COPY,), function=False)
+        for name, dtype in (
+            ("float", dtypes.float32),
+            ("double", dtypes.float64),
+            ("half", dtypes.float16),
+            ("bfloat16", dtypes.bfloat16),
+            ("int", dtypes.int32),
+            ("long", dtypes.int64),
+            ("short", dtypes.int16),
+            ("char", dtypes.int8),
+            ("byte", dtypes.uint8),
+            ("bool", dtypes.bool_),
+        )
+    ),
+    Function("cpu", ("Tensor input", lambda a: a), doc="The tensor itself: it is on the cpu.", function=False),
+)

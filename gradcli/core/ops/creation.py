@@ -1,0 +1,373 @@
+"""Creation: tensors from data, constants, ranges and the shapes of other tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core import dtypes, warnings
+from gradcli.core.dtypes import DType
+from gradcli.core.function import Function, Sample
+from gradcli.core.graph import state
+from gradcli.core.ops.casting import check_device
+from gradcli.core.signature import hooks, scalar_of, short_type
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+_MAX_DIMS = 128
+
+
+def finish(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
+    """A fresh leaf; PyTorch's error where its dtype cannot require gradients."""
+    out = Tensor(array, dtype)
+    if requires_grad:
+        if not dtype.is_floating_point:
+            raise ProgramError("RuntimeError", "Only Tensors of floating point and complex dtype can require gradients")
+        out.requires_grad = True
+    if state.inference:
+        out.meta = {"inference": True}
+    return out
+
+
+# --- from data ---
+
+
+def _sizes(data: Any) -> list[int]:
+    """The shape that nested sequences claim: the lengths of their first elements."""
+    sizes: list[int] = []
+    while True:
+        if type(data) is Tensor:
+            return sizes + list(data.array.shape)
+        if not isinstance(data, (list, tuple, str, range)):
+            return sizes
+        sizes.append(len(data))
+        if len(sizes) > _MAX_DIMS:
+            raise ProgramError("ValueError", f"too many dimensions '{hooks.type_name(data)}'")
+        if not data:
+            return sizes
+        data = data[0]
+
+
+def _collect(data: Any, sizes: list[int]) -> list[Any]:
+    """The elements in row-major order, level by level; PyTorch's errors for ragged data."""
+    level: list[Any] = [data]
+    for depth, size in enumerate(sizes):
+        below: list[Any] = []
+        for part in level:
+            if type(part) is Tensor:
+                if part.array.ndim == 0:
+                    raise ProgramError("TypeError", "len() of a 0-d tensor")
+                part = [Tensor(np.asarray(row), part.dtype) for row in part.array]
+            elif not isinstance(part, (list, tuple, range)):
+                raise ProgramError("TypeError", "not a sequence")
+            if len(part) != size:
+                raise ProgramError("ValueError", f"expected sequence of length {size} at dim {depth} (got {len(part)})")
+            below.extend(part)
+        limits.check_elements(len(below))
+        level = below
+    return level
+
+
+def _infer(elements: list[Any]) -> DType:
+    found: DType | None = None
+    for kind in dict.fromkeys(map(type, elements)):
+        if kind is float:
+            dtype = dtypes.get_default()
+        elif kind is int:
+            dtype = dtypes.int64
+        elif kind is bool:
+            dtype = dtypes.bool_
+        elif kind in (Tensor, list, tuple, range):
+            continue
+        else:
+            value = next(e for e in elements if type(e) is kind)
+            raise ProgramError("RuntimeError", f"Could not infer dtype of {hooks.type_name(value)}")
+        found = dtype if found is None else dtypes.promote(found, dtype)
+    for element in elements:
+        if type(element) is Tensor:
+            found = element.dtype if found is None else dtypes.promote(found, element.dtype)
+        elif isinstance(element, (list, tuple, range)):
+            inner = _infer(list(element))
+            found = inner if found is None else dtypes.promote(found, inner)
+    return dtypes.get_default() if found is None else found
+
+
+def _numbers(elements: list[Any], dtype: DType) -> Array:
+    """Elements as an array of `dtype`, with PyTorch's errors for what is no number of that kind."""
+    kinds = set(map(type, elements))
+    if not kinds <= {int, float, bool}:
+        elements = [_scalar(e, dtype) for e in elements]
+        kinds = set(map(type, elements))
+    if dtype.is_floating_point:
+        try:
+            array = np.array(elements, np.float64)
+        except OverflowError:
+            raise ProgramError("OverflowError", "int too large to convert to float") from None
+        return dtypes.cast(array, dtype)
+    if float in kinds:
+        return dtypes.cast(np.array([math.trunc(e) for e in elements], np.int64), dtype)
+    if dtype is dtypes.bool_:
+        return np.array([bool(e) for e in elements], np.bool_)
+    try:
+        array = np.array(elements, np.int64) if elements else np.zeros(0, np.int64)
+    except OverflowError:
+        raise ProgramError("ValueError", "Overflow when unpacking long long") from None
+    if dtype is not dtypes.int64 and elements:
+        info = np.iinfo(dtype.np)
+        low = info.min or -info.max
+        if array.max(initial=0) > info.max or array.min(initial=0) < low:
+            raise ProgramError("RuntimeError", f"value cannot be converted to type {short_type(dtype)} without overflow")
+    return array.astype(dtype.np)
+
+
+def _scalar(element: Any, dtype: DType) -> Any:
+    if type(element) is Tensor:
+        return element.item()
+    if type(element) in (int, float, bool):
+        return element
+    kind = hooks.type_name(element)
+    if dtype.is_floating_point:
+        raise ProgramError("TypeError", f"must be real number, not {kind}")
+    raise ProgramError("TypeError", f"'{kind}' object cannot be interpreted as an integer")
+
+
+def from_data(data: Any, dtype: DType | None = None) -> Tensor:
+    """A tensor of nested lists, tuples, numbers and tensors."""
+    if isinstance(data, str):
+        raise ProgramError("TypeError", "new(): invalid data type 'str'")
+    if type(data) is Tensor:
+        wanted = dtype or data.dtype
+        return Tensor(dtypes.cast(data.array, wanted), wanted)
+    sizes = _sizes(data)
+    elements = _collect(data, sizes)
+    wanted = dtype or _infer(elements)
+    array = _numbers(elements, wanted).reshape(sizes)
+    return Tensor(array, wanted)
+
+
+def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:
+    """`torch.tensor`: always a copy, always a leaf."""
+    if device is not None:
+        check_device(device)
+    if type(data) is Tensor:
+        warnings.emit(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+        )
+    made = from_data(data, dtype)
+    return finish(made.array, made.dtype, requires_grad)
+
+
+def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
+    """`torch.as_tensor`: the tensor itself where nothing changes."""
+    if type(data) is Tensor:
+        return data if dtype is None or dtype is data.dtype else from_data(data, dtype)
+    return from_data(data, dtype)
+
+
+# --- constants ---
+
+
+def _size(name: str, size: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
+    count = 1
+    for n in size:
+        if n < 0:
+            raise ProgramError("RuntimeError", f"{name}: Dimension size must be non-negative.")
+        count *= n
+    limits.check_elements(count, dtype.itemsize)
+    return size
+
+
+def constant(name: str, size: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Tensor:
+    """A tensor filled with a number."""
+    _size(name, size, dtype)
+    return finish(np.full(size, value, dtype.np) if value else np.zeros(size, dtype.np), dtype, requires_grad)
+
+
+def _filled(name: str, value: Any) -> Callable[..., Tensor]:
+    def run(size: tuple[int, ...], out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+        if device is not None:
+            check_device(device)
+        return constant(name, size, value, dtype or dtypes.get_default(), requires_grad)
+
+    return run
+
+
+def _filled_like(value: Any) -> Callable[..., Tensor]:
+    def run(input: Tensor, memory_format: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+        wanted = dtype or input.dtype
+        return finish(np.full_like(input.array, value, wanted.np, order="K"), wanted, requires_grad)
+
+    return run
+
+
+def _full(size: tuple[int, ...], fill_value: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    wanted = dtype or dtypes.scalar_dtype(fill_value)
+    return constant("full", size, scalar_of(fill_value, wanted), wanted, requires_grad)
+
+
+def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    wanted = dtype or input.dtype
+    return finish(np.full_like(input.array, scalar_of(fill_value, wanted), wanted.np, order="K"), wanted, requires_grad)
+
+
+def _new_filled(value: Any) -> Callable[..., Tensor]:
+    def run(input: Tensor, size: tuple[int, ...], dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+        return constant("empty", size, value, dtype or input.dtype, requires_grad)
+
+    return run
+
+
+def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    wanted = dtype or input.dtype
+    return constant("new_full", size, scalar_of(fill_value, wanted), wanted, requires_grad)
+
+
+def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:
+    made = from_data(data, dtype or input.dtype)
+    return finish(made.array, made.dtype, requires_grad)
+
+
+# --- ranges ---
+
+
+def _range_dtype(values: tuple[Any, ...], dtype: DType | None) -> DType:
+    if dtype is not None:
+        return dtype
+    return dtypes.get_default() if any(type(v) is float for v in values) else dtypes.int64
+
+
+def arange_values(start: Any, end: Any, step: Any, dtype: DType) -> Array:
+    """start, start + step, ... below end (above, for a negative step)."""
+    if step == 0:
+        raise ProgramError("RuntimeError", "step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise ProgramError("RuntimeError", f"unsupported range: {start} -> {end}")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise ProgramError("RuntimeError", "upper bound and lower bound inconsistent with step sign")
+    count = math.ceil((end - start) / step)
+    limits.check_elements(count, dtype.itemsize)
+    if dtype.is_floating_point:
+        return dtypes.cast(start + step * np.arange(count, dtype=np.float64), dtype)
+    return (int(start) + int(step) * np.arange(count, dtype=np.int64)).astype(dtype.np)
+
+
+def _arange_end(end: Any, *rest: Any) -> Tensor:
+    return _arange(0, end, 1, *rest)
+
+
+def _arange(start: Any, end: Any, step: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    wanted = _range_dtype((start, end, step), dtype)
+    return finish(arange_values(start, end, step, wanted), wanted, requires_grad)
+
+
+def _linear(start: Any, end: Any, steps: int, dtype: DType) -> Array:
+    """Evenly spaced values in the precision of `dtype`, from both ends toward the middle, as torch's kernel computes them."""
+    if steps < 0:
+        raise ProgramError("RuntimeError", "number of steps must be non-negative")
+    limits.check_elements(steps, dtype.itemsize)
+    work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
+    if steps == 1:
+        return np.array([start], work)
+    first, last = work(start), work(end)
+    step = (last - first) / work(max(steps - 1, 1))
+    at = np.arange(steps, dtype=work)
+    values = np.where(np.arange(steps) < steps // 2, first + step * at, last - step * (work(steps - 1) - at))
+    return np.asarray(values, work)
+
+
+def _linspace(start: Any, end: Any, steps: int, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    wanted = dtype or dtypes.get_default()
+    return finish(dtypes.cast(_linear(start, end, steps, wanted), wanted), wanted, requires_grad)
+
+
+def _logspace(
+    start: Any, end: Any, steps: int, base: float, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+) -> Tensor:
+    wanted = dtype or dtypes.get_default()
+    values = np.power(np.asarray(base, np.float64), _linear(start, end, steps, wanted).astype(np.float64))
+    return finish(dtypes.cast(values, wanted), wanted, requires_grad)
+
+
+def _eye_square(n: int, *rest: Any) -> Tensor:
+    return _eye(n, n, *rest)
+
+
+def _eye(n: int, m: int, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    for name, size in (("n", n), ("m", m)):
+        if size < 0:
+            raise ProgramError("RuntimeError", f"{name} must be greater or equal to 0, got {size}")
+    wanted = dtype or dtypes.get_default()
+    limits.check_elements(n * m, wanted.itemsize)
+    return finish(np.eye(n, m, dtype=wanted.np), wanted, requires_grad)
+
+
+def _tri_indices(lower: bool) -> Callable[..., Tensor]:
+    def run(row: int, col: int, offset: int, dtype: DType | None, device: Any) -> Tensor:
+        limits.check_elements(row * col, 8)
+        pair = np.tril_indices(row, offset, col) if lower else np.triu_indices(row, offset, col)
+        wanted = dtype or dtypes.int64
+        return finish(np.stack(pair).astype(wanted.np), wanted)
+
+    return run
+
+
+_OPTIONS = "*, Tensor? out=None, dtype? dtype=None, any layout=None, any device=None, bool pin_memory=False, bool requires_grad=False"
+_NEW = _OPTIONS.replace("Tensor? out=None, ", "")
+_LIKE = "Tensor input, *, any memory_format=None, dtype? dtype=None, any layout=None, any device=None, bool pin_memory=False, bool requires_grad=False"
+_LIKE_FULL = _LIKE.replace("Tensor input, *", "Tensor input, Number fill_value, *")
+
+FUNCTIONS = (
+    Function(
+        "tensor",
+        ("any data, *, dtype? dtype=None, any device=None, bool requires_grad=False, bool pin_memory=False", tensor),
+        doc="A tensor of numbers and nested lists; a copy.",
+        samples=(Sample("tensor([[1., 2.], [3., 4.]])"),),
+        method=False,
+    ),
+    Function("as_tensor", ("any data, dtype? dtype=None, any device=None", as_tensor), doc="A tensor of data; the tensor itself where it is one.", method=False),
+    Function("asarray", ("any obj, *, dtype? dtype=None, any device=None", as_tensor), doc="As as_tensor.", method=False),
+    Function("zeros", (f"ints size, {_OPTIONS}", _filled("zeros", 0)), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False),
+    Function("ones", (f"ints size, {_OPTIONS}", _filled("ones", 1)), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False),
+    # uninitialised memory is zeros here: the same program prints the same text every time
+    Function("empty", (f"ints size, {_OPTIONS}", _filled("empty", 0)), doc="Uninitialised in PyTorch; zeros here.", method=False),
+    Function("full", (f"ints size, Number fill_value, {_OPTIONS}", _full), doc="One number everywhere.", samples=(Sample("full((2,), 7.)"),), method=False),
+    Function("zeros_like", (_LIKE, _filled_like(0)), doc="Zeros of the same shape.", method=False),
+    Function("ones_like", (_LIKE, _filled_like(1)), doc="Ones of the same shape.", method=False),
+    Function("empty_like", (_LIKE, _filled_like(0)), doc="Uninitialised in PyTorch; zeros here.", method=False),
+    Function("full_like", (_LIKE_FULL, _full_like), doc="One number in the same shape.", method=False),
+    Function("new_zeros", (f"Tensor input, ints size, {_NEW}", _new_filled(0)), doc="Zeros of the same dtype.", function=False),
+    Function("new_ones", (f"Tensor input, ints size, {_NEW}", _new_filled(1)), doc="Ones of the same dtype.", function=False),
+    Function("new_empty", (f"Tensor input, ints size, {_NEW}", _new_filled(0)), doc="Uninitialised in PyTorch; zeros here.", function=False),
+    Function("new_full", (f"Tensor input, ints size, Number fill_value, {_NEW}", _new_full), doc="One number in the same dtype.", function=False),
+    Function(
+        "new_tensor",
+        ("Tensor input, any data, *, dtype? dtype=None, any device=None, bool requires_grad=False, bool pin_memory=False", _new_tensor),
+        doc="A tensor of data in the same dtype.",
+        function=False,
+    ),
+    Function(
+        "arange",
+        (f"Number end, {_OPTIONS}", _arange_end),
+        (f"Number start, Number end, Number step=1, {_OPTIONS}", _arange),
+        doc="Evenly stepped values, the end left out.",
+        samples=(Sample("arange(1, 10, 2)"),),
+        method=False,
+    ),
+    Function(
+        "linspace",
+        (f"Number start, Number end, int steps, {_OPTIONS}", _linspace),
+        doc="Evenly spaced values, both ends included.",
+        samples=(Sample("linspace(0, 1, 5)"),),
+        method=False,
+    ),
+    Function("logspace", (f"Number start, Number end, int steps, float base=10.0, {_OPTIONS}", _logspace), doc="base to evenly spaced powers.", method=False),
+    Function("eye", (f"int n, {_OPTIONS}", _eye_square), (f"int n, int m, {_OPTIONS}", _eye), doc="The identity matrix.", samples=(Sample("eye(3)"),), method=False),
+    Function("scalar_tensor", (f"Number s, {_NEW}", lambda s, dtype, layout, device, pin, grad: finish(np.array(s, (dtype or dtypes.get_default()).np), dtype or dtypes.get_default(), grad)), doc="A 0-d tensor.", method=False),
+    Function("tril_indices", ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(True)), doc="Indices of the lower triangle.", method=False),
+    Function("triu_indices", ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(False)), doc="Indices of the upper triangle.", method=False),
+)

@@ -1,0 +1,56 @@
+"""Arithmetic with numbers as PyTorch's own derivative formulas do it: C++ overloads with names of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.ops import arithmetic
+from gradcli.core.record import NONDIFF, Pointwise, Rule
+
+ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", input=Rule(lambda grad: grad, "grad"))
+SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", input=Rule(lambda grad: grad, "grad"))
+MUL_NUMBER = Pointwise(
+    "MulBackward1",
+    np.multiply,
+    "input",
+    "other",
+    input=Rule(lambda xp, grad, other: xp.call(MUL_NUMBER, grad, other), "grad * other"),
+)
+DIV_NUMBER = Pointwise(
+    "DivBackward1",
+    np.true_divide,
+    "input",
+    "other",
+    input=Rule(lambda xp, grad, other: xp.call(DIV_NUMBER, grad, other), "grad / other"),
+)
+#: a factor that is data: no gradient flows to it
+MUL_DATA = Pointwise(
+    "MulBackward0", np.multiply, "input factor", input=Rule(lambda xp, grad, factor: xp.call(MUL_DATA, grad, factor), "grad * factor"), factor=NONDIFF
+)
+
+
+def add(xp: Any, x: Any, number: float) -> Any:
+    """`x + number`."""
+    return xp.call(ADD_NUMBER, x, number)
+
+
+def sub(xp: Any, x: Any, number: float) -> Any:
+    """`x - number`."""
+    return xp.call(SUB_NUMBER, x, number)
+
+
+def mul(xp: Any, x: Any, number: float) -> Any:
+    """`x * number`."""
+    return xp.call(MUL_NUMBER, x, number)
+
+
+def div(xp: Any, x: Any, number: float) -> Any:
+    """`x / number`."""
+    return xp.call(DIV_NUMBER, x, number)
+
+
+def sub_from(xp: Any, number: float, x: Any) -> Any:
+    """`number - x`."""
+    return xp.call(arithmetic.SUB, number, x, 1)

@@ -1,0 +1,29 @@
+"""Methods about the tensor itself: its place in the graph, its values as Python numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core import autograd
+from gradcli.core.function import Function, Sample
+from gradcli.core.tensor import Tensor
+
+
+def _is_floating_point(input: Tensor) -> bool:
+    return input.dtype.is_floating_point
+
+
+FUNCTIONS: tuple[Any, ...] = (
+    *autograd.METHODS,
+    Function("detach", ("Tensor input", autograd.detach), doc="The same values outside the graph.", samples=(Sample("tensor([1.]).detach()"),)),
+    Function("detach_", ("Tensor input", autograd.detach_), doc="Cut out of the graph, in place."),
+    Function("requires_grad_", ("Tensor input, bool requires_grad=True", autograd.requires_grad_), doc="Switch gradients on or off, in place.", function=False),
+    Function("retain_grad", ("Tensor input", autograd.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
+    Function("item", ("Tensor input", Tensor.item), doc="The only element as a Python number.", function=False),
+    Function("tolist", ("Tensor input", Tensor.tolist), doc="Nested lists of Python numbers.", function=False),
+    Function("is_floating_point", ("Tensor input", _is_floating_point), doc="Whether the dtype is a float."),
+    Function("is_complex", ("Tensor input", lambda t: False), doc="Whether the dtype is complex: never here."),
+    Function("is_signed", ("Tensor input", lambda t: t.dtype.name not in ("bool", "uint8")), doc="Whether the dtype has negative values."),
+    Function("is_inference", ("Tensor input", lambda t: bool(t.property_of("inference"))), doc="Whether made in inference mode."),
+    Function("is_same_size", ("Tensor input, Tensor other", lambda a, b: a.array.shape == b.array.shape), doc="Whether the shapes agree."),
+)

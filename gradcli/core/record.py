@@ -1,0 +1,520 @@
+"""The operation record: forward, derivative per argument name, literal `grad_fn` name, formula. Declared once each.
+
+A rule is written once for numbers and for tensors: its parameters are chosen by name among
+
+    xp            numpy-like namespace: `numeric` on arrays, `traced` on tensors (under create_graph)
+    grad          gradient of the output (`grads`, a list with None for unused outputs, when there are several)
+    out           the output (`outs` when there are several)
+    <argument>    an input tensor, or a plain argument of the call
+    <argument>_shape, <argument>_dtype   of an input, without keeping its data
+
+Only what the rules of the inputs that need gradients name is kept by a node. Rules may return a gradient in the
+output's broadcast shape: the engine undoes broadcasting, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core import dtypes
+from gradcli.core.dtypes import DType
+from gradcli.core.graph import NO_EDGE, Edge, Node, freed_error, state
+from gradcli.core.tensor import Array, Tensor, View
+from gradcli.errors import InternalFault, ProgramError
+
+np.seterr(all="ignore")  # torch computes nan and inf silently
+
+#: marks an argument without derivative
+NONDIFF = None
+
+
+class Rule:
+    """A derivative: the function, and the formula as users read it, in gradcli's own language.
+
+    A formula uses `grad`, `out`, the argument names and gradcli's functions; it is evaluated by a test.
+    """
+
+    __slots__ = ("function", "formula", "parameters", "note")
+
+    def __init__(self, function: Callable[..., Any], formula: str, note: str = "") -> None:
+        self.function = function
+        self.formula = formula
+        code = function.__code__
+        self.parameters: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+        #: what is chosen where the function is not differentiable
+        self.note = note
+
+
+class _Plan:
+    """For one set of inputs that need gradients: what to keep, and how to call the rules."""
+
+    __slots__ = ("keep", "keep_out", "keeps", "calls", "shapes")
+
+    def __init__(self, op: Op, mask: int) -> None:
+        names = ["xp", "grads" if op.many else "grad", "outs" if op.outputs else "out", *op.tensors, *op.attrs]
+        base = len(names)
+        for tensor in op.tensors:
+            names += [f"{tensor}_shape", f"{tensor}_dtype"]
+        at = {name: i for i, name in enumerate(names)}
+        at |= {name: base + 2 * len(op.tensors) + i for i, name in enumerate(op.outputs)}
+        keep: set[int] = set()
+        self.keep_out = False
+        self.shapes = False
+        self.calls: list[tuple[int, Callable[..., Any], Callable[[Any], Any]]] = []
+        for i, tensor in enumerate(op.tensors):
+            rule = op.rules[tensor]
+            if not mask >> i & 1 or rule is None:
+                continue
+            wanted = [at[p] for p in rule.parameters]
+            keep.update(k - 3 for k in wanted if 3 <= k < 3 + len(op.tensors))
+            self.keep_out |= 2 in wanted or any(k >= base + 2 * len(op.tensors) for k in wanted)
+            self.shapes |= any(k >= base for k in wanted)
+            pick: Callable[[Any], Any]
+            pick = itemgetter(*wanted) if len(wanted) > 1 else itemgetter(slice(wanted[0], wanted[0] + 1))
+            self.calls.append((i, rule.function, pick))
+        self.keep = tuple(sorted(keep))
+        self.keeps = bool(keep) or self.keep_out
+
+
+class Saved:
+    """An output kept by its own node: without the tensor itself, which would make a cycle."""
+
+    __slots__ = ("array", "dtype", "version", "expected", "number")
+
+    def __init__(self, tensor: Tensor, number: int) -> None:
+        self.array = tensor.array
+        self.dtype = tensor.dtype
+        self.version = tensor.counter()
+        self.expected = self.version.count
+        self.number = number
+
+
+class OpNode(Node):
+    """A node made from an operation record."""
+
+    __slots__ = ("op", "plan", "saved", "versions", "kept_out", "attrs", "freed")
+
+    def __init__(self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
+        super().__init__(edges, shape, dtype)
+        self.op = op
+        self.freed = False
+        self.plan: _Plan
+        #: kept inputs aligned with op.tensors: tensors, numbers, or None
+        self.saved: list[Any] | None = None
+        self.versions: tuple[int, ...] = ()
+        self.kept_out: list[Saved] | None = None
+        self.attrs: tuple[Any, ...] = ()
+
+    @property
+    def type_name(self) -> str:
+        return self.op.grad_fn
+
+    def name(self) -> str:
+        return self.op.full_name
+
+    def release(self) -> None:
+        if self.plan.keeps:
+            self.saved = None
+            self.kept_out = None
+            self.freed = True
+
+    @property
+    def saved_names(self) -> tuple[str, ...]:
+        plan = self.plan
+        names = [self.op.tensors[i] for i in plan.keep]
+        return (*names, *(["result"] if plan.keep_out else []), *self.op.attrs)
+
+    def saved_value(self, name: str) -> Any:
+        if self.freed:
+            raise freed_error()
+        if name in self.op.attrs:
+            return self.attrs[self.op.attrs.index(name)]
+        if name == "result" and self.kept_out is not None:
+            return self._output(self.kept_out[0], True)
+        assert self.saved is not None
+        return self.saved[self.op.tensors.index(name)]
+
+    def _input(self, value: Any, expected: int, traced: bool) -> Any:
+        if type(value) is not Tensor:
+            return value
+        version = value.version
+        if version is not None and version.count != expected:
+            raise modified_error(value.dtype, value.array.shape, value.node, value.output_nr, version.count, expected)
+        return value if traced else value.array
+
+    def _output(self, kept: Saved, traced: bool) -> Any:
+        if kept.version.count != kept.expected:
+            raise modified_error(kept.dtype, kept.array.shape, self, kept.number, kept.version.count, kept.expected)
+        if not traced:
+            return kept.array
+        tensor = Tensor(kept.array, kept.dtype)
+        if kept.number < self.op.differentiable:
+            tensor.node, tensor.output_nr, tensor.requires_grad = self, kept.number, True
+        tensor.version = kept.version
+        return tensor
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
+        op, plan = self.op, self.plan
+        if self.freed:
+            raise freed_error()
+        from gradcli.core import namespace
+
+        xp = namespace.traced if traced or op.on_tensors else namespace.numeric
+        pool: list[Any] = [xp, grads if op.many else grads[0], None]
+        outs: list[Any] = []
+        if self.kept_out is not None:
+            outs = [self._output(kept, traced) for kept in self.kept_out]
+            pool[2] = outs if op.outputs else outs[0]
+        if self.saved is None:
+            pool += [None] * len(op.tensors)
+        elif op.variadic:
+            pool.append([self._input(v, n, traced) for v, n in zip(self.saved, self.versions, strict=True)])
+        else:
+            for value, expected in zip(self.saved, self.versions, strict=True):
+                pool.append(self._input(value, expected, traced))
+        pool += self.attrs
+        if plan.shapes:
+            self._add_shapes(pool, outs)
+        if op.variadic:
+            (_, function, pick) = plan.calls[0]
+            return list(function(*pick(pool)))
+        result: list[Any] = [None] * len(self.edges)
+        for i, function, pick in plan.calls:
+            if wanted[i]:
+                result[i] = function(*pick(pool))
+        return result
+
+    def _add_shapes(self, pool: list[Any], outs: list[Any]) -> None:
+        """Shapes and dtypes of the inputs, read off the edges; then the outputs by name."""
+        if self.op.variadic:
+            pool.append([self._edge_meta(edge)[0] for edge in self.edges])
+            pool.append([self._edge_meta(edge)[1] for edge in self.edges])
+        else:
+            for edge in self.edges:
+                pool += self._edge_meta(edge)
+        pool += outs
+
+    @staticmethod
+    def _edge_meta(edge: Edge) -> tuple[Any, Any]:
+        node, number = edge
+        return (None, None) if node is None else node.meta(number)
+
+
+class Op:
+    """One differentiable primitive, with one `grad_fn` name. Calling it on tensors computes and records.
+
+    `tensors` and `attrs` name the arguments: tensors first, then plain ones. `forward` takes them in that order with
+    arrays for tensors and returns an array, or a tuple of arrays if `outputs` names several. A variadic operation has
+    one name in `tensors`, for the list that is its first argument.
+    """
+
+    __slots__ = (
+        "grad_fn",
+        "full_name",
+        "forward",
+        "tensors",
+        "attrs",
+        "rules",
+        "outputs",
+        "differentiable",
+        "many",
+        "variadic",
+        "view",
+        "on_tensors",
+        "plans",
+    )
+
+    def __init__(
+        self,
+        grad_fn: str,
+        forward: Callable[..., Any],
+        tensors: str,
+        attrs: str = "",
+        *,
+        outputs: str = "",
+        differentiable: int = 1,
+        variadic: bool = False,
+        view: bool = False,
+        on_tensors: bool = False,
+        full_name: str = "",
+        **rules: Rule | None,
+    ) -> None:
+        self.grad_fn = grad_fn
+        self.full_name = full_name or grad_fn
+        self.forward = forward
+        self.tensors = tuple(tensors.split())
+        self.attrs = tuple(attrs.split())
+        #: names of several outputs; the first `differentiable` of them have gradients ("*": a list of any length)
+        self.outputs = tuple(outputs.split())
+        self.differentiable = differentiable
+        self.many = differentiable > 1
+        self.variadic = variadic
+        self.view = view
+        #: the rules run on tensors always (with recording off where no graph is wanted)
+        self.on_tensors = on_tensors
+        self.plans: dict[int, _Plan] = {}
+        if set(rules) != set(self.tensors):
+            raise InternalFault(f"{grad_fn}: rules are for {sorted(rules)}, tensor arguments are {sorted(self.tensors)}")
+        self.rules = rules
+        known = {"xp", "grad", "grads", "out", "outs", *self.tensors, *self.attrs, *self.outputs}
+        known |= {f"{t}_shape" for t in self.tensors} | {f"{t}_dtype" for t in self.tensors}
+        for name, rule in rules.items():
+            unknown = set() if rule is None else set(rule.parameters) - known
+            if unknown:
+                raise InternalFault(f"{grad_fn}: the rule for {name} takes unknown {sorted(unknown)}")
+
+    def __repr__(self) -> str:
+        return f"<Op {self.grad_fn}>"
+
+    def __call__(self, *args: Any) -> Any:
+        if self.variadic:
+            inputs: Sequence[Any] = args[0]
+            attrs = args[1:]
+            result = self.forward([t.array for t in inputs], *attrs)
+        else:
+            n = len(self.tensors)
+            inputs = args[:n]
+            attrs = args[n:]
+            result = self.forward(*[t.array if type(t) is Tensor else t for t in inputs], *attrs)
+        if self.outputs:
+            return self._several(result, inputs, attrs)
+        out = self._wrap(result, inputs)
+        if self.view:
+            self._mark_view(out, inputs[0])
+        if state.enabled:
+            self.record(out, inputs, attrs)
+        return out
+
+    def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
+        array: Array = result if type(result) is np.ndarray else np.asarray(result)
+        for t in inputs:
+            if type(t) is Tensor and t.dtype.np is array.dtype:
+                dtype = t.dtype
+                if dtype is dtypes.bfloat16 and not self.view:
+                    array = dtypes.round_bfloat16(array)
+                break
+        else:
+            dtype = dtypes.of(array.dtype)
+        out = Tensor(array, dtype)
+        if state.inference:
+            out.meta = {"inference": True}
+        return out
+
+    def _several(self, results: Sequence[Any], inputs: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        outs = tuple(self._wrap(r, inputs) for r in results)
+        if self.view:
+            for out in outs:
+                self._mark_view(out, inputs[0], "multi")
+        if state.enabled:
+            self.record(outs[0], inputs, attrs, outs)
+        return outs
+
+    def record(self, out: Tensor, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: tuple[Tensor, ...] = ()) -> None:
+        """Make the node of `out` (of all `outs`), if an input needs gradients."""
+        mask = 0
+        edges: list[Edge] = []
+        for i, t in enumerate(inputs):
+            if type(t) is Tensor and t.requires_grad:
+                mask |= 1 << (0 if self.variadic else i)
+                edges.append(t.edge())
+            else:
+                edges.append(NO_EDGE)
+        if not mask or not (out.dtype.is_floating_point or self.many):
+            return
+        plan = self.plans.get(mask)
+        if plan is None:
+            plan = self.plans[mask] = _Plan(self, mask)
+        if not plan.calls:
+            return
+        node = OpNode(self, tuple(edges), out.array.shape, out.dtype)
+        node.plan = plan
+        node.attrs = attrs
+        if plan.keep:
+            self._keep(node, plan, inputs)
+        if plan.keep_out:
+            node.kept_out = [Saved(o, k) for k, o in enumerate(outs or (out,))]
+        if self.many:
+            node.outputs = tuple((o.array.shape, o.dtype) for o in outs)
+        for number, o in enumerate(outs[: self.differentiable] if outs else (out,)):
+            o.node = node
+            o.output_nr = number
+            o.requires_grad = True
+
+    def _keep(self, node: OpNode, plan: _Plan, inputs: Sequence[Any]) -> None:
+        if self.variadic:
+            node.saved = list(inputs)
+            node.versions = tuple(t.version_number for t in inputs)
+            return
+        saved: list[Any] = [None] * len(inputs)
+        versions = [0] * len(inputs)
+        for i in plan.keep:
+            value = saved[i] = inputs[i]
+            if type(value) is Tensor and value.version is not None:
+                versions[i] = value.version.count
+        node.saved = saved
+        node.versions = tuple(versions)
+
+    def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
+        mark_view(out, source, self.grad_fn, creation)
+
+
+def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "default") -> None:
+    """Make `out` a differentiable view of `source`: one version counter, one base."""
+    version = source.counter()
+    out.version = version
+    if not state.enabled:
+        creation = "inference" if state.inference else "no_grad"
+    base = source if source.view is None else source.view.base
+    if source.view is not None and creation == "default" and source.view.creation != "no_grad":
+        creation = source.view.creation
+    out.view = View(base, version.count, creation, short_name(grad_fn))
+    if not base.requires_grad and creation == "default":
+        import weakref
+
+        if len(version.views) > 32:
+            version.views = [r for r in version.views if r() is not None]
+        version.views.append(weakref.ref(out))
+
+
+def short_name(grad_fn: str) -> str:
+    """The name as error messages give it: `Exp` for `ExpBackward0`."""
+    return grad_fn.rstrip("0123456789").removesuffix("Backward")
+
+
+def modified_error(
+    dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int
+) -> ProgramError:
+    """PyTorch's error when a saved tensor was written to before backward needed it."""
+    where = "" if node is None else f", which is output {number} of {short_name(node.name())},"
+    return ProgramError(
+        "RuntimeError",
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{dtype.torch_name}Tensor {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
+        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+    )
+
+
+def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:
+    """PyTorch's error for shapes that do not broadcast; dimensions are compared from the last."""
+    rank = max(len(a), len(b))
+    for back in range(1, rank + 1):
+        x = a[-back] if back <= len(a) else 1
+        y = b[-back] if back <= len(b) else 1
+        if x != y and x != 1 and y != 1:
+            return ProgramError(
+                "RuntimeError",
+                f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {rank - back}",
+            )
+    raise InternalFault(f"shapes {a} and {b} do broadcast")
+
+
+class Pointwise(Op):
+    """An elementwise operation with broadcasting, promotion and Python numbers as operands.
+
+    `kind` says what dtype comes out: "arithmetic" the promoted one, "float" the promoted one with integers made
+    floating first, "compare" bool.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", *, kind: str = "arithmetic", **more: Any) -> None:
+        super().__init__(grad_fn, forward, tensors, attrs, **more)
+        self.kind = kind
+
+    def __call__(self, *args: Any) -> Tensor:
+        n = len(self.tensors)
+        a = args[0]
+        if n == 1:
+            dtype = a.dtype
+            x = a.array
+            if not dtype.is_floating_point and self.kind == "float":
+                dtype = dtypes.get_default()
+                x = x.astype(dtype.np)
+            result = self.forward(x, *args[1:])
+        else:
+            dtype, arrays = self._operands(args[:n])
+            try:
+                result = self.forward(*arrays, *args[n:])
+            except ValueError:
+                raise self._mismatch(arrays) from None
+        array: Array = result if type(result) is np.ndarray else np.asarray(result)
+        if self.kind == "compare":
+            dtype = dtypes.bool_
+        if array.dtype is not dtype.np:
+            array = array.astype(dtype.np)
+        if dtype is dtypes.bfloat16:
+            array = dtypes.round_bfloat16(array)
+        out = Tensor(array, dtype)
+        if state.enabled:
+            self.record(out, args[:n], args[n:])
+        elif state.inference:
+            out.meta = {"inference": True}
+        return out
+
+    def _operands(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
+        """The common dtype and what to compute with; equal dtypes and plain numbers take the short way."""
+        a = operands[0]
+        b = operands[1]
+        if len(operands) == 2 and type(a) is Tensor:
+            dtype = a.dtype
+            if dtype.is_floating_point:
+                if type(b) is Tensor:
+                    if b.dtype is dtype:
+                        x, y = a.array, b.array
+                        if x.shape != y.shape:
+                            check_broadcast(x, y)
+                        return dtype, [x, y]
+                elif type(b) is float or type(b) is int:
+                    return dtype, [a.array, b]
+        return self._promoted(operands)
+
+    def _promoted(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
+        dtype = dtypes.result_type(operands)
+        if self.kind == "float" and not dtype.is_floating_point:
+            dtype = dtypes.get_default()
+        storage = dtype.np
+        arrays: list[Any] = []
+        first: Array | None = None
+        for t in operands:
+            if type(t) is Tensor:
+                array = t.array if t.array.dtype is storage else t.array.astype(storage)
+                if first is not None and first.shape != array.shape:
+                    check_broadcast(first, array)
+                first = array
+            else:
+                try:
+                    array = np.array(t, storage)
+                except OverflowError:
+                    raise ProgramError("RuntimeError", f"value cannot be converted to type {dtype.c_name} without overflow") from None
+            arrays.append(array)
+        return dtype, arrays
+
+    @staticmethod
+    def _mismatch(arrays: list[Any]) -> Exception:
+        shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
+        shape: tuple[int, ...] = shapes[0]
+        for other in shapes[1:]:
+            try:
+                shape = np.broadcast_shapes(shape, other)
+            except ValueError:
+                return broadcast_error(shape, other)
+        return InternalFault(f"forward failed for shapes {shapes}")
+
+
+def check_broadcast(x: Array, y: Array) -> None:
+    """Refuse a broadcast whose result would be over the bounds, before it is computed; raise PyTorch's mismatch error."""
+    if x.size * y.size > 1 << 16:
+        try:
+            shape = np.broadcast_shapes(x.shape, y.shape)
+        except ValueError:
+            raise broadcast_error(x.shape, y.shape) from None
+        count = 1
+        for size in shape:
+            count *= size
+        limits.check_elements(count, x.itemsize)

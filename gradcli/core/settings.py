@@ -1,0 +1,354 @@
+"""The seeds, default dtype, print options and small types of `torch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import dtypes, generator, printing
+from gradcli.core.dtypes import DType
+from gradcli.core.generator import Generator
+from gradcli.core.objects import Routine, ScriptType
+from gradcli.core.ops import creation
+from gradcli.core.ops.casting import check_device
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Size, Tensor, wrap
+from gradcli.errors import ProgramError
+
+#: how tensors print; `torch.set_printoptions` changes it
+print_options = printing.PrintOptions()
+
+
+def reset(seed: int = 0) -> None:
+    """Settings as in a fresh session. The seed is fixed, so that the same text gives the same numbers every time."""
+    global print_options
+    print_options = printing.PrintOptions()
+    dtypes.set_default(dtypes.float32)
+    generator.default.manual_seed(seed)
+
+
+def text(tensor: Tensor) -> str:
+    """`repr(tensor)` in PyTorch's layout."""
+    node = tensor.grad_fn
+    return printing.tensor_text(
+        tensor.array,
+        tensor.dtype.name,
+        options=print_options,
+        default_dtype=dtypes.get_default().name,
+        requires_grad=tensor.requires_grad,
+        grad_fn=None if node is None else node.type_name,
+        is_parameter=tensor.is_parameter,
+    )
+
+
+# --- random numbers ---
+
+
+def _seed_of(seed: Any) -> int:
+    if type(seed) is Tensor:
+        seed = seed.item()
+    if isinstance(seed, (int, float)):
+        return int(seed)
+    if isinstance(seed, str):
+        raise ProgramError("ValueError", f"invalid literal for int() with base 10: {seed!r}")
+    raise ProgramError("TypeError", f"int() argument must be a string, a bytes-like object or a real number, not '{hooks.type_name(seed)}'")
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Seed the default generator."""
+    return generator.default.manual_seed(_seed_of(seed))
+
+
+def _generator_seed(self: Generator, seed: Any) -> Generator:
+    return self.manual_seed(_seed_of(seed))
+
+
+def _state_tensor(source: Generator) -> Tensor:
+    return wrap(source.get_state())
+
+
+def _set_state(source: Generator, state: Any) -> None:
+    if type(state) is not Tensor:
+        raise ProgramError("TypeError", f"expected a torch.ByteTensor, but got {hooks.type_name(state)}")
+    if state.dtype is not dtypes.uint8:
+        raise ProgramError("TypeError", "RNG state must be a torch.ByteTensor")
+    source.set_state(state.array)
+
+
+def _get_rng_state() -> Tensor:
+    return _state_tensor(generator.default)
+
+
+def _set_rng_state(new_state: Any) -> None:
+    _set_state(generator.default, new_state)
+
+
+def _seed() -> int:
+    return generator.default.seed()
+
+
+def _initial_seed() -> int:
+    return generator.default.initial_seed()
+
+
+def _make_generator(device: Any = "cpu") -> Generator:
+    check_device(device)
+    return Generator()
+
+
+MANUAL_SEED = Routine(manual_seed)
+SEED = Routine(_seed, "seed")
+INITIAL_SEED = Routine(_initial_seed, "initial_seed")
+GET_RNG_STATE = Routine(_get_rng_state, "get_rng_state")
+SET_RNG_STATE = Routine(_set_rng_state, "set_rng_state")
+GENERATOR = ScriptType("Generator", "torch._C", _make_generator, lambda v: type(v) is Generator)
+DEFAULT_GENERATOR = generator.default
+
+#: the methods of a generator, for the language's tables
+GENERATOR_METHODS: dict[str, Routine] = {
+    "manual_seed": Routine(_generator_seed, "manual_seed"),
+    "seed": Routine(lambda self: self.seed(), "seed"),
+    "initial_seed": Routine(lambda self: self.initial_seed(), "initial_seed"),
+    "get_state": Routine(_state_tensor, "get_state"),
+    "set_state": Routine(_set_state, "set_state"),
+}
+
+
+# --- dtypes and printing ---
+
+
+def _get_default_dtype() -> DType:
+    return dtypes.get_default()
+
+
+def _set_default_dtype(d: Any) -> None:
+    dtype = d if isinstance(d, DType) else hooks.as_dtype(d)
+    if dtype is None:
+        raise ProgramError("TypeError", "invalid dtype object: only floating-point types are supported as the default type")
+    dtypes.set_default(dtype)
+
+
+def _set_printoptions(precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None) -> None:
+    printing.set_printoptions(
+        print_options,
+        precision=precision,
+        threshold=threshold,
+        edgeitems=edgeitems,
+        linewidth=linewidth,
+        profile=profile,
+        sci_mode=sci_mode,
+    )
+
+
+def _promote_types(type1: Any, type2: Any) -> DType:
+    return dtypes.promote(type1, type2)
+
+
+def _result_type(tensor1: Any, tensor2: Any) -> DType:
+    return dtypes.result_type((tensor1, tensor2))
+
+
+def _can_cast(from_: Any, to: Any) -> bool:
+    source, target = from_, to
+    return bool(source.category <= target.category)
+
+
+def _is_tensor(obj: Any) -> bool:
+    return type(obj) is Tensor
+
+
+GET_DEFAULT_DTYPE = Routine(_get_default_dtype, "get_default_dtype")
+SET_DEFAULT_DTYPE = Routine(_set_default_dtype, "set_default_dtype")
+SET_PRINTOPTIONS = Routine(_set_printoptions, "set_printoptions")
+PROMOTE_TYPES = Routine(_promote_types, "promote_types")
+RESULT_TYPE = Routine(_result_type, "result_type")
+CAN_CAST = Routine(_can_cast, "can_cast")
+IS_TENSOR = Routine(_is_tensor, "is_tensor")
+
+
+# --- what has no effect here, because the answer does not depend on it ---
+
+
+def _set_num_threads(num_threads: int) -> None:
+    return None
+
+
+def _get_num_threads() -> int:
+    return 1
+
+
+def _use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    return None
+
+
+SET_NUM_THREADS = Routine(_set_num_threads, "set_num_threads")
+GET_NUM_THREADS = Routine(_get_num_threads, "get_num_threads")
+USE_DETERMINISTIC_ALGORITHMS = Routine(_use_deterministic_algorithms, "use_deterministic_algorithms")
+
+
+# --- small objects and types ---
+
+
+class Symbol:
+    """A named constant of torch's that only stands for itself: `torch.strided`, a memory format."""
+
+    __slots__ = ("name", "type_name")
+
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_NAME = "layout"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+STRIDED = Symbol("strided")
+CONTIGUOUS_FORMAT = Symbol("contiguous_format")
+PRESERVE_FORMAT = Symbol("preserve_format")
+
+
+class Device:
+    """`torch.device`; the cpu is the only one. `str(d)` is its name."""
+
+    __slots__ = ("name",)
+
+    SCRIPT_NAME = "device"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"type": lambda d: d.name.split(":")[0], "index": lambda d: None}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.name}')"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+CPU = Device("cpu")
+
+
+def _device(type: Any, index: Any = None) -> Device:
+    check_device(type)
+    return CPU
+
+
+DEVICE = ScriptType("device", "torch", _device, lambda v: type(v) is Device)
+
+
+class TypeInfo:
+    """`torch.finfo` and `torch.iinfo`."""
+
+    __slots__ = ("dtype", "info")
+
+    SCRIPT_NAME = "finfo"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+        "eps": lambda t: t.number("eps"),
+        "max": lambda t: t.number("max"),
+        "min": lambda t: t.number("min"),
+        "tiny": lambda t: t.number("tiny"),
+        "smallest_normal": lambda t: t.number("tiny"),
+        "resolution": lambda t: t.number("resolution"),
+        "bits": lambda t: t.dtype.itemsize * 8,
+        "dtype": lambda t: t.dtype.name,
+    }
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype
+        self.info: Any = np.finfo(dtype.np) if dtype.is_floating_point else np.iinfo(dtype.np)
+
+    def number(self, name: str) -> float | int:
+        """One of numpy's figures as a Python number."""
+        value = {"eps": "eps", "max": "max", "min": "min", "tiny": "tiny", "resolution": "resolution"}[name]
+        if self.dtype is dtypes.bfloat16:
+            table = {"eps": 0.0078125, "max": 3.3895313892515355e38, "min": -3.3895313892515355e38, "tiny": 1.1754943508222875e-38, "resolution": 0.01}
+            return table[name]
+        found = {"eps": lambda i: i.eps, "max": lambda i: i.max, "min": lambda i: i.min, "tiny": lambda i: i.tiny, "resolution": lambda i: i.resolution}
+        if not self.dtype.is_floating_point and name not in ("max", "min"):
+            raise ProgramError("AttributeError", f"'torch.iinfo' object has no attribute '{value}'")
+        number = found[name](self.info)
+        return int(number) if not self.dtype.is_floating_point else float(number)
+
+    def __repr__(self) -> str:
+        def g(name: str) -> str:
+            return f"{self.number(name):g}"
+
+        if not self.dtype.is_floating_point:
+            return f"iinfo(min={g('min')}, max={g('max')}, dtype={self.dtype.name})"
+        return (
+            f"finfo(resolution={g('resolution')}, min={g('min')}, max={g('max')}, eps={g('eps')}, "
+            f"smallest_normal={g('tiny')}, tiny={g('tiny')}, dtype={self.dtype.name})"
+        )
+
+
+def _finfo(dtype: Any = None) -> TypeInfo:
+    wanted = dtypes.get_default() if dtype is None else dtype
+    if not wanted.is_floating_point:
+        raise ProgramError("TypeError", f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{wanted!r}'")
+    return TypeInfo(wanted)
+
+
+def _iinfo(dtype: Any) -> TypeInfo:
+    if dtype.is_floating_point:
+        raise ProgramError("TypeError", f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{dtype!r}'")
+    return TypeInfo(dtype)
+
+
+FINFO = ScriptType("finfo", "torch", _finfo, lambda v: type(v) is TypeInfo and v.dtype.is_floating_point)
+IINFO = ScriptType("iinfo", "torch", _iinfo, lambda v: type(v) is TypeInfo and not v.dtype.is_floating_point)
+
+
+def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
+    """`torch.Tensor(...)`, `torch.LongTensor(...)`: sizes as integers, or data."""
+
+    def construct(*args: Any) -> Tensor:
+        wanted = dtype or dtypes.get_default()
+        if len(args) == 1 and not isinstance(args[0], int):
+            return creation.from_data(args[0], wanted)
+        if not args:
+            return creation.from_data([], wanted)
+        if not all(type(a) is int for a in args):
+            raise ProgramError("TypeError", f"new(): invalid data type '{hooks.type_name(args[0])}'")
+        return creation.constant("empty", tuple(args), 0, wanted, False)
+
+    return construct
+
+
+def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
+    return ScriptType(name, "torch", _legacy(dtype), lambda v: type(v) is Tensor and (dtype is None or v.dtype is dtype))
+
+
+def _size(iterable: Any = ()) -> Size:
+    return Size(iterable)
+
+
+def _variable(data: Any, requires_grad: bool = False) -> Tensor:
+    made = Tensor(data.array, data.dtype)
+    return creation.finish(made.array, made.dtype, requires_grad)
+
+
+TENSOR = _tensor_type("Tensor", None)
+FLOAT_TENSOR = _tensor_type("FloatTensor", dtypes.float32)
+DOUBLE_TENSOR = _tensor_type("DoubleTensor", dtypes.float64)
+LONG_TENSOR = _tensor_type("LongTensor", dtypes.int64)
+INT_TENSOR = _tensor_type("IntTensor", dtypes.int32)
+BOOL_TENSOR = _tensor_type("BoolTensor", dtypes.bool_)
+SIZE = ScriptType("Size", "torch", _size, lambda v: isinstance(v, Size))
+DTYPE = ScriptType("dtype", "torch", None, lambda v: isinstance(v, DType))
+VARIABLE = ScriptType("Variable", "torch.autograd.variable", _variable, lambda v: type(v) is Tensor)

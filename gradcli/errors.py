@@ -1,0 +1,166 @@
+"""The one error tree. Errors carry kind, message, span, labels and hint; `render` gives them their looks.
+
+    GradcliError                  exit code
+    |-- ProgramError              1    what a script can raise and catch: RuntimeError, TypeError, ...
+    |-- LanguageError             3    text that does not parse, or syntax that is not part of the language
+    |-- DataError                 1    a file or standard input that cannot be read or makes no sense
+    |-- UsageError                2    wrong options, names or commands
+    |-- Verdict                   4    a "no": a check failed, a minimisation did not converge
+    |-- LimitError                5    a bound was reached; scripts cannot catch it
+    `-- InternalFault             1    a fault of gradcli itself; scripts cannot catch it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradcli.source import Span
+
+
+@dataclass(slots=True, frozen=True)
+class Label:
+    """A remark about a second place in the text, for example `shape (2, 3)` under an operand."""
+
+    span: Span
+    text: str
+
+
+class GradcliError(Exception):
+    """The root. `kind` is what stands before the message; `hints` are lines of advice that follow it."""
+
+    exit_code = 1
+    kind = "Error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span | None = None,
+        labels: Sequence[Label] = (),
+        hints: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.labels = list(labels)
+        self.hints = list(hints)
+        #: spans of the calls that led here, outermost first, each with the called function's name
+        self.calls: list[tuple[Span, str]] = []
+        #: opaque origin of the operation whose derivative was at work, when the error came up in backward
+        self.backward_origin: object = None
+
+
+# Parent of every exception type that scripts can name; the tree is Python's, with torch's addition.
+EXCEPTION_PARENTS: dict[str, str | None] = {
+    "BaseException": None,
+    "Exception": "BaseException",
+    "ArithmeticError": "Exception",
+    "OverflowError": "ArithmeticError",
+    "ZeroDivisionError": "ArithmeticError",
+    "FloatingPointError": "ArithmeticError",
+    "AssertionError": "Exception",
+    "AttributeError": "Exception",
+    "ImportError": "Exception",
+    "ModuleNotFoundError": "ImportError",
+    "LookupError": "Exception",
+    "IndexError": "LookupError",
+    "KeyError": "LookupError",
+    "NameError": "Exception",
+    "UnboundLocalError": "NameError",
+    "RuntimeError": "Exception",
+    "NotImplementedError": "RuntimeError",
+    "RecursionError": "RuntimeError",
+    "LinAlgError": "RuntimeError",
+    "GradcheckError": "RuntimeError",
+    "StopIteration": "Exception",
+    "TypeError": "Exception",
+    "ValueError": "Exception",
+    "UnicodeError": "ValueError",
+    "Warning": "Exception",
+    "UserWarning": "Warning",
+}
+
+
+class ProgramError(GradcliError):
+    """An error of the program, as PyTorch or Python would raise it: a type name and the text of `str(e)`.
+
+    `args_` holds the values given to `raise ValueError(...)`, for `e.args`.
+    """
+
+    def __init__(
+        self,
+        type_name: str,
+        message: str,
+        *,
+        args: tuple[object, ...] | None = None,
+        span: Span | None = None,
+        labels: Sequence[Label] = (),
+        hints: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, span=span, labels=labels, hints=hints)
+        self.type_name = type_name
+        self.args_: tuple[object, ...] = (message,) if args is None else args
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """The type's name, as it is printed before the message."""
+        return self.type_name
+
+    def is_a(self, type_name: str) -> bool:
+        """Whether `except type_name` catches this error."""
+        return is_exception_subtype(self.type_name, type_name)
+
+
+def is_exception_subtype(name: str, ancestor: str) -> bool:
+    """Whether the exception type `name` is `ancestor` or derives from it."""
+    at: str | None = name
+    while at is not None:
+        if at == ancestor:
+            return True
+        at = EXCEPTION_PARENTS.get(at)
+    return False
+
+
+class LanguageError(GradcliError):
+    """Text that does not parse, or Python that is left out of the language."""
+
+    exit_code = 3
+    kind = "SyntaxError"
+
+
+class DataError(GradcliError):
+    """A file, or standard input, that cannot be read or whose content makes no sense."""
+
+    kind = "DataError"
+
+
+class UsageError(GradcliError):
+    """Wrong options, names or commands."""
+
+    exit_code = 2
+    kind = "UsageError"
+
+
+class Verdict(GradcliError):
+    """The answer is "no": a check failed, a minimisation did not converge."""
+
+    exit_code = 4
+    kind = "Verdict"
+
+
+class LimitError(GradcliError):
+    """A bound was reached. `limit` is the bound's name, as `--limit` takes it."""
+
+    exit_code = 5
+    kind = "LimitError"
+
+    def __init__(self, limit: str, message: str, *, span: Span | None = None) -> None:
+        super().__init__(message, span=span, hints=[f"--limit {limit}=VALUE changes this bound"])
+        self.limit = limit
+
+
+class InternalFault(GradcliError):
+    """A fault of gradcli itself, never shown to a script's `except`."""
+
+    kind = "InternalFault"

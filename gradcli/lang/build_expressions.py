@@ -1,0 +1,507 @@
+"""The builder's callbacks for expressions: productions of grammar/expressions.lark to nodes.
+
+A callback gets the list of what its production took: tokens (`Lexeme`), nodes, and lists that other callbacks
+made. Lists grow in place, so that long ones cost linear time; they become tuples in the node that holds them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.errors import LanguageError
+from gradcli.lang.lexer import Lexeme, Lexer
+from gradcli.lang.literals import number
+from gradcli.lang.syntax import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Conditional,
+    Constant,
+    DictExpr,
+    Expr,
+    Field,
+    For_,
+    JoinedStr,
+    Keyword,
+    Lambda,
+    ListExpr,
+    Name,
+    NamedExpr,
+    Node,
+    Parameter,
+    SetExpr,
+    Slice,
+    Starred,
+    Subscript,
+    TupleExpr,
+    Unary,
+)
+from gradcli.lang.targets import check_target, describe
+from gradcli.source import Source, Span
+
+_CONSTANTS = {"None": None, "True": True, "False": False, "...": Ellipsis}
+
+Children = list[Any]
+
+
+class ExpressionBuilder:
+    """Callbacks for expressions. One parse at a time; `begin` starts one."""
+
+    source: Source
+    lexer: Lexer
+
+    def begin(self, lexer: Lexer) -> None:
+        """Make ready for the tokens of `lexer`."""
+        self.lexer = lexer
+        self.source = lexer.source
+        #: nodes in parentheses, with the place of the parentheses: spans around them must take these in
+        self.outer: dict[Node, tuple[int, int]] = {}
+        #: generators without parentheses of their own, which may only be a call's sole argument
+        self.bare: set[Node] = set()
+        #: the group that stands directly after `with`, with its entries
+        self.with_entries: tuple[Expr, list[Any]] | None = None
+
+    # --- places
+
+    def first(self, node: Node) -> int:
+        """Where the node begins, with its parentheses."""
+        outer = self.outer
+        return outer[node][0] if outer and node in outer else node.start
+
+    def last(self, node: Node) -> int:
+        """Where the node ends, with its parentheses."""
+        outer = self.outer
+        return outer[node][1] if outer and node in outer else node.end
+
+    def error(self, message: str, start: int, end: int, *hints: str) -> LanguageError:
+        """A LanguageError for a place in the text."""
+        return LanguageError(message, span=Span(self.source, start, end), hints=hints)
+
+    # --- lists
+
+    def same(self, c: Children) -> Any:
+        """What the only child is."""
+        return c[0]
+
+    def one(self, c: Children) -> list[Any]:
+        """A list of the first child."""
+        return [c[0]]
+
+    def pair(self, c: Children) -> list[Any]:
+        """A list of two, with a separator between."""
+        return [c[0], c[2]]
+
+    def more(self, c: Children) -> list[Any]:
+        """A list, a separator, one more."""
+        c[0].append(c[2])
+        return c[0]  # type: ignore[no-any-return]
+
+    def append(self, c: Children) -> list[Any]:
+        """A list and one more."""
+        c[0].append(c[1])
+        return c[0]  # type: ignore[no-any-return]
+
+    # --- operators
+
+    def deeper(self, c: Children) -> Lexeme:
+        """An operator whose right side nests."""
+        token: Lexeme = c[0]
+        self.lexer.deeper(token.start, token.end)
+        return token
+
+    def chain(self, c: Children) -> tuple[Expr, list[str], list[Expr]]:
+        """The first operator of a level, with both operands."""
+        return c[0], [c[1].text], [c[2]]
+
+    def chain_more(self, c: Children) -> tuple[Expr, list[str], list[Expr]]:
+        """One more operator and operand."""
+        so_far: tuple[Expr, list[str], list[Expr]] = c[0]
+        so_far[1].append(c[1].text)
+        so_far[2].append(c[2])
+        return so_far
+
+    def binary(self, c: Children) -> Binary:
+        """A finished chain of arithmetic."""
+        head, ops, rest = c[0]
+        return Binary(self.source, self.first(head), self.last(rest[-1]), head, tuple(ops), tuple(rest))
+
+    def compare(self, c: Children) -> Compare:
+        """A finished chain of comparisons."""
+        head, ops, rest = c[0]
+        return Compare(self.source, self.first(head), self.last(rest[-1]), head, tuple(ops), tuple(rest))
+
+    def two_words(self, c: Children) -> Lexeme:
+        """`not in`, `is not`."""
+        return Lexeme("COMPARE", f"{c[0].text} {c[1].text}", c[0].start, c[1].end)
+
+    def bool_and(self, c: Children) -> BoolOp:
+        """`a and b and c`."""
+        items: list[Expr] = c[0]
+        return BoolOp(self.source, self.first(items[0]), self.last(items[-1]), "and", tuple(items))
+
+    def bool_or(self, c: Children) -> BoolOp:
+        """`a or b or c`."""
+        items: list[Expr] = c[0]
+        return BoolOp(self.source, self.first(items[0]), self.last(items[-1]), "or", tuple(items))
+
+    def unary(self, c: Children) -> Unary:
+        """`-x`, `not x`."""
+        op, operand = c
+        self.lexer.depth -= 1
+        return Unary(self.source, op.start, self.last(operand), op.text, operand)
+
+    def power(self, c: Children) -> Binary:
+        """`a ** b`."""
+        base, op, exponent = c
+        self.lexer.depth -= 1
+        return Binary(self.source, self.first(base), self.last(exponent), base, (op.text,), (exponent,))
+
+    def conditional(self, c: Children) -> Conditional:
+        """`body if test else orelse`."""
+        body, _, test, _, orelse = c
+        self.lexer.depth -= 1
+        return Conditional(self.source, self.first(body), self.last(orelse), test, body, orelse)
+
+    def lambda_(self, c: Children) -> Lambda:
+        """`lambda parameters: body`."""
+        self.lexer.depth -= 1
+        parameters = self.parameters(c[1]) if len(c) > 3 else ()
+        return Lambda(self.source, c[0].start, self.last(c[-1]), parameters, c[-1])
+
+    def named(self, c: Children) -> NamedExpr:
+        """`target := value`."""
+        target, _, value = c
+        if not isinstance(target, Name):
+            raise LanguageError(f"cannot use assignment expressions with {describe(target)}", span=target.span)
+        return NamedExpr(self.source, self.first(target), self.last(value), target, value)
+
+    # --- parameters of def and lambda
+
+    def param(self, c: Children) -> Parameter:
+        """`name`."""
+        return Parameter(self.source, c[0].start, c[0].end, c[0].text, "plain", None)
+
+    def param_default(self, c: Children) -> Parameter:
+        """`name=default`."""
+        return Parameter(self.source, c[0].start, self.last(c[-1]), c[0].text, "plain", c[-1])
+
+    def param_star(self, c: Children) -> Parameter:
+        """`*name`."""
+        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "*", None)
+
+    def param_double(self, c: Children) -> Parameter:
+        """`**name`."""
+        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "**", None)
+
+    def param_marker(self, c: Children) -> Lexeme:
+        """A `*` or `/` that only divides."""
+        return c[0]  # type: ignore[no-any-return]
+
+    def parameters(self, items: list[Parameter | Lexeme]) -> tuple[Parameter, ...]:
+        """Check the order of parameters, give the keyword-only ones their kind. Raises LanguageError."""
+        result: list[Parameter] = []
+        seen: set[str] = set()
+        star: Parameter | Lexeme | None = None
+        default = slash = False
+        for at, item in enumerate(items):
+            if result and result[-1].kind == "**":
+                raise self.error("arguments cannot follow var-keyword argument", item.start, item.end)
+            if isinstance(item, Lexeme) and item.text == "/":
+                self._check_slash(item, at, star, slash)
+                slash = True
+                continue
+            if isinstance(item, Lexeme) or item.kind == "*":
+                if star is not None:
+                    raise self.error("* argument may appear only once", item.start, item.end)
+                star = item
+                if isinstance(item, Lexeme):
+                    following = items[at + 1] if at + 1 < len(items) else None
+                    if not isinstance(following, Parameter) or following.kind == "**":
+                        raise self.error("named arguments must follow bare *", item.start, item.end)
+                    continue
+            if item.name in seen:
+                raise self.error(f"duplicate argument '{item.name}' in function definition", item.start, item.end)
+            seen.add(item.name)
+            if item.kind == "plain":
+                if star is not None:
+                    item.kind = "keyword"
+                elif default and item.default is None:
+                    raise self.error("non-default argument follows default argument", item.start, item.end)
+                default = default or item.default is not None
+            result.append(item)
+        return tuple(result)
+
+    def _check_slash(self, item: Lexeme, at: int, star: object, slash: bool) -> None:
+        if at == 0:
+            raise self.error("at least one argument must precede /", item.start, item.end)
+        if slash:
+            raise self.error("/ may appear only once", item.start, item.end)
+        if star is not None:
+            raise self.error("/ must be ahead of *", item.start, item.end)
+
+    # --- primaries
+
+    def attribute(self, c: Children) -> Attribute:
+        """`value.name`."""
+        value, _, name = c
+        return Attribute(self.source, self.first(value), name.end, value, name.text, name.start)
+
+    def call(self, c: Children) -> Call:
+        """`function(arguments)`."""
+        function = c[0]
+        given: list[Any] = c[2] if len(c) > 3 else []
+        args: list[Expr] = []
+        keywords: list[Keyword] = []
+        for item in given:
+            if type(item) is Keyword:
+                self._check_repeated(item, keywords)
+                keywords.append(item)
+            else:
+                if keywords:
+                    self._check_after_keywords(item, keywords)
+                args.append(item)
+        if self.bare:
+            self._check_bare(given, trailing=len(c) > 4)
+        return Call(self.source, self.first(function), c[-1].end, function, tuple(args), tuple(keywords))
+
+    def _check_repeated(self, item: Keyword, before: list[Keyword]) -> None:
+        if item.name is not None and before and any(item.name == other.name for other in before):
+            raise self.error(f"keyword argument repeated: {item.name}", item.start, item.end)
+
+    def _check_after_keywords(self, item: Expr, before: list[Keyword]) -> None:
+        spread = any(keyword.name is None for keyword in before)
+        if isinstance(item, Starred):
+            if spread:
+                raise self.error("iterable argument unpacking follows keyword argument unpacking", item.start, item.end)
+            return
+        what = "keyword argument unpacking" if spread else "keyword argument"
+        raise self.error(f"positional argument follows {what}", item.start, item.end)
+
+    def _check_bare(self, given: list[Any], *, trailing: bool) -> None:
+        for item in given:
+            if item in self.bare:
+                if len(given) > 1 or trailing:
+                    raise self.error("Generator expression must be parenthesized", item.start, item.end)
+                self.bare.discard(item)
+
+    def keyword(self, c: Children) -> Keyword:
+        """`name=value` in a call."""
+        name, _, value = c
+        if isinstance(name, Name) and name not in self.outer:
+            return Keyword(self.source, name.start, self.last(value), name.id, value)
+        if isinstance(name, Constant) and (name.value is None or isinstance(name.value, bool)):
+            raise LanguageError(f"cannot assign to {name.value}", span=name.span)
+        raise self.error('expression cannot contain assignment, perhaps you meant "=="?', self.first(name), c[1].end)
+
+    def keyword_spread(self, c: Children) -> Keyword:
+        """`**value` in a call."""
+        return Keyword(self.source, c[0].start, self.last(c[1]), None, c[1])
+
+    def subscript(self, c: Children) -> Subscript:
+        """`value[index]`."""
+        value, _, index, closing = c
+        if type(index) is Starred:
+            index = TupleExpr(self.source, index.start, index.end, (index,))
+        return Subscript(self.source, self.first(value), closing.end, value, index)
+
+    def slice(self, c: Children) -> Slice:
+        """`lower:upper:step`, each part optional."""
+        parts: list[Expr | None] = [None, None, None]
+        at = 0
+        for child in c:
+            if type(child) is Lexeme:
+                at += 1
+            else:
+                parts[at] = child
+        start = c[0].start if type(c[0]) is Lexeme else self.first(c[0])
+        end = c[-1].end if type(c[-1]) is Lexeme else self.last(c[-1])
+        return Slice(self.source, start, end, parts[0], parts[1], parts[2])
+
+    def name(self, c: Children) -> Name:
+        """A name."""
+        token = c[0]
+        return Name(self.source, token.start, token.end, token.text)
+
+    def number(self, c: Children) -> Constant:
+        """A number."""
+        token = c[0]
+        return Constant(self.source, token.start, token.end, number(self.source, token.text, token.start))
+
+    def constant(self, c: Children) -> Constant:
+        """None, True, False, `...`."""
+        token = c[0]
+        return Constant(self.source, token.start, token.end, _CONSTANTS[token.text])
+
+    # --- displays
+
+    def starred(self, c: Children) -> Starred:
+        """`*value`."""
+        return Starred(self.source, c[0].start, self.last(c[1]), c[1])
+
+    def tuple_one(self, c: Children) -> TupleExpr:
+        """`a,`."""
+        return TupleExpr(self.source, self.first(c[0]), c[1].end, (c[0],))
+
+    def tuple_bare(self, c: Children) -> TupleExpr:
+        """`a, b` without parentheses."""
+        items: list[Expr] = c[0]
+        end = c[1].end if len(c) > 1 else self.last(items[-1])
+        return TupleExpr(self.source, self.first(items[0]), end, tuple(items))
+
+    def tuple_empty(self, c: Children) -> TupleExpr:
+        """`()`."""
+        return TupleExpr(self.source, c[0].start, c[1].end, ())
+
+    def group(self, c: Children) -> Expr:
+        """`(a)`, which is `a`, or `(a, b)`."""
+        items: list[Expr] = c[1]
+        start, end = c[0].start, c[-1].end
+        if len(items) > 1 or len(c) > 3:
+            return TupleExpr(self.source, start, end, tuple(items))
+        inner = items[0]
+        if type(inner) is Starred:
+            raise self.error("cannot use starred expression here", inner.start, inner.end)
+        self.outer[inner] = (start, end)
+        return inner
+
+    def list_(self, c: Children) -> ListExpr:
+        """`[a, b]`."""
+        return ListExpr(self.source, c[0].start, c[-1].end, tuple(c[1]) if len(c) > 2 else ())
+
+    def set_(self, c: Children) -> SetExpr:
+        """`{a, b}`."""
+        return SetExpr(self.source, c[0].start, c[-1].end, tuple(c[1]))
+
+    def dict_(self, c: Children) -> DictExpr:
+        """`{k: v}`."""
+        return DictExpr(self.source, c[0].start, c[-1].end, tuple(c[1]) if len(c) > 2 else ())
+
+    def dict_pair(self, c: Children) -> tuple[Expr, Expr]:
+        """`k: v`."""
+        return c[0], c[2]
+
+    def dict_spread(self, c: Children) -> tuple[None, Expr]:
+        """`**d`."""
+        return None, c[1]
+
+    def as_pair(self, c: Children) -> tuple[Expr, Expr, Lexeme]:
+        """`context as target` among the entries of `with (...)`."""
+        check_target(c[2])
+        return c[0], c[2], c[1]
+
+    def with_group(self, c: Children) -> Expr:
+        """A group directly after `with`: read as any group; the entries are kept for the header's callback."""
+        entries: list[Any] = c[1]
+        plain = [entry[0] if type(entry) is tuple else entry for entry in entries]
+        node = self.group([c[0], plain, *c[2:]])
+        self.with_entries = node, entries
+        return node
+
+    # --- comprehensions
+
+    def for_clause(self, c: Children) -> tuple[int, int, Expr, Expr, list[Expr]]:
+        """`for target in iterable`; conditions follow."""
+        check_target(c[1])
+        return c[0].start, self.last(c[3]), c[1], c[3], []
+
+    def condition(self, c: Children) -> list[Any]:
+        """`if condition` after the clauses so far."""
+        c[0][-1][4].append(c[2])
+        return c[0]  # type: ignore[no-any-return]
+
+    def comprehension(self, kind: str, element: Expr, value: Expr | None, clauses: list[Any], start: int, end: int) -> Comprehension:
+        """A comprehension of any kind; `end` is ignored when negative."""
+        made = tuple(
+            For_(self.source, begin, self.last(conditions[-1]) if conditions else stop, target, iterable, tuple(conditions))
+            for begin, stop, target, iterable, conditions in clauses
+        )
+        return Comprehension(self.source, start, made[-1].end if end < 0 else end, kind, element, value, made)
+
+    def generator(self, c: Children) -> Comprehension:
+        """`(x for x in y)`."""
+        return self.comprehension("generator", c[1], None, c[2], c[0].start, c[3].end)
+
+    def generator_bare(self, c: Children) -> Comprehension:
+        """`x for x in y` as an argument."""
+        node = self.comprehension("generator", c[0], None, c[1], self.first(c[0]), -1)
+        self.bare.add(node)
+        return node
+
+    def list_comprehension(self, c: Children) -> Comprehension:
+        """`[x for x in y]`."""
+        return self.comprehension("list", c[1], None, c[2], c[0].start, c[3].end)
+
+    def set_comprehension(self, c: Children) -> Comprehension:
+        """`{x for x in y}`."""
+        return self.comprehension("set", c[1], None, c[2], c[0].start, c[3].end)
+
+    def dict_comprehension(self, c: Children) -> Comprehension:
+        """`{k: v for x in y}`."""
+        return self.comprehension("dict", c[1], c[3], c[4], c[0].start, c[5].end)
+
+    # --- strings
+
+    def string(self, c: Children) -> Constant | JoinedStr:
+        """Adjacent literals: one constant, or one f-string when any of them is."""
+        items: list[Any] = c[0]
+        if all(type(item) is Lexeme for item in items):
+            value = items[0].text if len(items) == 1 else "".join(item.text for item in items)
+            return Constant(self.source, items[0].start, items[-1].end, value)
+        parts: list[str | Field] = []
+        for item in items:
+            parts += [item.text] if type(item) is Lexeme else item[2]
+        ends = [(item.start, item.end) if type(item) is Lexeme else item[:2] for item in (items[0], items[-1])]
+        return JoinedStr(self.source, ends[0][0], ends[1][1], _merged(parts))
+
+    def fstring(self, c: Children) -> tuple[int, int, list[str | Field]]:
+        """One f-string literal: its place and its pieces."""
+        return c[0].start, c[-1].end, _pieces(c[1]) if len(c) > 2 else []
+
+    def field_value(self, c: Children) -> tuple[Lexeme, Expr, str, str | None]:
+        """`{value`, `{value=`, `{value!r`, `{value=!r`: the brace, the value, the conversion, the text before `=`'s value."""
+        conversion = c[-1].text if type(c[-1]) is Lexeme and c[-1].type == "CONVERSION" else ""
+        equal = c[2] if len(c) > 2 and c[2].type == "FIELD_EQUAL" else None
+        echo = None if equal is None else self.source.text[c[0].end : equal.end]
+        if type(c[1]) is Starred:
+            raise self.error("f-string: cannot use starred expression here", c[1].start, c[1].end)
+        return c[0], c[1], conversion, echo
+
+    def field(self, c: Children) -> tuple[str | None, Field]:
+        """A whole replacement field, with the text that `=` puts before it."""
+        brace, value, conversion, echo = c[0]
+        spec: tuple[str | Field, ...] | None = None
+        if len(c) > 2:
+            spec = _merged(_pieces(c[2])) if len(c) > 3 else ()
+        elif echo is not None and not conversion:
+            conversion = "r"
+        return echo, Field(self.source, brace.start, c[-1].end, value, conversion, spec)
+
+
+def _pieces(items: list[Any]) -> list[str | Field]:
+    """Pieces of text and fields, with the text of `=` before its field."""
+    parts: list[str | Field] = []
+    for item in items:
+        if type(item) is Lexeme:
+            parts.append(item.text)
+        else:
+            parts += [part for part in item if part is not None]
+    return parts
+
+
+def _merged(parts: list[str | Field]) -> tuple[str | Field, ...]:
+    """Neighbouring pieces of text as one, without empty ones."""
+    result: list[str | Field] = []
+    text: list[str] = []
+    for part in [*parts, None]:
+        if isinstance(part, str):
+            text.append(part)
+            continue
+        if whole := "".join(text):
+            result.append(whole)
+        text.clear()
+        if part is not None:
+            result.append(part)
+    return tuple(result)

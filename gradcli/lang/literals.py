@@ -1,0 +1,121 @@
+"""Numbers and strings as Python writes them: their checks and their values."""
+
+from __future__ import annotations
+
+import re
+
+from gradcli import limits
+from gradcli.errors import LanguageError, LimitError
+from gradcli.source import Source, Span
+
+_SIMPLE = {
+    "\n": "",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
+_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{0,2})|u([0-9a-fA-F]{0,4})|U([0-9a-fA-F]{0,8})|N(\{[^}\n]*\}?)?|(.))", re.DOTALL)
+_LINE_ENDS = re.compile(r"\r\n?")
+_BASES = {"x": (16, "hexadecimal"), "o": (8, "octal"), "b": (2, "binary")}
+
+
+def number(source: Source, text: str, start: int) -> int | float:
+    """The value of the number literal `text` at offset `start`. Raises LanguageError, or LimitError for too many digits."""
+    end = start + len(text)
+    if text.isdigit():
+        if text[0] == "0" and text.strip("0"):
+            raise LanguageError(
+                "leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers",
+                span=Span(source, start, end),
+            )
+        return _integer(source, text, 10, start)
+    lower = text.lower()
+    base, kind = _BASES.get(lower[1:2], (10, "decimal"))
+    if "_" in text:
+        digits = lower[2:] if base != 10 else lower
+        # an underscore stands between two digits (or after the prefix)
+        if "__" in digits or digits[-1] == "_" or (base == 10 and re.search(r"_[.e]|[.e+-]_", digits)):
+            raise LanguageError(f"invalid {kind} literal", span=Span(source, start, end))
+        lower = lower.replace("_", "")
+    if base != 10:
+        if len(lower) == 2:
+            raise LanguageError(f"invalid {kind} literal", span=Span(source, start, end))
+        return _integer(source, lower[2:], base, start)
+    if lower.isdigit():
+        return number(source, lower, start)
+    return float(lower)
+
+
+def _integer(source: Source, digits: str, base: int, start: int) -> int:
+    most = limits.current.digits
+    bits = {10: 3.3219280948873626, 16: 4.0, 8: 3.0, 2: 1.0}[base]
+    if len(digits) * bits > most * 3.3219280948873626 + 4:
+        raise LimitError(
+            "digits", f"an integer of {len(digits):,} digits is over the limit of {most:,.0f}", span=Span(source, start, start + len(digits))
+        )
+    return int(digits, base)
+
+
+def text_value(source: Source, text: str, start: int, *, raw: bool) -> str:
+    """The value of the inside of a string literal, which stands at offset `start`. Raises LanguageError."""
+    if "\r" in text:
+        # positions in messages are found in the text as it stands; line ends are evened out in pieces between escapes
+        return _LINE_ENDS.sub("\n", text) if raw else _unescape(source, text, start, even=True)
+    if raw or "\\" not in text:
+        return text
+    return _unescape(source, text, start, even=False)
+
+
+def _unescape(source: Source, text: str, start: int, *, even: bool) -> str:
+    pieces: list[str] = []
+    done = 0
+    for match in _ESCAPE.finditer(text):
+        if match.start() < done:
+            continue
+        plain = text[done : match.start()]
+        pieces.append(_LINE_ENDS.sub("\n", plain) if even else plain)
+        pieces.append(_escaped(source, match, start))
+        done = match.end()
+        if match[6] == "\r" and text[done : done + 1] == "\n":
+            done += 1
+    plain = text[done:]
+    pieces.append(_LINE_ENDS.sub("\n", plain) if even else plain)
+    return "".join(pieces)
+
+
+def _escaped(source: Source, match: re.Match[str], start: int) -> str:
+    octal, two, four, eight, name, other = match.groups()
+    if octal is not None:
+        return chr(int(octal, 8))
+    if other is not None:
+        # an unknown escape keeps its backslash, as in Python
+        return "" if other == "\r" else _SIMPLE.get(other, "\\" + other)
+    span = Span(source, start + match.start(), start + match.end())
+    for digits, width, letter in ((two, 2, "x"), (four, 4, "u"), (eight, 8, "U")):
+        if digits is None:
+            continue
+        if len(digits) < width:
+            raise LanguageError(f"truncated \\{letter}{'X' * width} escape", span=span)
+        code = int(digits, 16)
+        if code > 0x10FFFF:
+            raise LanguageError("illegal Unicode character: the last one is \\U0010FFFF", span=span)
+        return chr(code)
+    if name is None or len(name) < 3 or name[-1] != "}":
+        raise LanguageError("malformed \\N{...} character escape", span=span)
+    return _named(name[1:-1], span)
+
+
+def _named(name: str, span: Span) -> str:
+    import unicodedata
+
+    try:
+        return unicodedata.lookup(name)
+    except KeyError:
+        raise LanguageError("unknown Unicode character name", span=span) from None

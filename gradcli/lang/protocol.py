@@ -1,0 +1,85 @@
+"""What the runtime of host values asks of the interpreter, and how host errors become errors of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from gradcli.errors import EXCEPTION_PARENTS, GradcliError, LimitError, ProgramError
+
+#: Containers nested deeper than this are not printed or compared, as in CPython with its default recursion limit.
+MAX_DEPTH = 1000
+
+#: What the primitives called here may raise because of their arguments.
+HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError)
+
+#: The values that are plain Python; everything else belongs to the interpreter.
+HOST_TYPES = frozenset({type(None), bool, int, float, str, list, tuple, dict, set, range, slice, type(...)})
+
+
+class Ops(Protocol):
+    """The interpreter's side: what to do with values of any type. Every method raises ProgramError only."""
+
+    def equal(self, a: Any, b: Any) -> bool:
+        """The truth of `a == b`."""
+
+    def less(self, a: Any, b: Any) -> bool:
+        """The truth of `a < b`."""
+
+    def truth(self, value: Any) -> bool:
+        """`bool(value)`."""
+
+    def hashable(self, value: Any) -> None:
+        """Raise "unhashable type: 'list'" unless the value may be a key; `comparing.check_hashable` does it for host values."""
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        """The value's elements; raises "'int' object is not iterable"."""
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call a function value."""
+
+    def repr_of(self, value: Any) -> str:
+        """`repr(value)`."""
+
+    def str_of(self, value: Any) -> str:
+        """`str(value)`."""
+
+    def format_of(self, value: Any, spec: str) -> str:
+        """`format(value, spec)` of a value that is not of host type; `spec` obeys the caps already."""
+
+    def to_number(self, value: Any) -> int | float:
+        """The number in a 0-d tensor; raises "must be real number, not X" for what has none. Never asked about host types."""
+
+    def type_name(self, value: Any) -> str:
+        """The name that `type(value).__name__` shows."""
+
+
+def from_host(error: Exception, ops: Ops | None = None, args: tuple[Any, ...] = ()) -> GradcliError:
+    """The program's error for one that a primitive of Python raised; with `ops`, types in `args` get the names users know."""
+    text = str(error)
+    if text.startswith("Exceeds the limit ("):
+        return LimitError("digits", "an integer and its decimal text: too many digits")
+    if ops is not None:
+        for value in args:
+            name = type(value).__name__
+            if type(value) not in HOST_TYPES:
+                text = text.replace(name, ops.type_name(value))
+    for base in type(error).__mro__:
+        if base.__name__ in EXCEPTION_PARENTS:
+            return ProgramError(base.__name__, text, args=error.args if text == str(error) else None)
+    return ProgramError("RuntimeError", text)
+
+
+def type_error(text: str) -> ProgramError:
+    """A TypeError of the program."""
+    return ProgramError("TypeError", text)
+
+
+def value_error(text: str) -> ProgramError:
+    """A ValueError of the program."""
+    return ProgramError("ValueError", text)
+
+
+def key_error(ops: Ops, key: Any) -> ProgramError:
+    """A KeyError: its text is the key's repr."""
+    return ProgramError("KeyError", ops.repr_of(key), args=(key,))

@@ -1,0 +1,85 @@
+"""What running programs share: where output goes, how deep calls are, what has been used of the bounds.
+
+There is one `runtime`; an interpreter puts its own output, warnings and counters in it for as long as it runs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.graph import state
+from gradcli.errors import GradcliError, LimitError, ProgramError
+from gradcli.lang.addresses import Addresses
+from gradcli.lang.syntax import Node
+
+
+def _nowhere(text: str) -> None:
+    return None
+
+
+class Runtime:
+    """The state of the program that runs."""
+
+    __slots__ = ("write", "depth", "max_depth", "steps", "max_steps", "deadline", "written", "addresses", "handling")
+
+    def __init__(self) -> None:
+        self.write: Callable[[str], None] = _nowhere
+        self.depth = 0
+        self.max_depth: float = 500
+        self.steps = 0
+        self.max_steps: float = math.inf
+        #: on time.monotonic's clock
+        self.deadline: float = math.inf
+        #: bytes of output so far
+        self.written = 0
+        self.addresses = Addresses()
+        #: errors whose `except` blocks run now, innermost last
+        self.handling: list[ProgramError] = []
+
+
+runtime = Runtime()
+
+
+def counting() -> bool:
+    """Whether loops have to count: only then is the counting code chosen."""
+    now = limits.current
+    return min(now.steps, now.time, now.list) < math.inf
+
+
+def tick() -> None:
+    """One step of a loop, or one call. Raises LimitError when steps or time are used up."""
+    runtime.steps += 1
+    if runtime.steps > runtime.max_steps:
+        raise LimitError("steps", f"the program took more than {runtime.max_steps:,.0f} steps")
+    if runtime.deadline < math.inf and time.monotonic() > runtime.deadline:
+        raise LimitError("time", f"the program ran for more than {limits.current.time:g} s")
+
+
+def ticking(values: Iterable[Any]) -> Iterator[Any]:
+    """The same values, each of them a step."""
+    for value in values:
+        tick()
+        yield value
+
+
+def too_deep() -> LimitError:
+    """The error of calls nested too deeply."""
+    return LimitError("calls", f"calls are nested more than {runtime.max_depth:,.0f} deep")
+
+
+def emit(text: str) -> None:
+    """Write to the program's output."""
+    runtime.written += len(text)
+    if runtime.written > limits.current.output:
+        raise LimitError("output", f"the output is longer than {limits.current.output:,.0f} bytes")
+    runtime.write(text)
+
+
+def locate(error: GradcliError) -> None:
+    """Give an error that has no place the place of the operation that ran last."""
+    if error.span is None and isinstance(state.origin, Node):
+        error.span = state.origin.span

@@ -1,0 +1,138 @@
+"""`repr`, `str` and `format` of any value: ours here, host values in reprs.py and formatting.py, tensors in core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.dtypes import DType
+from gradcli.core.graph import Node
+from gradcli.core.tensor import Size, Tensor
+from gradcli.errors import ProgramError
+from gradcli.lang import reprs
+from gradcli.lang.formatting import check_spec, format_value
+from gradcli.lang.functions import UserFunction
+from gradcli.lang.runtime import runtime
+from gradcli.lang.types import path_of, type_name
+from gradcli.lang.values import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue
+
+
+def repr_text(value: Any) -> str:
+    """`repr(value)`."""
+    return reprs.repr_host(value, _repr_own)
+
+
+def str_text(value: Any) -> str:
+    """`str(value)`."""
+    if type(value) is str:
+        return value
+    if type(value) is ProgramError:
+        return str(value.message)
+    if type(value) is NumpyArray:
+        return str(value)
+    return reprs.repr_host(value, _repr_own)
+
+
+def ascii_repr(value: Any) -> str:
+    """`ascii(value)`."""
+    return reprs.ascii_text(repr_text(value))
+
+
+def format_text(value: Any, spec: str) -> str:
+    """`format(value, spec)`."""
+    if not spec:
+        return str_text(value)
+    from gradcli.lang.operators import OPS
+
+    return format_value(OPS, value, spec)
+
+
+def format_own(value: Any, spec: str) -> str:
+    """`format(value, spec)` of a value that is not of host type."""
+    if not spec:
+        return str_text(value)
+    if type(value) is Tensor and value.array.ndim == 0:
+        check_spec(spec)
+        return format_text(value.item(), spec)
+    raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
+
+
+#: by the letter after `!` in an f-string
+CONVERSIONS: dict[str, Callable[[Any], str] | None] = {"": None, "r": repr_text, "s": str_text, "a": ascii_repr}
+
+
+def address(value: Any) -> str:
+    """The number that stands for an object's address, as it is printed."""
+    return hex(runtime.addresses.of(value))
+
+
+def _repr_tensor(value: Tensor) -> str:
+    from gradcli.core import printing
+
+    return str(printing.tensor_text(value))
+
+
+def _repr_function(value: UserFunction) -> str:
+    return f"<function {value.name} at {address(value)}>"
+
+
+def _repr_bound(value: BoundMethod) -> str:
+    return f"<built-in method {value.name} of {type_name(value.owner)} object at {address(value.owner)}>"
+
+
+def _repr_error(value: ProgramError) -> str:
+    args = value.args_
+    inside = repr_text(args[0]) if len(args) == 1 else repr_text(args)[1:-1]
+    return f"{value.type_name}({inside})"
+
+
+_OWN: dict[type, Callable[[Any], str]] = {
+    Tensor: _repr_tensor,
+    Size: repr,
+    DType: repr,
+    UserFunction: _repr_function,
+    Builtin: lambda value: value.shown,
+    BoundMethod: _repr_bound,
+    TypeValue: lambda value: f"<class '{value.path}'>",
+    ExceptionType: lambda value: f"<class '{value.name}'>",
+    Namespace: lambda value: f"<module '{value.path}'>",
+    NumpyArray: repr,
+    ProgramError: _repr_error,
+    IteratorValue: lambda value: f"<{value.kind} object at {address(value)}>",
+}
+
+
+def _repr_own(value: Any) -> str:
+    """The repr of a value that is not of host type."""
+    kind = type(value)
+    known = _OWN.get(kind)
+    if known is not None:
+        return known(value)
+    if isinstance(value, tuple):
+        return _repr_tuple(value)
+    shown = getattr(kind, "SCRIPT_REPR", None)
+    if shown is not None:
+        return str(shown(value))
+    if kind.__name__ in ("Function", "InplaceFunction"):
+        return _repr_torch_function(value)
+    if isinstance(value, Node) or kind.__repr__ is object.__repr__:
+        return f"<{path_of(value)} object at {address(value)}>"
+    return repr(value)
+
+
+def _repr_tuple(value: tuple[Any, ...]) -> str:
+    """A named result, such as `torch.return_types.max(values=..., indices=...)`, as torch lays it out."""
+    names = getattr(type(value), "_fields", None)
+    if names is None:
+        return repr_text(tuple(value))
+    inside = ",\n".join(f"{name}={repr_text(item)}" for name, item in zip(names, value, strict=True))
+    return f"{path_of(value)}(\n{inside})"
+
+
+def _repr_torch_function(value: Any) -> str:
+    namespace = getattr(value, "namespace", "torch")
+    if namespace == "torch":
+        return f"<built-in method {value.name} of type object at {address(value)}>"
+    return f"<function {value.name} at {address(value)}>"
+
+

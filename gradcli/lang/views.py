@@ -1,0 +1,68 @@
+"""The values of `dict.keys()`, `.values()` and `.items()`: live views of one dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradcli.errors import ProgramError
+
+
+class DictView:
+    """A view; `name` is its type's name in the language."""
+
+    __slots__ = ("mapping",)
+    name = "dict_view"
+    # Set-like views compare by content, so like sets they are no keys.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, mapping: dict[Any, Any]) -> None:
+        self.mapping = mapping
+
+    def __len__(self) -> int:
+        return len(self.mapping)
+
+    def _source(self) -> Iterator[Any]:
+        return iter(self.mapping)
+
+    def __iter__(self) -> Iterator[Any]:
+        return live(self._source())
+
+
+class KeysView(DictView):
+    """`dict_keys`."""
+
+    __slots__ = ()
+    name = "dict_keys"
+
+
+class ValuesView(DictView):
+    """`dict_values`."""
+
+    __slots__ = ()
+    name = "dict_values"
+
+    def _source(self) -> Iterator[Any]:
+        return iter(self.mapping.values())
+
+
+class ItemsView(DictView):
+    """`dict_items`."""
+
+    __slots__ = ()
+    name = "dict_items"
+
+    def _source(self) -> Iterator[Any]:
+        return iter(self.mapping.items())
+
+
+def live(source: Iterator[Any]) -> Iterator[Any]:
+    """The elements of a host iterator over a dictionary; a change of its size on the way is the program's RuntimeError."""
+    while True:
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        except RuntimeError as error:  # dictionary changed size (or keys) during iteration
+            raise ProgramError("RuntimeError", str(error)) from None
+        yield item

@@ -1,0 +1,145 @@
+"""The bounds on what a program may use: names, defaults, the strict set for text from strangers, and the checks.
+
+One `Limits` is in force at a time, in `current`; what checks it reads `limits.current`. Bounds that grow with
+every step of a program (steps, nodes, output) are counted in the same object.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import dataclass, fields, replace
+
+from gradcli.errors import LimitError, UsageError
+
+NONE = math.inf
+
+
+def _three_quarters_of_memory() -> float:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    except (ValueError, OSError, AttributeError):
+        return NONE
+
+
+@dataclass(slots=True)
+class Limits:
+    """The bounds; `math.inf` is none. Sizes are in bytes, time in seconds, work in multiply-adds of one call."""
+
+    source: float = 16 * 2**20
+    nesting: float = 200
+    blocks: float = 100
+    elements: float = NONE
+    bytes: float = NONE
+    work: float = NONE
+    string: float = 64 * 2**20
+    list: float = NONE
+    digits: float = 4300
+    calls: float = 500
+    nodes: float = NONE
+    steps: float = NONE
+    output: float = NONE
+    time: float = NONE
+    untrusted: bool = False
+
+    def changed(self, **values: float) -> Limits:
+        """A copy with some bounds replaced."""
+        return replace(self, **values)  # type: ignore[arg-type]
+
+
+def default() -> Limits:
+    """The bounds of ordinary use: real work never meets them."""
+    return Limits(bytes=_three_quarters_of_memory())
+
+
+def strict() -> Limits:
+    """The bounds of `--untrusted`."""
+    return Limits(
+        source=256 * 2**10,
+        nesting=200,
+        blocks=100,
+        elements=1e7,
+        bytes=256 * 2**20,
+        work=2e10,
+        string=2**20,
+        list=1e6,
+        digits=4300,
+        calls=200,
+        nodes=1e6,
+        steps=1e6,
+        output=16 * 2**20,
+        time=8,
+        untrusted=True,
+    )
+
+
+#: The names that `--limit` takes.
+NAMES = tuple(f.name for f in fields(Limits) if f.name != "untrusted")
+
+current: Limits = Limits()
+
+
+def use(limits: Limits) -> None:
+    """Put `limits` in force."""
+    global current
+    current = limits
+
+
+_SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "s": 1.0}
+_VALUE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?(?:e[0-9]{1,2})?)(k|M|G|KiB|MiB|GiB|s|)")
+
+
+def parse(text: str) -> tuple[str, float]:
+    """`NAME=VALUE` of `--limit` as a pair; `none` is infinity. Raises UsageError."""
+    name, equals, value = text.partition("=")
+    if name not in NAMES:
+        raise UsageError(f"unknown limit {name!r}; the limits are {', '.join(NAMES)}")
+    if value == "none":
+        return name, NONE
+    match = _VALUE.fullmatch(value)
+    if not equals or match is None or (match[2] == "s") > (name == "time"):
+        raise UsageError(f"the value of the limit {name!r} must be a number such as 1000, 64MiB or 8s, or none, not {value!r}")
+    return name, float(match[1]) * _SUFFIXES[match[2]]
+
+
+def with_options(options: list[str], *, untrusted: bool = False) -> Limits:
+    """The bounds that `--untrusted` and the `--limit NAME=VALUE` options ask for."""
+    base = strict() if untrusted else default()
+    chosen = dict(parse(option) for option in options)
+    for name, value in chosen.items():
+        if untrusted and value == NONE:
+            raise UsageError(f"--limit {name}=none cannot be used with --untrusted")
+    return base.changed(**chosen)
+
+
+def check_elements(count: int, item_size: int = 4) -> None:
+    """Refuse a tensor (views and broadcasts included) of `count` elements before it is made."""
+    if count > current.elements:
+        raise LimitError("elements", f"a tensor of {count:,} elements is over the limit of {current.elements:,.0f}")
+    if count * item_size > current.bytes:
+        raise LimitError("bytes", f"a tensor of {count * item_size:,} bytes is over the limit of {current.bytes:,.0f}")
+
+
+def check_work(multiply_adds: float) -> None:
+    """Refuse one call (a matrix product, a sort ...) predicted to take `multiply_adds` multiply-adds."""
+    if multiply_adds > current.work:
+        raise LimitError("work", f"a call of {multiply_adds:,.0f} multiply-adds is over the limit of {current.work:,.0f}")
+
+
+def check_string(length: int) -> None:
+    """Refuse a string of `length` characters before it is made."""
+    if length > current.string:
+        raise LimitError("string", f"a string of {length:,} characters is over the limit of {current.string:,.0f}")
+
+
+def check_list(length: int) -> None:
+    """Refuse a list, tuple, set or dict of `length` items before it is made."""
+    if length > current.list:
+        raise LimitError("list", f"a list of {length:,} items is over the limit of {current.list:,.0f}")
+
+
+def check_digits(bits: float) -> None:
+    """Refuse an integer of `bits` bits before it is made."""
+    if bits > current.digits * 3.3219280948873626 + 4:  # log2(10)
+        raise LimitError("digits", f"an integer of about {bits * 0.30103:,.0f} digits is over the limit of {current.digits:,.0f}")

@@ -1,0 +1,1 @@
+"""Results as text: pure functions, no computing, no input and output."""

@@ -1,0 +1,160 @@
+"""An error as people read it: message, source line, carets under the exact span, labels, hints, chain of calls.
+
+    AttributeError: module 'torch' has no attribute 'sinn'
+      torch.sinn(x)
+            ^^^^ did you mean sin, sinh, sinc?
+
+Advice that begins with "try " is set as a block of its own, the word once and the commands below each other.
+"""
+
+from __future__ import annotations
+
+import json
+
+from gradcli.errors import GradcliError, Label
+from gradcli.render.colour import paint
+from gradcli.render.escape import escape, escape_lines, width
+from gradcli.source import Span
+
+_INDENT = "  "
+_MAX_CALLS = 8
+#: names of this form are given to text from the command line itself, which needs no place
+_PLACELESS = "<expression>"
+
+
+def diagnostic(error: GradcliError, *, colour: bool = False, columns: int = 100) -> str:
+    """The whole report, ending with a line end; source lines are cut to `columns`."""
+    head, *more = escape_lines(error.message).split("\n")
+    out = [f"{paint(error.kind + ':', 'error', colour)} {head}", *more]
+    beside, below = _sort_hints(error)
+    if error.span is not None:
+        out += _excerpts(error.span, error.labels, beside, colour, columns)
+    elif beside:
+        below = [beside, *below]
+    out += _hints(below, colour)
+    out += _calls(error, colour, columns)
+    return "\n".join(line.rstrip() for line in out) + "\n"
+
+
+def error_json(error: GradcliError) -> str:
+    """The error as one line of JSON."""
+    content: dict[str, object] = {"kind": error.kind, "message": error.message, "span": _span_json(error.span), "exit": error.exit_code}
+    if error.hints:
+        content["hints"] = error.hints
+    return json.dumps({"gradcli": 1, "ok": False, "error": content}) + "\n"
+
+
+def _span_json(span: Span | None) -> dict[str, object] | None:
+    if span is None:
+        return None
+    line, column = span.source.position(span.start)
+    return {"source": span.source.name, "start": span.start, "end": span.end, "line": line, "column": column, "text": span.text}
+
+
+def _sort_hints(error: GradcliError) -> tuple[str, list[str]]:
+    """The short remark that stands beside the carets, and what goes below."""
+    on_span = [label.text for label in error.labels if label.span == error.span]
+    if on_span:
+        return on_span[0], error.hints
+    if error.hints and not error.hints[0].startswith("try ") and "\n" not in error.hints[0]:
+        return error.hints[0], error.hints[1:]
+    return "", error.hints
+
+
+def _hints(hints: list[str], colour: bool) -> list[str]:
+    out = []
+    first = True
+    for hint in hints:
+        text = escape_lines(hint)
+        if text.startswith("try "):
+            lead = "try   " if first else "      "
+            first = False
+            text = paint(lead, "dim", colour) + text.removeprefix("try ")
+        out += [_INDENT + line for line in text.split("\n")]
+    return out
+
+
+def _excerpts(span: Span, labels: list[Label], beside: str, colour: bool, columns: int) -> list[str]:
+    out = []
+    if place := _place(span):
+        out.append(_INDENT + paint(place, "dim", colour))
+    window = _Window(span, columns)
+    out.append(_INDENT + window.line)
+    out.append(_INDENT + paint(window.under(span, "^"), "caret", colour) + (f" {escape(beside)}" if beside else ""))
+    number = window.number
+    for label in labels:
+        if label.span == span:
+            continue
+        if label.span.source is span.source and label.span.source.position(label.span.start)[0] == number:
+            shown = window
+        else:
+            shown = _Window(label.span, columns)
+            out.append(_INDENT + paint(_place(label.span) or f"line {shown.number}", "dim", colour))
+            out.append(_INDENT + shown.line)
+        out.append(_INDENT + paint(shown.under(label.span, "-"), "label", colour) + f" {escape(label.text)}")
+    return out
+
+
+def _place(span: Span) -> str:
+    source = span.source
+    line, _ = source.position(span.start)
+    several = "\n" in source.text.rstrip("\n")
+    if source.name == _PLACELESS:
+        return f"line {line}" if several else ""
+    return f"{escape(source.name)}:{line}" if several or not source.name.startswith("<") else escape(source.name)
+
+
+def _calls(error: GradcliError, colour: bool, columns: int) -> list[str]:
+    """The calls that led here, innermost first, as they are of most use."""
+    out = []
+    for span, name in list(reversed(error.calls))[:_MAX_CALLS]:
+        line, _ = span.source.position(span.start)
+        text = " ".join(escape(span.text).split())
+        if len(text) > columns - 30:
+            text = text[: columns - 33] + "..."
+        out.append(_INDENT + paint(f"in {escape(name)}, called on line {line}:", "dim", colour) + f" {text}")
+    if len(error.calls) > _MAX_CALLS:
+        out.append(f"{_INDENT}... and {len(error.calls) - _MAX_CALLS} more calls")
+    return out
+
+
+class _Window:
+    """One source line made printable, cut around a span, with the way from offsets to columns."""
+
+    def __init__(self, span: Span, columns: int) -> None:
+        source = span.source
+        self.number, column = source.position(span.start)
+        raw = source.line(self.number)
+        self._line_start = span.start - (column - 1)
+        first, last = self._bounds(span, raw, columns)
+        self._first, self._last = first, last
+        lead = "..." if raw[:first].strip() else ""
+        pieces = [self._piece(char) for char in raw[first:last]]
+        at = len(lead)
+        self._columns = []
+        for piece in pieces:
+            self._columns.append(at)
+            at += width(piece)
+        self._columns.append(at)
+        self.line = lead + "".join(pieces) + ("..." if last < len(raw) else "")
+
+    @staticmethod
+    def _piece(char: str) -> str:
+        return "    " if char == "\t" else escape(char)
+
+    def _bounds(self, span: Span, raw: str, columns: int) -> tuple[int, int]:
+        """Which part of the line to show: all when it fits, else what surrounds the start of the span."""
+        leading = len(raw) - len(raw.lstrip())
+        begin = span.start - self._line_start
+        if len(raw) - leading <= columns:
+            return min(leading, begin), len(raw)
+        marked = min(span.end - span.start, columns // 2)
+        first = max(0, min(begin - (columns - marked) // 2, len(raw) - columns))
+        return first, min(len(raw), first + columns)
+
+    def under(self, span: Span, mark: str) -> str:
+        """Blanks and marks to stand under `span`, to the end of the shown line at most; one mark at least."""
+        start = min(max(span.start - self._line_start, self._first), self._last) - self._first
+        end = min(max(span.end - self._line_start, self._first), self._last) - self._first
+        left = self._columns[start]
+        return " " * left + mark * max(1, self._columns[end] - left)

@@ -1,0 +1,44 @@
+"""Text of unknown origin made harmless for a terminal, and the room it takes there."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# C0 and DEL, C1, bidirectional controls and marks, line and paragraph separators, lone surrogates, byte order mark
+_HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def _escaped(match: re.Match[str]) -> str:
+    char = match[0]
+    code = ord(char)
+    return _SHORT.get(char) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def escape(text: str) -> str:
+    """`text` as one line, with control characters, bidirectional controls and lone surrogates shown as escapes."""
+    return _HARMFUL.sub(_escaped, text)
+
+
+def escape_lines(text: str) -> str:
+    """As `escape`, with line ends and tabs left as they are."""
+    return _HARMFUL.sub(lambda match: match[0] if match[0] in "\n\t" else _escaped(match), text)
+
+
+def width(text: str) -> int:
+    """How many columns `text`, which has no control characters, takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_char_width(char) for char in text)
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def pad(text: str, columns: int) -> str:
+    """`text` with blanks up to `columns`."""
+    return text + " " * (columns - width(text))

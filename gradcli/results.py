@@ -1,0 +1,84 @@
+"""What a session answers, as plain data: the renderers draw it and never compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(slots=True, frozen=True)
+class TensorValue:
+    """A tensor to be shown.
+
+    `repr` gives PyTorch's own text; `cell` its layout without `tensor(...)`, for tables. Both are called when needed only.
+    """
+
+    array: Array
+    dtype: str
+    repr: Callable[[], str]
+    cell: Callable[[], str]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self.array.shape)
+
+
+@dataclass(slots=True, frozen=True)
+class PlainValue:
+    """A value that is no tensor. `data` is it in lists, dicts, strings, numbers and None, tensors as nested lists."""
+
+    data: object
+    type_name: str
+    repr: Callable[[], str]
+
+
+Value = TensorValue | PlainValue
+
+
+@dataclass(slots=True, frozen=True)
+class Evaluation:
+    """The value of an expression; `grad_fn` is the node's name, or None."""
+
+    expression: str
+    value: Value
+    grad_fn: str | None
+    requires_grad: bool
+
+
+@dataclass(slots=True, frozen=True)
+class Row:
+    """One tensor of a gradient table: the output, an intermediate value or a variable.
+
+    `gradients` has one entry for each vector; None is what PyTorch leaves when no gradient reaches the tensor.
+    """
+
+    name: str
+    expression: str
+    grad_fn: str
+    value: TensorValue
+    gradients: tuple[TensorValue | None, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class GradientTable:
+    """`v^T J` for every vector: the output, the intermediate values from the output backwards, the variables."""
+
+    output: Row
+    intermediates: tuple[Row, ...]
+    variables: tuple[Row, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows in the order in which they are shown."""
+        return (self.output, *self.intermediates, *self.variables)
+
+    @property
+    def vectors(self) -> int:
+        """How many gradients every row has."""
+        return len(self.output.gradients)

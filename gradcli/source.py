@@ -1,0 +1,54 @@
+"""Source text and positions in it; knows nothing of the language."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """A piece of program text and the name people know it by (`<expression>`, a file's path, `<prompt 3>`)."""
+
+    name: str
+    text: str
+    _starts: list[int] = field(default_factory=list, repr=False)
+
+    def line_starts(self) -> list[int]:
+        """Offsets at which the lines begin; computed on first use."""
+        if not self._starts:
+            starts = [0]
+            find = self.text.find
+            at = find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = find("\n", at + 1)
+            self._starts = starts
+        return self._starts
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of `offset`, both counted from 1."""
+        starts = self.line_starts()
+        line = bisect_right(starts, offset) - 1
+        return line + 1, offset - starts[line] + 1
+
+    def line(self, number: int) -> str:
+        """The text of line `number` (from 1), without its line end."""
+        starts = self.line_starts()
+        begin = starts[number - 1]
+        end = starts[number] - 1 if number < len(starts) else len(self.text)
+        return self.text[begin:end].rstrip("\r")
+
+
+@dataclass(slots=True, frozen=True)
+class Span:
+    """The half-open range [start, end) of a source's text."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The text the span covers."""
+        return self.source.text[self.start : self.end]

@@ -1,0 +1,113 @@
+"""`gradcli eval`: values, names, formats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["x+2", "x=[-1.2301, 0.5498, -1.7590]"], "tensor([0.7699, 2.5498, 0.2410], grad_fn=<AddBackward0>)"),
+        (["-x*2", "x=3"], "tensor(-6., grad_fn=<MulBackward0>)"),
+        (["-v*2", "v=3"], "tensor(-6., grad_fn=<MulBackward0>)"),
+        (["-x", "x=3"], "tensor(-3., grad_fn=<NegBackward0>)"),
+        (["--x", "x=3"], "tensor(3., grad_fn=<NegBackward0>)"),
+        (["--", "-3"], "-3"),
+        (["-3"], "-3"),
+        (["x", "x=2"], "tensor(2., requires_grad=True)"),
+        (["x", "x=-1,2"], "tensor([-1.,  2.], requires_grad=True)"),
+        (["x", "x=1,"], "tensor([1.], requires_grad=True)"),
+        (["x", "x=[[1,2],[3,4]]"], "tensor([[1., 2.],\n        [3., 4.]], requires_grad=True)"),
+        (["x", "x=True"], "tensor(1., requires_grad=True)"),
+        (["x", "x=arange(3)"], "tensor([0., 1., 2.], requires_grad=True)"),
+        (["x", "x=0..1:3"], "tensor([0.0000, 0.5000, 1.0000], requires_grad=True)"),
+        (["x.shape", "x=-3..3"], "torch.Size([101])"),
+        (["x", "x=-pi..pi:2"], "tensor([-3.1416,  3.1416], requires_grad=True)"),
+        (["x", "x:=1,2,3"], "tensor([1, 2, 3])"),
+        (["x", "x:=[[1,2],[3,4]]"], "tensor([[1, 2],\n        [3, 4]])"),
+        (["x", "x:=2"], "2"),
+        (["x", "x:=tensor([1.], requires_grad=True)"], "tensor([1.], requires_grad=True)"),
+        (["x==1", "x=1,2"], "tensor([ True, False])"),
+        (["x", "x:=1==1"], "True"),
+        (["y", "x=2", "y=x*3"], "tensor(6., requires_grad=True)"),
+        (["s", "s:=\\@home"], "'@home'"),
+        (["randn(4,4)[0]", "--seed", "6"], "tensor([-1.2113,  0.6304, -1.4713, -1.3352])"),
+        (["x", "x=0.1", "--precision", "8"], "tensor(0.10000000, requires_grad=True)"),
+        (["x", "x=1", "--dtype", "float64"], "tensor(1., dtype=torch.float64, requires_grad=True)"),
+        (["1 + 1"], "2"),
+        (["'a' * 2"], "'aa'"),
+        (["[1, 2.5, None]"], "[1, 2.5, None]"),
+        (["sum([1, 2])"], "3"),
+        (["sum(x)", "x=1,2"], "tensor(3., grad_fn=<SumBackward0>)"),
+        (["torch.float32"], "torch.float32"),
+    ],
+)
+def test_eval(cli, words: list[str], expected: str) -> None:
+    answer = cli("eval", *words)
+    assert (answer.out, answer.err, answer.code) == (f"{expected}\n", "", 0)
+
+
+def test_the_first_seed(cli) -> None:
+    assert cli("eval", "randn(4,4)", "--seed", "6").out.splitlines()[0] == "tensor([[-1.2113,  0.6304, -1.4713, -1.3352],"
+
+
+def test_files(cli, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("a,b\n1,2\n3,4\n")
+    np.save(tmp_path / "w.npy", np.arange(3))
+    assert cli("eval", "d", f"d=@{tmp_path}/d.csv").out == "tensor([[1., 2.],\n        [3., 4.]], requires_grad=True)\n"
+    assert cli("eval", "d", f"d=@{tmp_path}/d.csv:b").out == "tensor([2., 4.], requires_grad=True)\n"
+    assert cli("eval", "w", f"w=@{tmp_path}/w.npy").out == "tensor([0., 1., 2.], requires_grad=True)\n"
+    assert cli("eval", "w", f"w:=@{tmp_path}/w.npy").out == "tensor([0, 1, 2])\n"
+    assert cli("eval", "d", "d=@-", stdin=b"1\n2\n").out == "tensor([[1.],\n        [2.]], requires_grad=True)\n"
+
+
+def test_expression_from_a_file(cli, tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_text("x + 1\n")
+    assert cli("eval", "-f", f"{tmp_path}/e.txt", "x=1").out == "tensor(2., grad_fn=<AddBackward0>)\n"
+    assert cli("eval", "-f", "-", "x=1", stdin=b"x * 3\n").out == "tensor(3., grad_fn=<MulBackward0>)\n"
+    missing = cli("eval", "-f", f"{tmp_path}/none", "x=1")
+    assert (missing.code, missing.err) == (1, f"DataError: cannot read {tmp_path}/none: No such file or directory\n")
+
+
+def test_formats(cli) -> None:
+    assert cli("eval", "x*2", "x=1,2", "--format", "plain").out == "2.0 4.0\n"
+    assert cli("eval", "x*2", "x=1,2", "--format", "csv").out == "index,value\n0,2.0\n1,4.0\n"
+    assert json.loads(cli("eval", "x*2", "x=1,2", "--json").out) == {
+        "gradcli": 1,
+        "ok": True,
+        "expression": "x*2",
+        "value": [2.0, 4.0],
+        "shape": [2],
+        "dtype": "float32",
+        "grad_fn": "MulBackward0",
+        "requires_grad": True,
+    }
+    assert json.loads(cli("eval", "(1, 'a', x)", "x=1", "--json").out)["value"] == [1, "a", 1.0]
+    assert json.loads(cli("eval", "log(x)", "x=0,-1", "--json").out)["value"] == ["-inf", "nan"]
+    assert cli("eval", "x*2", "x=1", "--format", "table").out.splitlines()[-1] == "  out   x*2         ()     MulBackward0  2."
+
+
+def test_output_file(cli, tmp_path: Path) -> None:
+    target = tmp_path / "r.json"
+    assert cli("eval", "1+1", "-o", str(target)).out == ""
+    assert json.loads(target.read_text())["value"] == 2
+    target.write_text("old")
+    assert cli("eval", "1+", "-o", str(target)).code == 3
+    assert cli("eval", "foo", "-o", str(target)).code == 1
+    assert target.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.json"]
+    assert cli("eval", "1", "-o", f"{tmp_path}/no/r.txt").err == f"DataError: cannot write {tmp_path}/no/r.txt: No such file or directory\n"
+    assert cli("eval", "1", "-o", f"{tmp_path}/r.svg").code == 2
+
+
+def test_never_over_an_input(cli, tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("1,2\n")
+    answer = cli("eval", "d*2", f"d=@{data}", "-o", str(data))
+    assert answer.code == 1 and "is an input of this command" in answer.err
+    assert data.read_text() == "1,2\n"

@@ -1,0 +1,156 @@
+"""Pipes, full disks, signals, terminals: what only a process of its own can show."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gradcli.cli.output import use_colour
+
+ROOT = Path(__file__).parent.parent.parent
+GRADCLI = f"{sys.executable} -m gradcli"
+LONG = "eval 'list(range(300000))'"
+
+
+def environ(**more: str) -> dict[str, str]:
+    drop = ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "LC_ALL", "PYTHONIOENCODING", "PYTHONUTF8")
+    return {key: value for key, value in os.environ.items() if key not in drop} | {"PYTHONPATH": str(ROOT)} | more
+
+
+def shell(command: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environ(**more), timeout=60)
+
+
+def test_a_closed_pipe_is_141_and_quiet() -> None:
+    done = shell(f"{GRADCLI} {LONG} | head -c 10 >/dev/null; echo ${{PIPESTATUS[0]}}")
+    assert (done.stdout, done.stderr) == ("141\n", "")
+
+
+def test_help_into_a_closed_pipe() -> None:
+    done = shell(f"(sleep 0.5; {GRADCLI} --help; echo $? >&2) | true")
+    assert done.stderr == "141\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line() -> None:
+    done = shell(f"{GRADCLI} eval 1+1 > /dev/full")
+    assert (done.returncode, done.stderr) == (1, "DataError: cannot write to standard output: No space left on device\n")
+    done = shell(f"{GRADCLI} eval 1+1 -o /dev/full")
+    assert (done.returncode, done.stderr) == (1, "DataError: cannot write /dev/full: No space left on device\n")
+
+
+def test_closed_streams() -> None:
+    done = shell(f"{GRADCLI} eval 1+1 >&-")
+    assert (done.returncode, done.stderr) == (1, "DataError: cannot write to standard output: it is closed\n")
+    assert shell(f"{GRADCLI} eval foo 2>&-").returncode == 1
+    assert shell(f"{GRADCLI} eval x x=@- <&-").stderr == "DataError: standard input is closed\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_the_old_file(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+    words = [*GRADCLI.split(), "eval", "sum([i*i for i in range(10**9)])", "-o", str(target)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ())
+    time.sleep(1.5)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (code, b"", b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"] and target.read_text() == "old"
+
+
+def test_no_utf8_no_crash() -> None:
+    words = [*GRADCLI.split(), "eval", "'äß' + '日'", "--format", "plain"]
+    done = subprocess.run(words, capture_output=True, env=environ(PYTHONIOENCODING="ascii"), timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\\xe4\\xdf\\u65e5\n", b"")
+
+
+def on_terminal(words: str, **more: str) -> str:
+    """What the command prints when standard output and standard error are a terminal."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(["bash", "-c", f"{GRADCLI} {words}"], stdout=follower, stderr=follower, env=environ(TERM="xterm", **more))
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(leader, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    process.wait(timeout=60)
+    os.close(leader)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_the_same_text_on_a_terminal_and_piped() -> None:
+    piped = shell(f"{GRADCLI} grad 'x**2' x=3").stdout
+    shown = on_terminal("grad 'x**2' x=3")
+    assert "\x1b[" in shown
+    for code in ("\x1b[1m", "\x1b[2m", "\x1b[0m"):
+        shown = shown.replace(code, "")
+    assert shown == piped
+
+
+def test_no_color_means_no_codes_at_all() -> None:
+    assert "\x1b" not in on_terminal("grad 'x**2' x=3", NO_COLOR="1")
+    assert "\x1b" not in on_terminal("eval foo", NO_COLOR="1")
+    assert "\x1b" not in on_terminal("eval foo --color never")
+
+
+def test_a_terminal_gets_no_control_characters() -> None:
+    assert on_terminal("eval \"'\\\\x1b[31m'\" --format plain") == "\\x1b[31m\n"
+
+
+class Stream:
+    closed = False
+
+    def __init__(self, terminal: bool) -> None:
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize(
+    ("choice", "variables", "terminal", "expected"),
+    [
+        (None, {}, True, True),
+        (None, {}, False, False),
+        ("auto", {"TERM": "dumb"}, True, False),
+        (None, {"NO_COLOR": "1"}, True, False),
+        (None, {"NO_COLOR": ""}, True, True),
+        (None, {"FORCE_COLOR": "1"}, False, True),
+        (None, {"FORCE_COLOR": "0"}, False, False),
+        (None, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+        ("always", {"NO_COLOR": "1"}, False, True),
+        ("never", {"FORCE_COLOR": "1"}, True, False),
+    ],
+)
+def test_when_to_colour(monkeypatch, choice: str | None, variables: dict[str, str], terminal: bool, expected: bool) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert use_colour(Stream(terminal), choice) is expected  # type: ignore[arg-type]
+
+
+def test_python_dash_m() -> None:
+    assert shell(f"{GRADCLI} --version").stdout == "gradcli 0.1.0\n"
+
+
+def test_nothing_planted_in_the_working_directory_runs(tmp_path: Path) -> None:
+    for name in ("numpy", "lark", "typer", "gradcli"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('planted')\n")
+    words = [sys.executable, "-P", "-m", "gradcli", "--version"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environ(), timeout=60)
+    assert done.stdout == "gradcli 0.1.0\n"

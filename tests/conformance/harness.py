@@ -1,0 +1,70 @@
+"""Runs recorded scripts in this process and says how their output compares to what PyTorch printed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "recorded"
+
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?")
+_WARNING = re.compile(r"^\S+:[0-9]+: (\w*Warning: .*)$")
+
+
+@dataclass
+class Outcome:
+    """What a script printed, its warnings in order, and the error it ended with (`Type: message`)."""
+
+    out: str
+    warnings: list[str]
+    error: str | None
+
+
+def scripts() -> list[Path]:
+    """Every recorded script, but the prelude of the seeds."""
+    return sorted(path for path in RECORDED.rglob("*.py") if path.name != "prelude.py")
+
+
+def name_of(script: Path) -> str:
+    """The script's name below `recorded/`, without its suffix."""
+    return str(script.relative_to(RECORDED).with_suffix(""))
+
+
+def expected(script: Path) -> Outcome:
+    """What PyTorch did."""
+    lines = []
+    recorded = script.with_suffix(".err")
+    if recorded.exists():
+        lines = recorded.read_text(encoding="utf-8").splitlines()
+    warnings = [match[1] for line in lines if (match := _WARNING.match(line))]
+    errors = [line for line in lines if re.match(r"\w*(?:Error|Exception): ", line)]
+    return Outcome(script.with_suffix(".out").read_text(encoding="utf-8"), warnings, errors[-1] if errors else None)
+
+
+def normalised(text: str) -> str:
+    """`text` with every address made one and the same."""
+    return _ADDRESS.sub("0x", text)
+
+
+def same(ours: Outcome, theirs: Outcome) -> bool:
+    """Equality to the character, addresses aside."""
+    return (normalised(ours.out), ours.warnings, ours.error) == (normalised(theirs.out), theirs.warnings, theirs.error)
+
+
+def differs_in_last_digits_only(ours: str, theirs: str) -> bool:
+    """Whether the texts are equal but for numbers that are one unit of their last printed digit apart."""
+    ours, theirs = normalised(ours), normalised(theirs)
+    if ours == theirs or _NUMBER.sub("#", ours) != _NUMBER.sub("#", theirs):
+        return False
+    return all(_one_unit_apart(a, b) for a, b in zip(_NUMBER.findall(ours), _NUMBER.findall(theirs), strict=True) if a != b)
+
+
+def _one_unit_apart(a: str, b: str) -> bool:
+    x, y = Decimal(a), Decimal(b)
+    unit = max(x.as_tuple().exponent, y.as_tuple().exponent)
+    # a whole number (an index, a shape, a count) is never a rounding
+    return "." in a and "." in b and isinstance(unit, int) and abs(x - y) <= Decimal(1).scaleb(unit)
