@@ -14,8 +14,8 @@ from gradcli.errors import DataError
 from gradcli.render.escape import escape_lines
 
 
-class Stop(Exception):
-    """Leave quietly with this exit code."""
+class Stop(BaseException):
+    """Leave quietly with this exit code; no fault, so that nothing takes it for one."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -66,11 +66,6 @@ def write_stdout(text: str, *, safe: bool = False) -> None:
         raise DataError(f"cannot write to standard output: {error.strerror}") from None
 
 
-def printable(text: str) -> str:
-    """`text` without what could harm a terminal; line ends stay."""
-    return escape_lines(text)
-
-
 def write_stderr(text: str) -> None:
     """Write a diagnostic; there is nowhere to complain when this fails."""
     stream = sys.stderr
@@ -81,6 +76,11 @@ def write_stderr(text: str) -> None:
         stream.flush()
     except OSError:
         abandon(stream)
+
+
+def warn(text: str) -> None:
+    """One warning on standard error."""
+    write_stderr(escape_lines(text) + "\n")
 
 
 def abandon(stream: TextIO) -> None:

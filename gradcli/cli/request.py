@@ -26,10 +26,7 @@ class Request:
     inputs: list[str]
 
     def finish(self, text: str, *, safe: bool) -> int:
-        """Warnings to standard error, `text` to where it belongs; the exit code."""
-        if not self.shared.quiet:
-            for warning in self.session.warnings:
-                output.write_stderr(output.printable(warning) + "\n")
+        """`text` to where it belongs; the exit code."""
         if self.shared.output is None:
             output.write_stdout(text, safe=safe)
         else:
@@ -51,6 +48,8 @@ def prepare(words: Sequence[str], command: str, shared: Shared, differentiation:
         dtype=shared.dtype,
         seed=shared.seed,
         precision=shared.precision,
+        write=output.write_stdout,
+        warn=_ignore if shared.quiet else output.warn,
         read_stdin=read_stdin,
     )
     if shared.file is not None:
@@ -62,6 +61,10 @@ def prepare(words: Sequence[str], command: str, shared: Shared, differentiation:
     values = [binding.value for binding in bindings] + ((differentiation.vector or []) if differentiation else [])
     inputs = [value[1:].split(":")[0] for value in values if value.startswith("@")] + [shared.file or "-"]
     return Request(session, source, bindings, shared, [name for name in inputs if name != "-"])
+
+
+def _ignore(text: str) -> None:
+    """Warnings under -q."""
 
 
 def check_names(names: Sequence[str] | None, bindings: Sequence[Binding]) -> None:

@@ -30,11 +30,32 @@ MODULES = (
 
 _AUTOGRAD = "gradcli.core.autograd"
 _SETTINGS = "gradcli.core.settings"
+_FUNCTIONAL = "gradcli.core.functional"
+_FUNC = "gradcli.core.func"
+_VMAP = "gradcli.core.vmap"
+_GRADCHECK = "gradcli.core.gradcheck"
 
 #: name -> (module, attribute)
 PLACES: dict[str, tuple[str, str]] = {
     "autograd.backward": (_AUTOGRAD, "BACKWARD"),
     "autograd.grad": (_AUTOGRAD, "GRAD"),
+    "autograd.functional.jacobian": (_FUNCTIONAL, "JACOBIAN"),
+    "autograd.functional.hessian": (_FUNCTIONAL, "HESSIAN"),
+    "autograd.functional.vjp": (_FUNCTIONAL, "VJP"),
+    "autograd.functional.jvp": (_FUNCTIONAL, "JVP"),
+    "autograd.functional.hvp": (_FUNCTIONAL, "HVP"),
+    "autograd.functional.vhp": (_FUNCTIONAL, "VHP"),
+    "autograd.gradcheck": (_GRADCHECK, "GRADCHECK"),
+    "autograd.gradgradcheck": (_GRADCHECK, "GRADGRADCHECK"),
+    "func.grad": (_FUNC, "GRAD"),
+    "func.grad_and_value": (_FUNC, "GRAD_AND_VALUE"),
+    "func.vjp": (_FUNC, "VJP"),
+    "func.jvp": (_FUNC, "JVP"),
+    "func.jacrev": (_FUNC, "JACREV"),
+    "func.jacfwd": (_FUNC, "JACFWD"),
+    "func.hessian": (_FUNC, "HESSIAN"),
+    "func.vmap": (_VMAP, "VMAP"),
+    "vmap": (_VMAP, "VMAP"),
     "autograd.set_detect_anomaly": (_AUTOGRAD, "SET_DETECT_ANOMALY"),
     "autograd.detect_anomaly": (_AUTOGRAD, "DETECT_ANOMALY"),
     "no_grad": (_AUTOGRAD, "NO_GRAD"),

@@ -9,11 +9,15 @@ A class whose instances are script values declares, as class attributes,
 
 and nothing else of it can be reached. `v(...)` works where it has the method "__call__" in SCRIPT_METHODS.
 Enter and exit of `with` are methods `enter()` and `exit()`.
+
+Further names in SCRIPT_METHODS that only the language calls, never scripts by name: "__len__", "__iter__", "__getitem__",
+"__setitem__", "__delitem__", "__contains__" (value, item), "__next__" (ends with StopIteration) and "__add__" (value, other).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from gradcli.errors import ProgramError
@@ -73,6 +77,21 @@ class Routine:
             )
 
 
+class Constructor(Routine):
+    """A class as a routine: makes instances, and reports wrong calls as Python does for its `__init__`."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, made: type, name: str) -> None:
+        super().__init__(made.__init__, f"{name}.__init__")  # type: ignore[misc]
+        self.made = made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or self.variadic or not self.required <= len(args) + 1 <= len(self.positional):
+            self._check((None, *args), kwargs)  # None stands for self, which Python counts
+        return self.made(*args, **kwargs)
+
+
 def listed(names: list[str]) -> str:
     """`'a'`, `'a' and 'b'`, `'a', 'b', and 'c'`: as Python lists arguments."""
     quoted = [f"'{n}'" for n in names]
@@ -93,7 +112,10 @@ class ScriptType:
         self.name = name
         self.module = module
         #: wrong calls are reported as Python reports them for `NAME.__init__`
-        self.construct = None if construct is None else Routine(construct, f"{name}.__init__", hide_first=True)
+        self.construct: Routine | None = None
+        if construct is not None:
+            is_class = isinstance(construct, type)
+            self.construct = Constructor(construct, name) if is_class else Routine(construct, f"{name}.__init__", hide_first=True)
         self.test = test
 
     def __repr__(self) -> str:
@@ -103,6 +125,55 @@ class ScriptType:
         if self.construct is None:
             raise ProgramError("TypeError", f"cannot create '{self.name}' instances")
         return self.construct(*args, **kwargs)
+
+
+def script_type(made: type, module: str) -> ScriptType:
+    """The type of a class of ours, under the name that the class declares; instances of subclasses belong to it."""
+    name: str = made.SCRIPT_NAME  # type: ignore[attr-defined]
+    return ScriptType(name, module, made, lambda value: isinstance(value, made))
+
+
+class Attributes:
+    """Tables for attributes that are plain fields: `read("a b")` for SCRIPT_ATTRIBUTES, `write("a")` for SCRIPT_SETTERS."""
+
+    @staticmethod
+    def read(names: str) -> dict[str, Callable[[Any], Any]]:
+        """Getters of the fields named."""
+        return {name: attrgetter(name) for name in names.split()}
+
+    @staticmethod
+    def write(names: str) -> dict[str, Callable[[Any, Any], None]]:
+        """Setters of the fields named."""
+
+        def setter(name: str) -> Callable[[Any, Any], None]:
+            return lambda value, new: setattr(value, name, new)
+
+        return {name: setter(name) for name in names.split()}
+
+
+class Generated:
+    """An iterator that a method of ours returns, such as `module.parameters()`."""
+
+    __slots__ = ("host", "name", "__weakref__")
+
+    SCRIPT_NAME = "generator"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, host: Iterator[Any], name: str) -> None:
+        self.host = host
+        self.name = name
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.host
+
+    def __next__(self) -> Any:
+        return next(self.host)
+
+
+Generated.SCRIPT_METHODS["__iter__"] = Routine(Generated.__iter__)
+Generated.SCRIPT_METHODS["__next__"] = Routine(Generated.__next__)
 
 
 class PythonMethod(Routine):

@@ -94,21 +94,45 @@ class Saved:
         self.number = number
 
 
+_spaces: tuple[Any, Any] | None = None
+
+
+def _namespace(tensors: bool) -> Any:
+    """The namespace for rules on tensors or on arrays; found on first use, since it needs this module."""
+    global _spaces
+    if _spaces is None:
+        from gradcli.core import namespace
+
+        _spaces = (namespace.numeric, namespace.traced)
+    return _spaces[tensors]
+
+
 class OpNode(Node):
     """A node made from an operation record."""
 
     __slots__ = ("op", "plan", "saved", "versions", "kept_out", "attrs", "freed")
 
-    def __init__(self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
-        super().__init__(edges, shape, dtype)
+    def __init__(
+        self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType, plan: _Plan, attrs: tuple[Any, ...]
+    ) -> None:
+        # one of these is made for every operation: the base class's assignments are repeated here to save a call
+        self.edges = edges
+        self.shape = shape
+        self.dtype = dtype
+        self.outputs = None
+        self.sequence = state.sequence
+        state.sequence += 1
+        self.origin = state.origin
+        self.hooks = None
+        self.retained = None
         self.op = op
+        self.plan = plan
+        self.attrs = attrs
         self.freed = False
-        self.plan: _Plan
         #: kept inputs aligned with op.tensors: tensors, numbers, or None
         self.saved: list[Any] | None = None
-        self.versions: tuple[int, ...] = ()
+        self.versions: list[int] | None = None
         self.kept_out: list[Saved] | None = None
-        self.attrs: tuple[Any, ...] = ()
 
     @property
     def type_name(self) -> str:
@@ -139,9 +163,7 @@ class OpNode(Node):
         assert self.saved is not None
         return self.saved[self.op.tensors.index(name)]
 
-    def _input(self, value: Any, expected: int, traced: bool) -> Any:
-        if type(value) is not Tensor:
-            return value
+    def _input(self, value: Tensor, expected: int, traced: bool) -> Any:
         version = value.version
         if version is not None and version.count != expected:
             raise modified_error(value.dtype, value.array.shape, value.node, value.output_nr, version.count, expected)
@@ -159,24 +181,27 @@ class OpNode(Node):
         return tensor
 
     def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
-        op, plan = self.op, self.plan
         if self.freed:
             raise freed_error()
-        from gradcli.core import namespace
-
-        xp = namespace.traced if traced or op.on_tensors else namespace.numeric
+        op, plan, saved = self.op, self.plan, self.saved
+        xp = _namespace(traced or op.on_tensors)
         pool: list[Any] = [xp, grads if op.many else grads[0], None]
         outs: list[Any] = []
         if self.kept_out is not None:
             outs = [self._output(kept, traced) for kept in self.kept_out]
             pool[2] = outs if op.outputs else outs[0]
-        if self.saved is None:
-            pool += [None] * len(op.tensors)
-        elif op.variadic:
-            pool.append([self._input(v, n, traced) for v, n in zip(self.saved, self.versions, strict=True)])
+        if saved is None:
+            pool += op.nothing
         else:
-            for value, expected in zip(self.saved, self.versions, strict=True):
-                pool.append(self._input(value, expected, traced))
+            versions = self.versions
+            values = [
+                self._input(value, 0 if versions is None else versions[i], traced) if type(value) is Tensor else value
+                for i, value in enumerate(saved)
+            ]
+            if op.variadic:
+                pool.append(values)
+            else:
+                pool += values
         pool += self.attrs
         if plan.shapes:
             self._add_shapes(pool, outs)
@@ -227,6 +252,7 @@ class Op:
         "view",
         "on_tensors",
         "plans",
+        "nothing",
     )
 
     def __init__(
@@ -235,6 +261,7 @@ class Op:
         forward: Callable[..., Any],
         tensors: str,
         attrs: str = "",
+        /,
         *,
         outputs: str = "",
         differentiable: int = 1,
@@ -258,6 +285,7 @@ class Op:
         #: the rules run on tensors always (with recording off where no graph is wanted)
         self.on_tensors = on_tensors
         self.plans: dict[int, _Plan] = {}
+        self.nothing = [None] * len(self.tensors)
         if set(rules) != set(self.tensors):
             raise InternalFault(f"{grad_fn}: rules are for {sorted(rules)}, tensor arguments are {sorted(self.tensors)}")
         self.rules = rules
@@ -317,13 +345,17 @@ class Op:
     def record(self, out: Tensor, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: tuple[Tensor, ...] = ()) -> None:
         """Make the node of `out` (of all `outs`), if an input needs gradients."""
         mask = 0
+        bit = 1
         edges: list[Edge] = []
-        for i, t in enumerate(inputs):
+        for t in inputs:
             if type(t) is Tensor and t.requires_grad:
-                mask |= 1 << (0 if self.variadic else i)
-                edges.append(t.edge())
+                mask |= bit
+                node = t.node
+                edges.append((node, t.output_nr) if node is not None and t.view is None else t.edge())
             else:
                 edges.append(NO_EDGE)
+            if not self.variadic:
+                bit += bit
         if not mask or not (out.dtype.is_floating_point or self.many):
             return
         plan = self.plans.get(mask)
@@ -331,33 +363,30 @@ class Op:
             plan = self.plans[mask] = _Plan(self, mask)
         if not plan.calls:
             return
-        node = OpNode(self, tuple(edges), out.array.shape, out.dtype)
-        node.plan = plan
-        node.attrs = attrs
+        made = OpNode(self, tuple(edges), out.array.shape, out.dtype, plan, attrs)
         if plan.keep:
-            self._keep(node, plan, inputs)
+            self._keep(made, plan, inputs)
         if plan.keep_out:
-            node.kept_out = [Saved(o, k) for k, o in enumerate(outs or (out,))]
+            made.kept_out = [Saved(o, k) for k, o in enumerate(outs or (out,))]
         if self.many:
-            node.outputs = tuple((o.array.shape, o.dtype) for o in outs)
+            made.outputs = tuple((o.array.shape, o.dtype) for o in outs)
         for number, o in enumerate(outs[: self.differentiable] if outs else (out,)):
-            o.node = node
+            o.node = made
             o.output_nr = number
             o.requires_grad = True
 
     def _keep(self, node: OpNode, plan: _Plan, inputs: Sequence[Any]) -> None:
         if self.variadic:
-            node.saved = list(inputs)
-            node.versions = tuple(t.version_number for t in inputs)
-            return
-        saved: list[Any] = [None] * len(inputs)
-        versions = [0] * len(inputs)
-        for i in plan.keep:
-            value = saved[i] = inputs[i]
-            if type(value) is Tensor and value.version is not None:
-                versions[i] = value.version.count
+            saved = list(inputs)
+        else:
+            saved = [None] * len(inputs)
+            for i in plan.keep:
+                saved[i] = inputs[i]
         node.saved = saved
-        node.versions = tuple(versions)
+        for value in saved:
+            if type(value) is Tensor and value.version is not None and value.version.count:
+                node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
+                return
 
     def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
         mark_view(out, source, self.grad_fn, creation)
@@ -423,56 +452,67 @@ class Pointwise(Op):
 
     __slots__ = ("kind",)
 
-    def __init__(self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", *, kind: str = "arithmetic", **more: Any) -> None:
+    def __init__(
+        self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", /, *, kind: str = "arithmetic", **more: Any
+    ) -> None:
         super().__init__(grad_fn, forward, tensors, attrs, **more)
         self.kind = kind
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
         a = args[0]
-        if n == 1:
+        if n == 2:
+            b = args[1]
+            attrs = args[2:]
+            # the usual operands: two floating tensors of one dtype, or one and a number
+            if type(a) is Tensor and a.dtype.is_floating_point:
+                dtype = a.dtype
+                x = a.array
+                kind = type(b)
+                if kind is Tensor and b.dtype is dtype:
+                    y = b.array
+                    if x.shape != y.shape:
+                        check_broadcast(x, y)
+                elif kind is float or kind is int:
+                    y = b
+                else:
+                    dtype, (x, y) = self._promoted((a, b))
+            else:
+                dtype, (x, y) = self._promoted((a, b))
+            try:
+                result = self.forward(x, y, *attrs) if attrs else self.forward(x, y)
+            except ValueError:
+                raise self._mismatch([x, y]) from None
+            operands: tuple[Any, ...] = (a, b)
+        elif n == 1:
+            attrs = args[1:]
             dtype = a.dtype
             x = a.array
-            if not dtype.is_floating_point and self.kind == "float":
+            if self.kind == "float" and not dtype.is_floating_point:
                 dtype = dtypes.get_default()
                 x = x.astype(dtype.np)
-            result = self.forward(x, *args[1:])
+            result = self.forward(x, *attrs)
+            operands = (a,)
         else:
-            dtype, arrays = self._operands(args[:n])
+            operands, attrs = args[:n], args[n:]
+            dtype, arrays = self._promoted(operands)
             try:
-                result = self.forward(*arrays, *args[n:])
+                result = self.forward(*arrays, *attrs)
             except ValueError:
                 raise self._mismatch(arrays) from None
-        array: Array = result if type(result) is np.ndarray else np.asarray(result)
         if self.kind == "compare":
             dtype = dtypes.bool_
+        array: Array = result if type(result) is np.ndarray else np.asarray(result)
         if array.dtype is not dtype.np:
             array = array.astype(dtype.np)
         if dtype is dtypes.bfloat16:
             array = dtypes.round_bfloat16(array)
         out = Tensor(array, dtype)
         if state.enabled:
-            self.record(out, args[:n], args[n:])
+            self.record(out, operands, attrs)
         elif state.inference:
             out.meta = {"inference": True}
         return out
-
-    def _operands(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
-        """The common dtype and what to compute with; equal dtypes and plain numbers take the short way."""
-        a = operands[0]
-        b = operands[1]
-        if len(operands) == 2 and type(a) is Tensor:
-            dtype = a.dtype
-            if dtype.is_floating_point:
-                if type(b) is Tensor:
-                    if b.dtype is dtype:
-                        x, y = a.array, b.array
-                        if x.shape != y.shape:
-                            check_broadcast(x, y)
-                        return dtype, [x, y]
-                elif type(b) is float or type(b) is int:
-                    return dtype, [a.array, b]
-        return self._promoted(operands)
 
     def _promoted(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
         dtype = dtypes.result_type(operands)

@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from gradcli.core import catalog
+from gradcli.core import catalog, settings
 from gradcli.core.graph import Node
+from gradcli.core.objects import ScriptType
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
-from gradcli.lang import containers, tensor_attributes
+from gradcli.lang import containers, tensor_attributes, types
+from gradcli.lang.calls import Decorated
+from gradcli.lang.formatting import format_string
 from gradcli.lang.functions import UserFunction
 from gradcli.lang.graph_attributes import node_attribute, node_names
 from gradcli.lang.operators import OPS
-from gradcli.lang.types import type_name
+from gradcli.lang.types import FUNCTIONS, type_name
 from gradcli.lang.values import MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
 
 Method = Callable[..., Any]
@@ -47,7 +50,14 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     },
 }
 
+
+
+def _format(template: str, /, *args: Any, **kwargs: Any) -> str:
+    return format_string(OPS, template, args, kwargs)
+
+
 _OWN_METHODS: dict[type, dict[str, Method]] = {
+    str: {"format": _format},
     Size: {"numel": lambda value: value.numel()},
     float: {"is_integer": lambda value: value.is_integer()},
     int: {"bit_length": lambda value: value.bit_length()},
@@ -87,7 +97,7 @@ def _tensor_method(name: str) -> Method | None:
         return tensor_attributes.METHODS.get(name)
     method = function.method
 
-    def run(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def run(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
         return method(tensor, args, kwargs)
 
     return run
@@ -131,10 +141,8 @@ def find_attribute(value: Any, name: str) -> Any:
     getters = GETTERS.get(kind)
     if getters is not None and name in getters:
         return getters[name](value)
-    if kind is TypeValue and not name.startswith("_"):
-        found = value.members.get(name, MISSING)
-        if found is not MISSING:
-            return found
+    if kind in (TypeValue, ScriptType) and not name.startswith("_"):
+        return unbound(value, name)
     if isinstance(value, Node):
         found = node_attribute(value, name)
         if found is not MISSING:
@@ -148,13 +156,42 @@ def find_attribute(value: Any, name: str) -> Any:
     return MISSING if method is None else BoundMethod(value, name, method)
 
 
+#: the host class behind a type, for its methods
+_HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: dict, types.SET: set, types.FLOAT: float, types.INT: int}
+
+
+def unbound(owner: Any, name: str) -> Any:
+    """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
+    kind = Tensor if owner is settings.TENSOR else _HOST_OF.get(owner)
+    method = None if kind is None else find_method(kind, name)
+    if method is None or kind is None:
+        return MISSING
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            raise ProgramError("TypeError", f"unbound method {owner.name}.{name}() needs an argument")
+        if not isinstance(args[0], kind):
+            text = f"descriptor '{name}' for '{owner.name}' objects doesn't apply to a '{type_name(args[0])}' object"
+            raise ProgramError("TypeError", text)
+        return method(*args, **kwargs)
+
+    path = "torch._C.TensorBase" if kind is Tensor else owner.name
+    return Builtin(name, run, f"<method '{name}' of '{path}' objects>")
+
+
 def _may_read(name: str) -> bool:
     return not name.startswith("_") or name in ("_version", "__name__") or name.startswith("_saved_")
 
 
 def is_function(value: Any) -> bool:
     """Whether a value of core's is a function or a type, whose `__name__` can be read."""
-    return type(value).__name__ in ("Function", "InplaceFunction", "Routine", "ScriptType")
+    return isinstance(value, (*FUNCTIONS, ScriptType, Decorated))
+
+
+def hidden_method(value: Any, name: str) -> Method | None:
+    """A method that only the language itself calls, such as `__len__`."""
+    found: Method | None = _table(type(value), "SCRIPT_METHODS").get(name)
+    return found
 
 
 def get_attribute(value: Any, name: str) -> Any:
@@ -169,7 +206,7 @@ def missing(value: Any, name: str) -> ProgramError:
     """The AttributeError for a name that a value has not."""
     if type(value) is Namespace:
         text = f"module '{value.path}' has no attribute '{name}'"
-    elif type(value) in (TypeValue, ExceptionType):
+    elif type(value) in (TypeValue, ExceptionType, ScriptType):
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
         text = f"'{type_name(value)}' object has no attribute '{name}'"
@@ -190,8 +227,6 @@ def names_of(value: Any) -> list[str]:
     if kind is Namespace:
         return value.names()
     names = set(GETTERS.get(kind, ()))
-    if kind is TypeValue:
-        names.update(value.members)
     if isinstance(value, Node):
         names.update(node_names(value))
     if kind is Tensor:

@@ -61,6 +61,8 @@ class ExpressionBuilder:
         self.outer: dict[Node, tuple[int, int]] = {}
         #: generators without parentheses of their own, which may only be a call's sole argument
         self.bare: set[Node] = set()
+        #: the tuple without parentheses that was made last
+        self.last_bare: TupleExpr | None = None
         #: the group that stands directly after `with`, with its entries
         self.with_entries: tuple[Expr, list[Any]] | None = None
 
@@ -253,32 +255,35 @@ class ExpressionBuilder:
         """`function(arguments)`."""
         function = c[0]
         given: list[Any] = c[2] if len(c) > 3 else []
-        args: list[Expr] = []
-        keywords: list[Keyword] = []
-        for item in given:
-            if type(item) is Keyword:
-                self._check_repeated(item, keywords)
-                keywords.append(item)
-            else:
-                if keywords:
-                    self._check_after_keywords(item, keywords)
-                args.append(item)
         if self.bare:
             self._check_bare(given, trailing=len(c) > 4)
-        return Call(self.source, self.first(function), c[-1].end, function, tuple(args), tuple(keywords))
+        for item in given:
+            if type(item) is Keyword:
+                args, keywords = self._split(given)
+                break
+        else:
+            args, keywords = tuple(given), ()
+        return Call(self.source, self.first(function), c[-1].end, function, args, keywords)
 
-    def _check_repeated(self, item: Keyword, before: list[Keyword]) -> None:
-        if item.name is not None and before and any(item.name == other.name for other in before):
-            raise self.error(f"keyword argument repeated: {item.name}", item.start, item.end)
-
-    def _check_after_keywords(self, item: Expr, before: list[Keyword]) -> None:
-        spread = any(keyword.name is None for keyword in before)
-        if isinstance(item, Starred):
-            if spread:
-                raise self.error("iterable argument unpacking follows keyword argument unpacking", item.start, item.end)
-            return
-        what = "keyword argument unpacking" if spread else "keyword argument"
-        raise self.error(f"positional argument follows {what}", item.start, item.end)
+    def _split(self, given: list[Any]) -> tuple[tuple[Expr, ...], tuple[Keyword, ...]]:
+        """Positional arguments and keywords. Raises LanguageError where Python does not allow their order."""
+        args: list[Expr] = []
+        keywords: list[Keyword] = []
+        seen: set[str | None] = set()
+        for item in given:
+            if isinstance(item, Keyword):
+                if item.name is not None and item.name in seen:
+                    raise self.error(f"keyword argument repeated: {item.name}", item.start, item.end)
+                seen.add(item.name)
+                keywords.append(item)
+                continue
+            if None in seen:
+                what = "iterable argument unpacking" if isinstance(item, Starred) else "positional argument"
+                raise self.error(f"{what} follows keyword argument unpacking", item.start, item.end)
+            if keywords and not isinstance(item, Starred):
+                raise self.error("positional argument follows keyword argument", item.start, item.end)
+            args.append(item)
+        return tuple(args), tuple(keywords)
 
     def _check_bare(self, given: list[Any], *, trailing: bool) -> None:
         for item in given:
@@ -343,13 +348,15 @@ class ExpressionBuilder:
 
     def tuple_one(self, c: Children) -> TupleExpr:
         """`a,`."""
-        return TupleExpr(self.source, self.first(c[0]), c[1].end, (c[0],))
+        self.last_bare = TupleExpr(self.source, self.first(c[0]), c[1].end, (c[0],))
+        return self.last_bare
 
     def tuple_bare(self, c: Children) -> TupleExpr:
         """`a, b` without parentheses."""
         items: list[Expr] = c[0]
         end = c[1].end if len(c) > 1 else self.last(items[-1])
-        return TupleExpr(self.source, self.first(items[0]), end, tuple(items))
+        self.last_bare = TupleExpr(self.source, self.first(items[0]), end, tuple(items))
+        return self.last_bare
 
     def tuple_empty(self, c: Children) -> TupleExpr:
         """`()`."""

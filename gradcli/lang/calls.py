@@ -1,4 +1,4 @@
-"""Calling any value, and host errors of wrong arguments turned into the program's."""
+"""Calling any value, and grad modes as decorators."""
 
 from __future__ import annotations
 
@@ -7,8 +7,40 @@ from typing import Any
 
 from gradcli.core.graph import state
 from gradcli.core.mode import GradMode
+from gradcli.core.objects import ScriptType
 from gradcli.errors import ProgramError
 from gradcli.lang.functions import NO_KEYWORDS, UserFunction, invoke
+from gradcli.lang.types import type_name
+from gradcli.lang.values import register
+
+
+class Decorated:
+    """A function that runs in a grad mode: what `@torch.no_grad()` makes."""
+
+    __slots__ = ("function", "enabled", "inference", "__weakref__")
+
+    def __init__(self, mode: GradMode, function: Any) -> None:
+        self.function = function
+        self.enabled = mode.enabled
+        self.inference = mode.inference
+
+    @property
+    def name(self) -> str:
+        """`__name__`: that of the function inside."""
+        return str(self.function.name)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        before = state.enabled, state.inference
+        state.enabled = self.enabled
+        if self.inference is not None:
+            state.inference = self.inference
+        try:
+            return call(self.function, args, state.origin, kwargs)
+        finally:
+            state.enabled, state.inference = before
+
+
+register(Decorated, GradMode)
 
 
 def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, Any] = NO_KEYWORDS) -> Any:
@@ -20,6 +52,29 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
         return callee(*args, **kwargs)
     if type(callee) is GradMode and len(args) == 1 and not kwargs:
         return decorate(callee, args[0])
-    from gradcli.lang.types import type_name
-
+    method = getattr(type(callee), "SCRIPT_METHODS", NO_KEYWORDS).get("__call__")
+    if method is not None:
+        return method(callee, *args, **kwargs)
     raise ProgramError("TypeError", f"'{type_name(callee)}' object is not callable")
+
+
+def is_callable(value: Any) -> bool:
+    """`callable(value)`."""
+    return callable(value) or type(value) is GradMode or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
+
+
+def decorate(mode: GradMode, function: Any) -> Decorated:
+    """`mode(function)`: the function in that mode, each time it is called."""
+    if not is_callable(function):
+        raise ProgramError("TypeError", f"'{type_name(function)}' object is not callable")
+    if mode.kind == "set_grad_enabled":
+        mode.exit()  # it acted when it was made; as a decorator it acts during calls only
+    return Decorated(mode, function)
+
+
+def apply_decorator(wrapper: Any, function: Any, place: Any) -> Any:
+    """`@wrapper` above a def; `@torch.no_grad` works without parentheses too."""
+    if type(wrapper) is ScriptType and wrapper.module == "torch.autograd.grad_mode":
+        state.origin = place
+        return decorate(wrapper(), function)
+    return call(wrapper, (function,), place)

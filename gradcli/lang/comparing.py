@@ -77,11 +77,15 @@ def equal(a: Any, b: Any, leaf: Callable[[Any, Any], bool]) -> bool:
                 return False
             if len(levels) > MAX_DEPTH:
                 raise ProgramError("RecursionError", "maximum recursion depth exceeded in comparison")
-            levels.append(((x[key], y[key]) for key in x) if kind is dict else zip(x, y, strict=False))
+            levels.append(_paired(x, y) if kind is dict else zip(x, y, strict=False))
             break
         else:
             levels.pop()
     return True
+
+
+def _paired(a: dict[Any, Any], b: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    return ((value, b[key]) for key, value in a.items())
 
 
 def order(a: Any, b: Any, same: Callable[[Any, Any], bool], leaf: Callable[[Any, Any], bool], at_end: Callable[[int, int], bool]) -> bool:

@@ -13,7 +13,7 @@ from gradcli.lang.compile_displays import sequence
 from gradcli.lang.compiling import Context, Frame, Run
 from gradcli.lang.functions import NO_KEYWORDS, UserFunction, invoke
 from gradcli.lang.syntax import Attribute, Call, Constant, Expr, Keyword, Slice, Starred, Subscript, TupleExpr
-from gradcli.lang.values import MISSING, Namespace
+from gradcli.lang.values import MISSING, Builtin, Namespace, wrong_call
 
 #: a chain `x.a().b().c` of more parts than this is run in a loop instead of by nested closures
 _LOOP_FROM = 40
@@ -46,9 +46,15 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
         def run_one(frame: Frame) -> Any:
             callee = function(frame)
             arg = only(frame)
-            if type(callee) is UserFunction:
+            kind = type(callee)
+            if kind is UserFunction:
                 return invoke(callee, (arg,), NO_KEYWORDS, node)
             state.origin = node
+            if kind is Builtin:
+                try:
+                    return callee.function(arg)
+                except TypeError as error:
+                    raise wrong_call(callee.name, error) from None
             if callable(callee):
                 return callee(arg)
             return calls.call(callee, (arg,), node)
@@ -58,9 +64,15 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
     def run(frame: Frame) -> Any:
         callee = function(frame)
         values = [arg(frame) for arg in args]
-        if type(callee) is UserFunction:
+        kind = type(callee)
+        if kind is UserFunction:
             return invoke(callee, values, NO_KEYWORDS, node)
         state.origin = node
+        if kind is Builtin:
+            try:
+                return callee.function(*values)
+            except TypeError as error:
+                raise wrong_call(callee.name, error) from None
         if callable(callee):
             return callee(*values)
         return calls.call(callee, tuple(values), node)
@@ -86,18 +98,24 @@ def _method_plain(node: Call, attribute: Attribute, owner: Run, args: tuple[Run,
     """`owner.name(args)`: the method is found and called without making a bound method in between."""
     find = attributes.finder(attribute.name)
     name = attribute.name
+    known_space: Namespace | None = None
+    known_member: Any = MISSING
 
     def run(frame: Frame) -> Any:
+        nonlocal known_space, known_member
         value = owner(frame)
+        if value is known_space:
+            values = [arg(frame) for arg in args]
+            state.origin = node
+            return known_member(*values)
         method = find(type(value))
         if method is None:
             state.origin = attribute
             callee = attributes.get_attribute(value, name)
+            if type(value) is Namespace and callable(callee):
+                known_space, known_member = value, callee  # namespaces never change
             values = [arg(frame) for arg in args]
-            if type(callee) is UserFunction:
-                return invoke(callee, values, NO_KEYWORDS, node)
-            state.origin = node
-            return callee(*values) if callable(callee) else calls.call(callee, tuple(values), node)
+            return calls.call(callee, tuple(values), node)
         values = [arg(frame) for arg in args]
         state.origin = node
         return method(value, *values)
@@ -116,10 +134,7 @@ def _method(node: Call, attribute: Attribute, owner: Run, arguments: Arguments) 
             state.origin = attribute
             callee = attributes.get_attribute(value, name)
             args, kwargs = arguments(frame)
-            if type(callee) is UserFunction:
-                return invoke(callee, args, kwargs, node)
-            state.origin = node
-            return callee(*args, **kwargs) if callable(callee) else calls.call(callee, tuple(args), node, kwargs)
+            return calls.call(callee, tuple(args), node, kwargs)
         args, kwargs = arguments(frame)
         state.origin = node
         return method(value, *args, **kwargs)

@@ -37,6 +37,12 @@ def _load_in_module(node: Name, context: Context) -> Run:
             return frame[name] if name in frame else default
 
         return run_default
+    if names.is_torch(name, context.one_off):
+
+        def run_torch(frame: Frame) -> Any:
+            return frame[name] if name in frame else names.torch_value(name)
+
+        return run_torch
 
     def run(frame: Frame) -> Any:
         try:
@@ -57,6 +63,13 @@ def _load_global(node: Name, context: Context) -> Run:
             return variables[name] if name in variables else default
 
         return run_default
+    if names.is_torch(name, context.one_off):
+
+        def run_torch(frame: Frame) -> Any:
+            variables = frame[0]
+            return variables[name] if name in variables else names.torch_value(name)
+
+        return run_torch
 
     def run(frame: Frame) -> Any:
         try:

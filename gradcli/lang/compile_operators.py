@@ -13,10 +13,10 @@ from gradcli.lang.operators import truth
 from gradcli.lang.syntax import Binary, BoolOp, Compare, Conditional, Constant, Node, Unary
 
 #: results of integer arithmetic inside these bounds need no check of their digits
-_BIG = 1 << 62
+BIG = 1 << 62
 
 #: operators that cannot fail on two floats, nor on two integers whose result is not huge
-_PLAIN: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+PLAIN: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 #: operators that cannot fail on two floats or two integers if the right one is not zero
 _DIVIDING: dict[str, Callable[[Any, Any], Any]] = {"%": operator.mod, "//": operator.floordiv, "/": operator.truediv}
 
@@ -56,10 +56,10 @@ def _chain(first: Run, steps: list[tuple[str, Run, Step, Node]]) -> Run:
 
 def _step(op: str, left: Run, right: Run, step: Step, right_node: Node) -> Run:
     function = operators.BINARY[op]
-    if isinstance(right_node, Constant) and type(right_node.value) in (int, float) and op in _PLAIN:
-        return _plain_constant(_PLAIN[op], function, left, right_node.value, step)
-    if op in _PLAIN:
-        return _plain(_PLAIN[op], function, left, right, step)
+    if isinstance(right_node, Constant) and type(right_node.value) in (int, float) and op in PLAIN:
+        return _plain_constant(PLAIN[op], function, left, right_node.value, step)
+    if op in PLAIN:
+        return _plain(PLAIN[op], function, left, right, step)
     if op in _DIVIDING:
         return _dividing(_DIVIDING[op], function, left, right, step)
 
@@ -82,7 +82,7 @@ def _plain(short: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any]
                 return short(a, b)
         elif kind is int and type(b) is int:
             result = short(a, b)
-            if -_BIG < result < _BIG:
+            if -BIG < result < BIG:
                 return result
         state.origin = step
         return function(a, b)
@@ -93,7 +93,7 @@ def _plain(short: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any]
 def _plain_constant(
     short: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any], left: Run, b: Any, step: Step
 ) -> Run:
-    if type(b) is int and not -_BIG < b < _BIG:
+    if type(b) is int and not -BIG < b < BIG:
         return _plain(short, function, left, lambda frame: b, step)
     as_float = float(b)
     whole = type(b) is int
@@ -105,7 +105,7 @@ def _plain_constant(
             return short(a, as_float)
         if whole and kind is int:
             result = short(a, b)
-            if -_BIG < result < _BIG:
+            if -BIG < result < BIG:
                 return result
         state.origin = step
         return function(a, b)
@@ -118,7 +118,7 @@ def _dividing(short: Callable[[Any, Any], Any], function: Callable[[Any, Any], A
         a = left(frame)
         b = right(frame)
         kind = type(a)
-        if (kind is float or kind is int) and type(b) is kind and b and -_BIG < a < _BIG and -_BIG < b < _BIG:
+        if (kind is float or kind is int) and type(b) is kind and b and -BIG < a < BIG and -BIG < b < BIG:
             return short(a, b)
         state.origin = step
         return function(a, b)

@@ -9,6 +9,7 @@ from gradcli.core.graph import state
 from gradcli.errors import ProgramError
 from gradcli.lang import attributes, operators
 from gradcli.lang.compile_names import delete, store
+from gradcli.lang.compile_operators import BIG, PLAIN
 from gradcli.lang.compiling import Context, Frame, Run
 from gradcli.lang.syntax import Attribute, AugAssign, Expr, ListExpr, Name, Starred, Subscript, TupleExpr
 
@@ -106,6 +107,9 @@ def augmented(node: AugAssign, context: Context) -> Run:
     if isinstance(target, Name):
         read = context.expression(target)
         put = store(target.id, context)
+        short = PLAIN.get(node.op)
+        if short is not None:
+            return _augment_number(node, short, read, value, put)
 
         def run(frame: Frame) -> None:
             before = read(frame)
@@ -131,6 +135,29 @@ def augmented(node: AugAssign, context: Context) -> Run:
         attributes.set_attribute(owner, name, result)
 
     return run_attribute
+
+
+def _augment_number(node: AugAssign, short: Callable[[Any, Any], Any], read: Run, value: Run, put: Put) -> Run:
+    """`name += value` with a short way for numbers."""
+    function = operators.INPLACE[node.op]
+
+    def run(frame: Frame) -> None:
+        before = read(frame)
+        other = value(frame)
+        kind = type(before)
+        if kind is float:
+            if type(other) is float:
+                put(frame, short(before, other))
+                return
+        elif kind is int and type(other) is int:
+            result = short(before, other)
+            if -BIG < result < BIG:
+                put(frame, result)
+                return
+        state.origin = node
+        put(frame, function(before, other))
+
+    return run
 
 
 def _augment_item(node: AugAssign, target: Subscript, context: Context) -> Run:

@@ -144,7 +144,7 @@ _NUMBERS = frozenset({int, float, bool})
 class _Ordered:
     """A key that compares by the interpreter; `list.sort` asks for nothing but `<`."""
 
-    __slots__ = ("ops", "key")
+    __slots__ = ("key", "ops")
 
     def __init__(self, ops: Ops, key: Any) -> None:
         self.ops = ops

@@ -92,7 +92,7 @@ def converted(ops: Ops, value: Any, conversion: str) -> Any:
 class _Template:
     """One call of `str.format`: the arguments, and whether fields are numbered by hand or by themselves."""
 
-    __slots__ = ("ops", "args", "kwargs", "next_auto", "manual")
+    __slots__ = ("args", "kwargs", "manual", "next_auto", "ops")
 
     def __init__(self, ops: Ops, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.ops = ops

@@ -61,7 +61,7 @@ class UserFunction:
         """`__name__`."""
         return self.code.name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return invoke(self, args, kwargs, state.origin)
 
 
@@ -70,6 +70,8 @@ def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any
     code = function.code
     if len(args) == code.simple and not kwargs:
         frame = [function.variables, *args, *function.tail]
+    elif 0 < code.simple - len(args) <= len(function.defaults) and not kwargs:
+        frame = [function.variables, *args, *function.defaults[len(args) - code.simple :], *function.tail]
     else:
         state.origin = place
         frame = [function.variables, *bind(function, args, kwargs), *function.tail]
@@ -87,7 +89,7 @@ def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any
         if error.span is None:
             locate(error)
         if isinstance(place, Node):
-            error.calls.insert(0, (place.span, code.name))
+            error.calls.append((place.span, code.name))  # innermost first here; the runner turns them round
         raise
     finally:
         runtime.depth -= 1

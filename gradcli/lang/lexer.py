@@ -7,12 +7,11 @@ here: the text between fields, and the tokens of the fields, which the grammar r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from gradcli import limits
-from gradcli.errors import Label, LanguageError, LimitError
-from gradcli.lang.literals import text_value
-from gradcli.source import Source, Span
+from gradcli.errors import LanguageError, LimitError
+from gradcli.lang.lex_strings import FIELD, STRING_PREFIXES, Lexeme, Stream, StringReader, Tokens
+from gradcli.source import Source
 
 #: fixed texts and their terminals in grammar/tokens.lark; a test holds the two together
 OPERATORS = {
@@ -43,9 +42,10 @@ BRACKETS = {"(": "LPAR", ")": "RPAR", "[": "LBRACKET", "]": "RBRACKET", "{": "LB
 KEYWORDS = {
     word: word.upper()
     for word in (
-        "and as assert break continue def del elif else except False finally for from global if import in is lambda None "
-        "nonlocal not or pass raise return True try while with"
-    ).split()
+        *("and", "as", "assert", "break", "continue", "def", "del", "elif", "else", "except", "False", "finally", "for", "from"),
+        *("global", "if", "import", "in", "is", "lambda", "None", "nonlocal", "not", "or", "pass", "raise", "return", "True"),
+        *("try", "while", "with"),
+    )
 }
 #: Python's other keywords, and what the message calls them
 LEFT_OUT = {
@@ -55,9 +55,6 @@ LEFT_OUT = {
     "yield": "generators (yield) are",
 }
 _WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, "")}
-_CLOSES = {")": "(", "]": "[", "}": "{"}
-#: the open brace of a field of an f-string, among the open brackets
-_FIELD = "{ of a field"
 
 # Every alternative is linear: repeats of one character class, no repeat within a repeat.
 _TOKEN = re.compile(
@@ -74,18 +71,9 @@ _TOKEN = re.compile(
 )
 _BLANK_LINE = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z)")
 _INDENT = re.compile(r"[ \t\f]*")
+_GAP = re.compile(r"(?:[ \t\f]|\\\r\n|\\\n|\\\r)*")  # blanks and continued lines
 _AFTER_NUMBER = re.compile(r"(?:and|else|for|if|in|is|not|or)\b|(?=[^A-Za-z0-9_]|\Z)")
-_FIELD_EQUAL = re.compile(r"=[ \t\f\r\n]*(?=[!:}])")
-_CONVERSION = re.compile(r"!([A-Za-z0-9_]*)[ \t\f\r\n]*(?=([:}])?)")
-_FIELD_START = re.compile(r"[ \t\f\r\n]*(?=([}:=]|!(?!=))?)")
 _REFUSED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_STRING_PREFIXES = {"r", "u", "f", "fr", "rf", "b", "br", "rb"}
-# what ends a run of plain characters: of a string by its quote; of an f-string's text; of a field's format spec
-_STRING_STOPS = {q: re.compile(rf"{q}|\\|\r|\n") for q in "'\""}
-_TRIPLE_STOPS = {q: re.compile(rf"{q * 3}|\\") for q in "'\""}
-_TEXT_STOPS = {q: re.compile(rf"{q}|\\|\r|\n|\{{\{{?|\}}\}}?") for q in ("'", '"', "'''", '"""')}
-_SPEC_STOPS = {q: re.compile(rf"{q}|\\|\r|\n|\{{|\}}") for q in ("'", '"', "'''", '"""')}
-_NAMED_ESCAPE = re.compile(r"N\{[^{}\r\n'\"]*\}")
 
 _LOOKALIKES = {
     "\u00d7": "*",
@@ -111,61 +99,14 @@ _LOOKALIKES = {
 }
 
 
-class Lexeme:
-    """A token: the terminal's name, its text (for strings its value), and its place."""
-
-    __slots__ = ("end", "start", "text", "type")
-
-    def __init__(self, type_: str, text: str, start: int, end: int) -> None:
-        self.type = type_
-        self.text = text
-        self.start = start
-        self.end = end
-
-
-class _FString:
-    """An f-string that is being read: its quotes, and the fields around the present place."""
-
-    __slots__ = ("fields", "quote", "raw", "start")
-
-    def __init__(self, quote: str, raw: bool, start: int) -> None:
-        self.quote = quote
-        self.raw = raw
-        self.start = start
-        self.fields = 0
-
-
-class Lexer:
-    """The tokens of one source. `depth` is the nesting, which the builder's callbacks count as well."""
+class Lexer(StringReader):
+    """The tokens of one source."""
 
     def __init__(self, source: Source, *, lines: bool) -> None:
-        self.source = source
+        super().__init__(source)
         #: whether indentation matters (not in one-off expressions)
         self.lines = lines
-        self.depth = 0
-        self.nesting = limits.current.nesting
-        self.blocks = 0
-        #: the open brackets, each with its place
-        self.brackets: list[tuple[str, int]] = []
-        #: set when an error is only that the text ends too early
-        self.unfinished = False
-        self._fstrings: list[_FString] = []
         self._indents = [(0, 0)]
-
-    # --- errors
-
-    def span(self, start: int, end: int) -> Span:
-        """A place in the source."""
-        return Span(self.source, start, end)
-
-    def _fail(self, message: str, start: int, end: int, *hints: str) -> LanguageError:
-        return LanguageError(message, span=self.span(start, end), hints=hints)
-
-    def deeper(self, start: int, end: int) -> None:
-        """Count one more level of nesting. Raises LimitError."""
-        self.depth += 1
-        if self.depth > self.nesting:
-            raise LimitError("nesting", f"nesting is deeper than the limit of {self.nesting:,.0f}", span=self.span(start, end))
 
     def check_text(self) -> None:
         """Refuse text that is too long, or that has control characters. Raises LimitError, LanguageError."""
@@ -183,7 +124,7 @@ class Lexer:
 
     # --- the loop
 
-    def tokens(self) -> Iterator[Lexeme]:
+    def tokens(self) -> Stream:
         """The tokens in order, without the end marker. Raises LanguageError, LimitError."""
         source, text = self.source, self.source.text
         match, word_types, operators, brackets = _TOKEN.match, _WORDS.get, OPERATORS, self.brackets
@@ -209,7 +150,7 @@ class Lexer:
                 yield Lexeme(terminal, word, start, pos)
             elif kind == 5:
                 word = found[5]
-                if brackets and brackets[-1][0] is _FIELD and word[0] in ":=" and word != "==":
+                if brackets and brackets[-1][0] is FIELD and word[0] in ":=" and word != "==":
                     pos = yield from self._in_field(word, start)
                 else:
                     yield Lexeme(operators[word], word, start, pos)
@@ -219,7 +160,7 @@ class Lexer:
                     self.deeper(start, pos)
                     brackets.append((word, start))
                     yield Lexeme(BRACKETS[word], word, start, pos)
-                elif self._close(word, start) is _FIELD:
+                elif self._close(word, start) is FIELD:
                     yield Lexeme("FIELD_CLOSE", word, start, pos)
                     self._fstrings[-1].fields -= 1
                     pos = yield from self._fstring_text(pos)
@@ -244,7 +185,7 @@ class Lexer:
             elif kind == 2:
                 pos = yield from self._prefixed(found[1], found.start(1))
             elif kind == 8:
-                if brackets and brackets[-1][0] is _FIELD:
+                if brackets and brackets[-1][0] is FIELD:
                     raise self._fail("f-string expression part cannot include '#'", start, start + 1)
             elif kind == 10:
                 break
@@ -260,7 +201,7 @@ class Lexer:
 
     # --- lines
 
-    def _line_start(self, pos: int) -> Iterator[Lexeme]:
+    def _line_start(self, pos: int) -> Tokens:
         """INDENT and DEDENT of the line that begins at `pos`, after blank lines; returns where its first token begins."""
         text = self.source.text
         while pos < len(text) and (blank := _BLANK_LINE.match(text, pos)):
@@ -285,16 +226,16 @@ class Lexer:
                 raise self._fail("unindent does not match any outer indentation level", start, pos)
         return pos
 
-    def _dedents(self, pos: int, width: int) -> Iterator[Lexeme]:
+    def _dedents(self, pos: int, width: int) -> Stream:
         while self._indents[-1][0] > width:
             self._indents.pop()
             yield Lexeme("DEDENT", "", pos, pos)
 
     # --- words, numbers, brackets
 
-    def _with_paren(self, pos: int) -> Iterator[Lexeme]:
+    def _with_paren(self, pos: int) -> Tokens:
         """A "(" that directly follows `with` is a terminal of its own."""
-        found = _INDENT.match(self.source.text, pos)
+        found = _GAP.match(self.source.text, pos)
         assert found is not None
         start = found.end()
         if not self.source.text.startswith("(", start):
@@ -314,31 +255,12 @@ class Lexer:
             raise self._fail("complex numbers are not part of gradcli's language", start, end + 1)
         if following.isdigit():
             raise self._fail(f"invalid digit '{following}' in {kind} literal", end, end + 1)
-        hints = (f"a product is written {literal}*{following}...",) if kind == "decimal" and "_" not in literal else ()
+        hints = (
+            (f"a product is written {literal}*{following}...",)
+            if kind == "decimal" and "_" not in literal and following not in "eE"
+            else ()
+        )
         raise self._fail(f"invalid {kind} literal", start, end, *hints)
-
-    def _close(self, closing: str, start: int) -> str:
-        """Take the bracket that `closing` closes off the stack. Raises LanguageError."""
-        if not self.brackets:
-            raise self._fail(f"unmatched '{closing}'", start, start + 1)
-        opening, at = self.brackets[-1]
-        if opening[0] != _CLOSES[closing]:
-            error = self._fail(f"closing parenthesis '{closing}' does not match opening parenthesis '{opening[0]}'", start, start + 1)
-            if opening is _FIELD:
-                error = self._fail(f"f-string: unmatched '{closing}'", start, start + 1)
-            error.labels.append(Label(self.span(at, at + 1), "opened here"))
-            raise error
-        self.brackets.pop()
-        self.depth -= 1
-        return opening
-
-    def _never_closed(self) -> LanguageError:
-        """The error for the innermost open bracket at the end of the text."""
-        self.unfinished = True
-        opening, at = self.brackets[-1]
-        if opening is _FIELD:
-            return self._fail("f-string: expecting '}'", at, at + 1)
-        return self._fail(f"'{opening}' was never closed", at, at + 1)
 
     def never_closed(self) -> LanguageError | None:
         """Read on after an error of the grammar: the error about the innermost bracket then open, if it stays open."""
@@ -355,14 +277,24 @@ class Lexer:
                 return self._never_closed()
         return None
 
-    def _odd(self, pos: int) -> Iterator[Lexeme]:
+    def _prefixed(self, word: str, start: int) -> Tokens:
+        """A string with a prefix; or a word that happens to stand before a string, as in `return"a"`."""
+        prefix = word.lower()
+        if prefix in STRING_PREFIXES:
+            return (yield from self._string(prefix, start))
+        if word in LEFT_OUT:
+            raise self._fail(f"{LEFT_OUT[word]} not part of gradcli's language", start, start + len(word))
+        yield Lexeme(KEYWORDS.get(word, "NAME"), word, start, start + len(word))
+        return (yield from self._string("", start + len(word)))
+
+    def _odd(self, pos: int) -> Tokens:
         """Text that begins no token: a field's conversion, or an error."""
         text = self.source.text
         found = _INDENT.match(text, pos)
         assert found is not None
         pos = found.end()
         char = text[pos]
-        if char == "!" and self.brackets and self.brackets[-1][0] is _FIELD:
+        if char == "!" and self.brackets and self.brackets[-1][0] is FIELD:
             return (yield from self._conversion(pos))
         if char == "\\":
             raise self._fail("unexpected character after line continuation character", pos, pos + 1)
@@ -375,158 +307,6 @@ class Lexer:
         code = f"(U+{ord(char):04X})" if char.isprintable() else f"U+{ord(char):04X}"
         hints_ = (f"did you mean {_LOOKALIKES[char]}?",) if char in _LOOKALIKES else ()
         raise self._fail(f"invalid {what} {code}", pos, pos + 1, *hints_)
-
-    # --- strings
-
-    def _prefixed(self, word: str, start: int) -> Iterator[Lexeme]:
-        """A string with a prefix; or a word that happens to stand before a string, as in `return"a"`."""
-        prefix = word.lower()
-        if prefix in _STRING_PREFIXES:
-            return (yield from self._string(prefix, start))
-        if word in LEFT_OUT:
-            raise self._fail(f"{LEFT_OUT[word]} not part of gradcli's language", start, start + len(word))
-        yield Lexeme(KEYWORDS.get(word, "NAME"), word, start, start + len(word))
-        return (yield from self._string("", start + len(word)))
-
-    def _string(self, prefix: str, start: int) -> Iterator[Lexeme]:
-        """The string literal at `start`; returns where it ends (of an f-string, where the reading goes on)."""
-        text = self.source.text
-        at = start + len(prefix)
-        quote = text[at]
-        if text.startswith(quote * 3, at):
-            quote *= 3
-        if "b" in prefix:
-            raise self._fail("bytes literals are not part of gradcli's language", start, at + len(quote))
-        pos = at + len(quote)
-        if "f" in prefix:
-            self._fstrings.append(_FString(quote, "r" in prefix, start))
-            yield Lexeme("FSTRING_START", text[start:pos], start, pos)
-            return (yield from self._fstring_text(pos))
-        end = self._string_end(quote, start, pos)
-        value = text_value(self.source, text[pos : end - len(quote)], pos, raw="r" in prefix)
-        yield Lexeme("STRING", value, start, end)
-        return end
-
-    def _string_end(self, quote: str, start: int, pos: int) -> int:
-        """Where the plain string that `quote` opened ends. Raises LanguageError."""
-        text = self.source.text
-        search = (_STRING_STOPS if len(quote) == 1 else _TRIPLE_STOPS)[quote[0]].search
-        while (stop := search(text, pos)) is not None:
-            if stop[0] == quote:
-                return stop.end()
-            if stop[0] != "\\":
-                break
-            pos = stop.end() + (2 if text.startswith("\r\n", stop.end()) else 1)
-        raise self._unterminated(quote, start, "string")
-
-    def _unterminated(self, quote: str, start: int, what: str) -> LanguageError:
-        inside = self._fstrings and self.brackets and self.brackets[-1][0] is _FIELD
-        if what == "string" and inside and self._fstrings[-1].quote == quote:
-            at = self.brackets[-1][1]
-            return self._fail("f-string: expecting '}'", at, at + 1)
-        line, _ = self.source.position(start)
-        if len(quote) == 3:
-            self.unfinished = True
-            last, _ = self.source.position(len(self.source.text))
-            return self._fail(
-                f"unterminated triple-quoted {what} literal (detected at line {last})", start, self.source.text.index(quote, start) + 3
-            )
-        return self._fail(f"unterminated {what} literal (detected at line {line})", start, self.source.text.index(quote, start) + 1)
-
-    # --- f-strings
-
-    def _fstring_text(self, pos: int) -> Iterator[Lexeme]:
-        """The text of an f-string from `pos` to its end or the next field; returns where the reading goes on."""
-        text, reading = self.source.text, self._fstrings[-1]
-        begin, quote = pos, reading.quote
-        pieces: list[str] = []
-        while True:
-            in_spec = reading.fields > 0
-            stop = (_SPEC_STOPS if in_spec else _TEXT_STOPS)[quote].search(text, pos)
-            what = "" if stop is None else stop[0]
-            if stop is None or (what in "\r\n" and len(quote) == 1):
-                raise self._unterminated(quote, reading.start, "f-string")
-            at, pos = stop.span()
-            if what in "\r\n":
-                continue
-            if what == "\\":
-                pos = self._skip_escape(pos, reading.raw)
-                continue
-            pieces.append(text_value(self.source, text[begin:at], begin, raw=reading.raw))
-            if what in ("{{", "}}"):
-                pieces.append(what[0])
-                begin = pos
-                continue
-            if value := "".join(pieces):
-                yield Lexeme("FSTRING_TEXT", value, at - len(text[begin:at]), at)
-            pieces.clear()
-            begin = pos
-            if what == quote:
-                if in_spec:
-                    raise self._never_closed()
-                self._fstrings.pop()
-                yield Lexeme("FSTRING_END", quote, at, pos)
-                return pos
-            if what == "{":
-                self._open_field(at)
-                yield Lexeme("FIELD_OPEN", "{", at, pos)
-                return pos
-            if not in_spec:
-                raise self._fail("f-string: single '}' is not allowed", at, pos)
-            self._close("}", at)
-            reading.fields -= 1
-            yield Lexeme("FIELD_CLOSE", "}", at, pos)
-
-    def _skip_escape(self, pos: int, raw: bool) -> int:
-        """Past the character after a backslash; braces are never escaped, but those of \\N{...} are part of it."""
-        text = self.source.text
-        if not raw and (found := _NAMED_ESCAPE.match(text, pos)):
-            return found.end()
-        if text.startswith(("{", "}"), pos):
-            return pos
-        return pos + (2 if text.startswith("\r\n", pos) else 1)
-
-    def _open_field(self, at: int) -> None:
-        """Note an open field; its expression must not be empty. Raises LanguageError, LimitError."""
-        reading = self._fstrings[-1]
-        if reading.fields == 2:
-            raise self._fail("f-string: expressions nested too deeply", at, at + 1)
-        reading.fields += 1
-        self.deeper(at, at + 1)
-        self.brackets.append((_FIELD, at))
-        found = _FIELD_START.match(self.source.text, at + 1)
-        if found is not None and found[1]:
-            raise self._fail("f-string: empty expression not allowed", at, found.end() + 1)
-
-    def _in_field(self, operator: str, start: int) -> Iterator[Lexeme]:
-        """An operator that begins with ":" or "=" right inside a field; returns where the reading goes on."""
-        text = self.source.text
-        if operator[0] == ":":
-            yield Lexeme("FIELD_COLON", ":", start, start + 1)
-            return (yield from self._fstring_text(start + 1))
-        found = _FIELD_EQUAL.match(text, start)
-        if found is None:
-            yield Lexeme(OPERATORS[operator], operator, start, start + len(operator))
-            return start + len(operator)
-        yield Lexeme("FIELD_EQUAL", "=", start, found.end())
-        return found.end()
-
-    def _conversion(self, pos: int) -> Iterator[Lexeme]:
-        found = _CONVERSION.match(self.source.text, pos)
-        assert found is not None
-        letter = found[1]
-        if letter not in ("r", "s", "a"):
-            raise self._fail(f"f-string: invalid conversion character {letter!r}: expected 's', 'r', or 'a'", pos, found.end(1))
-        if found[2] is None:
-            raise self._fail("f-string: expecting '}'", self.brackets[-1][1], self.brackets[-1][1] + 1)
-        yield Lexeme("CONVERSION", letter, pos, found.end(1))
-        return found.end()
-
-    def _no_line_end_in_field(self, at: int) -> None:
-        """Within the fields of a single-quoted f-string the line must not end."""
-        reading = self._fstrings[-1] if self._fstrings else None
-        if reading is not None and len(reading.quote) == 1:
-            raise self._unterminated(reading.quote, reading.start, "f-string")
 
 
 def _skip_blank_lines(text: str, pos: int) -> int:

@@ -41,8 +41,9 @@ def _get(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
 
 def _pop(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
     arguments.between("dict.pop", args, kwargs, 1, 2)
-    ops.hashable(args[0])
-    if _looked_up(value.__contains__, args[0]):
+    if value:  # CPython asks for no hash to look into an empty dictionary
+        ops.hashable(args[0])
+    if value and _looked_up(value.__contains__, args[0]):
         return value.pop(args[0])
     if len(args) == 2:
         return args[1]

@@ -104,6 +104,10 @@ def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Fun
     return function
 
 
+#: Differences of lgamma are good to a bit below this.
+_LGAMMA_RANGE = 1 << 40
+
+
 def _log2_factorial(n: int) -> float:
     # Past 2**60 a factorial is beyond any limit that can be computed, and lgamma's argument must fit a float.
     return math.lgamma(min(n, 1 << 60) + 1) / math.log(2) if n > 1 else 0
@@ -113,7 +117,7 @@ def _perm_bits(n: int, k: int | None = None, *rest: int) -> float:
     k = n if k is None else k
     if not 0 <= k <= n:
         return 0
-    if n < 1 << 20:
+    if n < _LGAMMA_RANGE:
         return _log2_factorial(n) - _log2_factorial(n - k)
     return min(k, 1 << 60) * math.log2(n)
 
@@ -122,8 +126,12 @@ def _comb_bits(n: int, k: int = 0, *rest: int) -> float:
     if not 0 <= k <= n:
         return 0
     k = min(k, n - k)
-    # C(n, k) <= (e n / k)**k, less than half a bit per factor too much.
-    return min(k, 1 << 60) * (math.log2(n) - math.log2(k) + math.log2(math.e)) - 0.5 * math.log2(k) if k > 0 else 0
+    if k == 0:
+        return 0
+    if n < _LGAMMA_RANGE:
+        return _log2_factorial(n) - _log2_factorial(k) - _log2_factorial(n - k)
+    # Stirling for k much smaller than n: C(n, k) is close to (e n / k)**k / sqrt(2 pi k).
+    return min(k, 1 << 60) * (math.log2(n) - math.log2(k) + math.log2(math.e)) - 0.5 * math.log2(2 * math.pi) - 0.5 * math.log2(k)
 
 
 def _lcm_bits(*values: int) -> float:
@@ -163,11 +171,13 @@ def _dist(ops: Ops) -> Function:
 
 def _prod(ops: Ops) -> Function:
     def prod(*args: Any, **kwargs: Any) -> Any:
-        unknown = [name for name in kwargs if name != "start"]
-        if unknown:
-            raise type_error(f"'{unknown[0]}' is an invalid keyword argument for prod()")
+        if len(args) + len(kwargs) > 2:
+            raise type_error(f"prod() takes at most 2 arguments ({len(args) + len(kwargs)} given)")
         if len(args) != 1:
             raise type_error(f"prod() takes exactly 1 positional argument ({len(args)} given)")
+        for name in kwargs:
+            if name != "start":
+                raise type_error(f"'{name}' is an invalid keyword argument for prod()")
         result = kwargs.get("start", 1)
         for item in _elements(ops, args[0]):
             result = mul(result, item)

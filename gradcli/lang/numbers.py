@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import limits
-from gradcli.errors import ProgramError
+from gradcli.errors import InternalFault, ProgramError
 from gradcli.lang.containers import extend
 from gradcli.lang.percent import percent_format
 from gradcli.lang.protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
@@ -20,6 +20,7 @@ from gradcli.lang.views import ItemsView, KeysView
 Binary = Callable[[Any, Any], Any]
 
 _WORD = 1 << 63
+_HALF = 1 << 31
 _INTEGERS = (int, bool)
 _SEQUENCES = (str, list, tuple)
 
@@ -52,7 +53,8 @@ def add(a: Any, b: Any) -> Any:
         if kind is float:
             return a + b
         if kind is int:
-            return _checked(a + b)
+            result = a + b
+            return result if -_WORD < result < _WORD else _checked(result)
     if isinstance(a, str) and isinstance(b, str):
         limits.check_string(len(a) + len(b))
     elif (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
@@ -71,7 +73,8 @@ def sub(a: Any, b: Any) -> Any:
         if kind is float:
             return a - b
         if kind is int:
-            return _checked(a - b)
+            result = a - b
+            return result if -_WORD < result < _WORD else _checked(result)
     return _number(_set_operation(operator.sub, a, b))
 
 
@@ -82,8 +85,8 @@ def mul(a: Any, b: Any) -> Any:
         if kind is float:
             return a * b
         if kind is int:
-            if -_WORD < a < _WORD and -_WORD < b < _WORD:
-                return _checked(a * b)
+            if -_HALF < a < _HALF and -_HALF < b < _HALF:
+                return a * b
             limits.check_digits(a.bit_length() + b.bit_length() - 1)
             return _checked(a * b)
     if isinstance(a, _SEQUENCES) and isinstance(b, _INTEGERS):
@@ -115,7 +118,9 @@ def floordiv(a: Any, b: Any) -> Any:
 
 
 def mod(a: Any, b: Any) -> Any:
-    """`a % b` where `a` is no string; for strings see `modulo`."""
+    """`a % b` where `a` is no string: Python's own formatting must not see a program's templates, see `modulo`."""
+    if isinstance(a, str):
+        raise InternalFault("text is formatted by the operator of binary_table")
     return _run(operator.mod, a, b)
 
 
@@ -257,6 +262,8 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> An
         _check_repeated(a, b)
         a *= b
         return a
+    if op == "*" and isinstance(a, (set, dict, range)):  # CPython does not try the right operand's repetition here
+        raise type_error(f"unsupported operand type(s) for *=: '{type(a).__name__}' and '{type(b).__name__}'")
     try:
         result = table[op](a, b)
     except ProgramError as error:

@@ -11,6 +11,7 @@ from gradcli.core import operators as core
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import comparing, numbers, text
+from gradcli.lang.mappings import range_length
 from gradcli.lang.protocol import HOST_ERRORS, HOST_TYPES, from_host, key_error
 from gradcli.lang.reprs import iterate_set
 from gradcli.lang.runtime import counting, ticking
@@ -18,10 +19,59 @@ from gradcli.lang.types import type_name
 from gradcli.lang.values import IteratorValue, NumpyArray, make_error
 from gradcli.lang.views import DictView, ItemsView, KeysView
 
-__all__ = ["make_error", "type_name"]
+__all__ = ["make_error", "range_length", "type_name"]
 
 _NUMBERS = (int, float, bool)
 _SEQUENCES = (str, list, tuple)
+
+
+# --- for the runtime of host values ---------------------------------------------------------------
+
+
+class _Ops:
+    """The interpreter's side of the runtime of host values."""
+
+    __slots__ = ()
+
+    def equal(self, a: Any, b: Any) -> bool:
+        return equal(a, b)
+
+    def less(self, a: Any, b: Any) -> bool:
+        return truth(COMPARE["<"](a, b))
+
+    def truth(self, value: Any) -> bool:
+        return truth(value)
+
+    def hashable(self, value: Any) -> None:
+        comparing.check_hashable(value)
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        return stepping(value)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        from gradcli.core.graph import state
+        from gradcli.lang.calls import call
+
+        return call(function, args, state.origin, kwargs)
+
+    def repr_of(self, value: Any) -> str:
+        return text.repr_text(value)
+
+    def str_of(self, value: Any) -> str:
+        return text.str_text(value)
+
+    def format_of(self, value: Any, spec: str) -> str:
+        return text.format_own(value, spec)
+
+    def to_number(self, value: Any) -> int | float:
+        return to_number(value)
+
+    def type_name(self, value: Any) -> str:
+        return type_name(value)
+
+
+OPS = _Ops()
+HOST_BINARY = numbers.binary_table(OPS)
 
 
 # --- arithmetic -----------------------------------------------------------------------------------
@@ -29,7 +79,7 @@ _SEQUENCES = (str, list, tuple)
 
 def _binary(symbol: str) -> Callable[[Any, Any], Any]:
     for_tensors = core.BINARY[symbol]
-    for_host = numbers.BINARY[symbol]
+    for_host = HOST_BINARY[symbol]
     shown = "** or pow()" if symbol == "**" else symbol
 
     def operate(a: Any, b: Any) -> Any:
@@ -70,50 +120,6 @@ def _mixed(symbol: str, shown: str, for_host: Callable[[Any, Any], Any], a: Any,
     raise ProgramError("TypeError", f"unsupported operand type(s) for {shown}: '{type_name(a)}' and '{type_name(b)}'")
 
 
-class _Ops:
-    """The interpreter's side of the runtime of host values."""
-
-    __slots__ = ()
-
-    def equal(self, a: Any, b: Any) -> bool:
-        return equal(a, b)
-
-    def less(self, a: Any, b: Any) -> bool:
-        return truth(COMPARE["<"](a, b))
-
-    def truth(self, value: Any) -> bool:
-        return truth(value)
-
-    def hashable(self, value: Any) -> None:
-        comparing.check_hashable(value)
-
-    def iterate(self, value: Any) -> Iterator[Any]:
-        return iterate(value)
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        from gradcli.core.graph import state
-        from gradcli.lang.calls import call
-
-        return call(function, args, state.origin, kwargs)
-
-    def repr_of(self, value: Any) -> str:
-        return text.repr_text(value)
-
-    def str_of(self, value: Any) -> str:
-        return text.str_text(value)
-
-    def format_of(self, value: Any, spec: str) -> str:
-        return text.format_own(value, spec)
-
-    def to_number(self, value: Any) -> int | float:
-        return to_number(value)
-
-    def type_name(self, value: Any) -> str:
-        return type_name(value)
-
-
-OPS = _Ops()
-numbers_table = numbers.binary_table(OPS)
 BINARY: dict[str, Callable[[Any, Any], Any]] = {symbol: _binary(symbol) for symbol in numbers.BINARY}
 
 
@@ -131,7 +137,7 @@ def index_of(value: Any) -> int:
     if isinstance(value, int):
         return int(value)
     if type(value) is Tensor:
-        if value.array.size == 1 and value.array.dtype.kind in "iub" and value.dtype.name != "bool":
+        if value.array.size == 1 and value.array.dtype.kind in "iub":
             return int(value.array.item())
         raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
     raise ProgramError("TypeError", f"'{type_name(value)}' object cannot be interpreted as an integer")
@@ -145,9 +151,9 @@ def _inplace(symbol: str) -> Callable[[Any, Any], Any]:
             return core.augmented(symbol, a, b)
         if type(b) is Tensor or not _is_plain(a) or not _is_plain(b):
             if isinstance(a, list) and symbol == "+":
-                return numbers.augmented(OPS, numbers_table, symbol, a, b)
+                return numbers.augmented(OPS, HOST_BINARY, symbol, a, b)
             return binary(a, b)
-        return numbers.augmented(OPS, numbers_table, symbol, a, b)
+        return numbers.augmented(OPS, HOST_BINARY, symbol, a, b)
 
     return operate
 
@@ -327,7 +333,7 @@ def collect(value: Any, message: str = "'{}' object is not iterable") -> list[An
     if type(value) in (list, tuple):
         return list(value)
     if type(value) is range:
-        limits.check_list(max(0, -(-(value.stop - value.start) // value.step)))
+        limits.check_list(range_length(value))
     if not counting():
         return list(iterate(value, message))
     out: list[Any] = []

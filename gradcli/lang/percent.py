@@ -18,7 +18,7 @@ _PARENTHESES = re.compile(r"[()]")
 class _Values:
     """The right-hand side: a tuple's elements in order or one value, and the mapping that `%(key)s` reads."""
 
-    __slots__ = ("ops", "right", "pending")
+    __slots__ = ("ops", "pending", "right")
 
     def __init__(self, ops: Ops, right: Any) -> None:
         self.ops = ops
@@ -119,7 +119,7 @@ def _formatted(ops: Ops, spec: str, code: str, value: Any, at: int) -> str:
     if code in "sra":
         text = converted(ops, value, code)
         limits.check_string(len(text))
-        return (spec + "s") % (text,)  # noqa: UP031
+        return (spec + "s") % (text,)
     if code not in "diuoxXeEfFgGc":
         raise value_error(f"unsupported format character {_shown(code)} (0x{ord(code):x}) at index {at}")
     if type(value) not in HOST_TYPES:

@@ -24,7 +24,7 @@ def _nowhere(text: str) -> None:
 class Runtime:
     """The state of the program that runs."""
 
-    __slots__ = ("write", "depth", "max_depth", "steps", "max_steps", "deadline", "written", "addresses", "handling")
+    __slots__ = ("write", "depth", "max_depth", "steps", "max_steps", "deadline", "written", "addresses", "handling", "warned_once")
 
     def __init__(self) -> None:
         self.write: Callable[[str], None] = _nowhere
@@ -39,6 +39,8 @@ class Runtime:
         self.addresses = Addresses()
         #: errors whose `except` blocks run now, innermost last
         self.handling: list[ProgramError] = []
+        #: warnings that PyTorch gives once in a process
+        self.warned_once: set[str] = set()
 
 
 runtime = Runtime()

@@ -68,6 +68,13 @@ def _is_keyword(node: Expr) -> bool:
     return isinstance(node, Constant) and (node.value is None or isinstance(node.value, bool))
 
 
+def _may_compare(node: Expr) -> bool:
+    """Whether Python adds its remark: not for what binds looser than a comparison."""
+    if isinstance(node, Compare | BoolOp | Conditional | Lambda) or (isinstance(node, Unary) and node.op == "not"):
+        return False
+    return not _is_keyword(node) and not (isinstance(node, Comprehension) and node.kind == "generator")
+
+
 def check_target(target: Expr, verb: str = "assign to", *, maybe_equal: bool = False) -> None:
     """Refuse what cannot be bound. `maybe_equal` adds Python's remark that `==` may have been meant. Raises LanguageError."""
     kind = type(target)
@@ -88,7 +95,7 @@ def check_target(target: Expr, verb: str = "assign to", *, maybe_equal: bool = F
                 raise LanguageError("starred assignment target must be in a list or tuple", span=node.span)
             pending.append((node.value, False))
             continue
-        remark = " here. Maybe you meant '==' instead of '='?" if maybe_equal and not within and not _is_keyword(node) else ""
+        remark = " here. Maybe you meant '==' instead of '='?" if maybe_equal and not within and _may_compare(node) else ""
         raise LanguageError(f"cannot {verb} {describe(node)}{remark}", span=node.span)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core import settings
 from gradcli.core.dtypes import DType
+from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.graph import Node
+from gradcli.core.objects import Routine
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import reprs
@@ -28,7 +31,7 @@ def str_text(value: Any) -> str:
         return value
     if type(value) is ProgramError:
         return str(value.message)
-    if type(value) is NumpyArray:
+    if type(value) in (NumpyArray, settings.Device):
         return str(value)
     return reprs.repr_host(value, _repr_own)
 
@@ -66,13 +69,7 @@ def address(value: Any) -> str:
     return hex(runtime.addresses.of(value))
 
 
-def _repr_tensor(value: Tensor) -> str:
-    from gradcli.core import printing
-
-    return str(printing.tensor_text(value))
-
-
-def _repr_function(value: UserFunction) -> str:
+def _repr_function(value: UserFunction | Routine) -> str:
     return f"<function {value.name} at {address(value)}>"
 
 
@@ -86,8 +83,23 @@ def _repr_error(value: ProgramError) -> str:
     return f"{value.type_name}({inside})"
 
 
+def _repr_tuple(value: tuple[Any, ...]) -> str:
+    """A named result, such as `torch.return_types.max(values=..., indices=...)`, as torch lays it out."""
+    names = getattr(type(value), "_fields", None)
+    if names is None:
+        return repr_text(tuple(value))
+    inside = ",\n".join(f"{name}={repr_text(item)}" for name, item in zip(names, value, strict=True))
+    return f"{path_of(value)}(\n{inside})"
+
+
+def _repr_torch_function(value: Any) -> str:
+    if getattr(value, "namespace", "torch") == "torch":
+        return f"<built-in method {value.name} of type object at {address(value)}>"
+    return f"<function {value.name} at {address(value)}>"
+
+
 _OWN: dict[type, Callable[[Any], str]] = {
-    Tensor: _repr_tensor,
+    Tensor: settings.text,
     Size: repr,
     DType: repr,
     UserFunction: _repr_function,
@@ -98,6 +110,9 @@ _OWN: dict[type, Callable[[Any], str]] = {
     Namespace: lambda value: f"<module '{value.path}'>",
     NumpyArray: repr,
     ProgramError: _repr_error,
+    Function: _repr_torch_function,
+    InplaceFunction: _repr_torch_function,
+    Routine: _repr_function,
     IteratorValue: lambda value: f"<{value.kind} object at {address(value)}>",
 }
 
@@ -110,29 +125,6 @@ def _repr_own(value: Any) -> str:
         return known(value)
     if isinstance(value, tuple):
         return _repr_tuple(value)
-    shown = getattr(kind, "SCRIPT_REPR", None)
-    if shown is not None:
-        return str(shown(value))
-    if kind.__name__ in ("Function", "InplaceFunction"):
-        return _repr_torch_function(value)
     if isinstance(value, Node) or kind.__repr__ is object.__repr__:
         return f"<{path_of(value)} object at {address(value)}>"
     return repr(value)
-
-
-def _repr_tuple(value: tuple[Any, ...]) -> str:
-    """A named result, such as `torch.return_types.max(values=..., indices=...)`, as torch lays it out."""
-    names = getattr(type(value), "_fields", None)
-    if names is None:
-        return repr_text(tuple(value))
-    inside = ",\n".join(f"{name}={repr_text(item)}" for name, item in zip(names, value, strict=True))
-    return f"{path_of(value)}(\n{inside})"
-
-
-def _repr_torch_function(value: Any) -> str:
-    namespace = getattr(value, "namespace", "torch")
-    if namespace == "torch":
-        return f"<built-in method {value.name} of type object at {address(value)}>"
-    return f"<function {value.name} at {address(value)}>"
-
-

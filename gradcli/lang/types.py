@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from gradcli.core import library, settings
 from gradcli.core.dtypes import DType
+from gradcli.core.function import Function, InplaceFunction
+from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
+from gradcli.core.objects import PythonMethod, Routine, ScriptType
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.functions import UserFunction
@@ -21,7 +26,10 @@ from gradcli.lang.values import (
 )
 from gradcli.lang.views import DictView, ItemsView, KeysView, ValuesView
 
-register(UserFunction, Tensor, Size, DType, KeysView, ValuesView, ItemsView)
+#: classes of core whose instances are functions
+FUNCTIONS = (Function, InplaceFunction, Routine, PythonMethod)
+
+register(UserFunction, Tensor, Size, DType, Generator, ScriptType, *FUNCTIONS, KeysView, ValuesView, ItemsView)
 
 #: names of types in messages, by host class, where they are not the host class's own
 _PATHS: dict[type, str] = {
@@ -35,10 +43,15 @@ _PATHS: dict[type, str] = {
     DType: "torch.dtype",
     Size: "torch.Size",
     Tensor: "Tensor",
+    ScriptType: "type",
+    Routine: "function",
+    Function: "builtin_function_or_method",
+    InplaceFunction: "builtin_function_or_method",
+    PythonMethod: "function",
+    Generator: "torch._C.Generator",
+    settings.Device: "torch.device",
+    settings.Symbol: "torch.layout",
 }
-
-#: classes of core that are functions
-_FUNCTIONS = ("Function", "InplaceFunction")
 
 
 def path_of(value: Any) -> str:
@@ -55,9 +68,7 @@ def path_of(value: Any) -> str:
         return value.name
     if kind is ProgramError:
         return str(value.type_name)
-    if kind.__name__ in _FUNCTIONS:
-        return "builtin_function_or_method"
-    return str(getattr(kind, "SCRIPT_TYPE", kind.__name__))
+    return str(getattr(kind, "SCRIPT_NAME", kind.__name__))
 
 
 def type_name(value: Any) -> str:
@@ -66,34 +77,42 @@ def type_name(value: Any) -> str:
     return path if path.startswith(("torch.", "numpy.")) and path.count(".") == 1 else path.rpartition(".")[2]
 
 
-def _is(kind: type) -> TypeValue:
-    return TypeValue(kind.__name__, lambda value: type(value) is kind)
+def _maker(name: str) -> Callable[..., Any]:
+    """The constructor of a host type; it lives above this module."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        from gradcli.lang.constructors import MAKERS
+
+        return MAKERS[name](*args, **kwargs)
+
+    return make
 
 
-def _make_type(value: Any = ..., *more: Any, **kwargs: Any) -> Any:
-    if more or kwargs or value is ...:
+def _host(kind: type, *also: type) -> TypeValue:
+    kinds = (kind, *also)
+    return TypeValue(kind.__name__, lambda value: type(value) in kinds, _maker(kind.__name__))
+
+
+def _make_type(*args: Any, **kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs:
         raise ProgramError("TypeError", "type() takes 1 argument: classes are not part of gradcli's language")
-    return type_of(value)
+    return type_of(args[0])
 
 
-INT = TypeValue("int", lambda value: type(value) in (int, bool))
-FLOAT = _is(float)
-BOOL = _is(bool)
-STR = _is(str)
-LIST = _is(list)
-TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple))
-DICT = _is(dict)
-SET = _is(set)
-RANGE = _is(range)
-SLICE = _is(slice)
-TYPE = TypeValue("type", lambda value: type(value) in (TypeValue, ExceptionType), _make_type)
+INT = _host(int, bool)
+FLOAT = _host(float)
+BOOL = _host(bool)
+STR = _host(str)
+LIST = _host(list)
+TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple), _maker("tuple"))
+DICT = _host(dict)
+SET = _host(set)
+RANGE = _host(range)
+SLICE = _host(slice)
+TYPE = TypeValue("type", lambda value: type(value) in (TypeValue, ExceptionType, ScriptType), _make_type)
 OBJECT = TypeValue("object", lambda value: True)
-TENSOR = TypeValue("torch.Tensor", lambda value: type(value) is Tensor)
-PARAMETER = TypeValue("torch.nn.parameter.Parameter", lambda value: type(value) is Tensor and value.is_parameter)
-SIZE = TypeValue("torch.Size", lambda value: type(value) is Size)
-DTYPE = TypeValue("torch.dtype", lambda value: type(value) is DType)
 
-_BY_CLASS: dict[type, TypeValue] = {
+_BY_CLASS: dict[type, TypeValue | ScriptType] = {
     int: INT,
     float: FLOAT,
     bool: BOOL,
@@ -106,8 +125,11 @@ _BY_CLASS: dict[type, TypeValue] = {
     slice: SLICE,
     TypeValue: TYPE,
     ExceptionType: TYPE,
-    Size: SIZE,
-    DType: DTYPE,
+    ScriptType: TYPE,
+    Size: settings.SIZE,
+    DType: settings.DTYPE,
+    settings.Device: settings.DEVICE,
+    Generator: settings.GENERATOR,
 }
 
 #: types made when first asked for, by path
@@ -123,25 +145,17 @@ def exception_type(name: str) -> ExceptionType:
     return known
 
 
-def type_of(value: Any) -> TypeValue | ExceptionType:
+def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
     """`type(value)`; equal types are the same object."""
     kind = type(value)
     known = _BY_CLASS.get(kind)
     if known is not None:
         return known
     if kind is Tensor:
-        return PARAMETER if value.is_parameter else TENSOR
+        return library.find("nn.Parameter") if value.is_parameter else settings.TENSOR  # type: ignore[no-any-return]
     if kind is ProgramError:
         return exception_type(value.type_name)
     path = path_of(value)
-    made = _by_path.get(path)
-    if made is None:
-        made = _by_path[path] = TypeValue(path, lambda other: path_of(other) == path)
-    return made
-
-
-def named_type(path: str) -> TypeValue:
-    """The type that values with this path have; for namespaces that offer it by name."""
     made = _by_path.get(path)
     if made is None:
         made = _by_path[path] = TypeValue(path, lambda other: path_of(other) == path)
@@ -155,6 +169,9 @@ def is_instance(value: Any, wanted: Any) -> bool:
         one = pending.pop()
         if type(one) is TypeValue:
             if one.check(value):
+                return True
+        elif type(one) is ScriptType:
+            if one.test(value):
                 return True
         elif type(one) is ExceptionType:
             if type(value) is ProgramError and _derives(value.type_name, one.name):

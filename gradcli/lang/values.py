@@ -6,7 +6,7 @@ the classes of this module and of core. No object of the host that could lead fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import ProgramError
@@ -30,8 +30,24 @@ class Builtin:
         self.function = function
         self.shown = shown or f"<built-in function {name}>"
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
-        return self.function(*args, **kwargs)
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        try:
+            return self.function(*args, **kwargs)
+        except TypeError as error:
+            raise wrong_call(self.name, error) from None
+
+
+def wrong_call(name: str, error: TypeError) -> Exception:
+    """The program's TypeError for arguments that a host function could not bind; other TypeErrors are faults and stay.
+
+    Where binding failed, the innermost frame of the traceback is the caller's own.
+    """
+    trace = error.__traceback__
+    if trace is None or trace.tb_next is not None:
+        return error
+    text = str(error)
+    _, call, rest = text.partition("()")
+    return ProgramError("TypeError", f"{name}(){rest}" if call else text)
 
 
 class BoundMethod:
@@ -44,7 +60,7 @@ class BoundMethod:
         self.name = name
         self.function = function
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return self.function(self.owner, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -60,23 +76,20 @@ class TypeValue:
     `path` is the name as printed (`torch.Tensor`); `check` decides isinstance.
     """
 
-    __slots__ = ("name", "path", "make", "check", "members", "__weakref__")
+    __slots__ = ("name", "path", "make", "check", "__weakref__")
 
     def __init__(
         self,
         path: str,
         check: Callable[[Value], bool],
         make: Callable[..., Value] | None = None,
-        members: Mapping[str, Value] | None = None,
     ) -> None:
         self.path = path
         self.name = path.rpartition(".")[2]
         self.check = check
         self.make = make
-        #: what can be read from it by dot: unbound methods
-        self.members: Mapping[str, Value] = {} if members is None else members
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         if self.make is None:
             raise ProgramError("TypeError", f"cannot create '{self.name}' instances")
         return self.make(*args, **kwargs)
@@ -90,7 +103,7 @@ class ExceptionType:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, *args: Value, **kwargs: Value) -> ProgramError:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> ProgramError:
         if kwargs:
             raise ProgramError("TypeError", f"{self.name}() takes no keyword arguments")
         return make_error(self.name, args)

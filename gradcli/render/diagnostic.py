@@ -101,7 +101,8 @@ def _place(span: Span) -> str:
     several = "\n" in source.text.rstrip("\n")
     if source.name == _PLACELESS:
         return f"line {line}" if several else ""
-    return f"{escape(source.name)}:{line}" if several or not source.name.startswith("<") else escape(source.name)
+    name = escape(source.name).removeprefix("<").removesuffix(">")
+    return f"{name}:{line}" if several or name != source.name else name
 
 
 def _calls(error: GradcliError, colour: bool, columns: int) -> list[str]:

@@ -65,6 +65,6 @@ def differs_in_last_digits_only(ours: str, theirs: str) -> bool:
 
 def _one_unit_apart(a: str, b: str) -> bool:
     x, y = Decimal(a), Decimal(b)
-    unit = max(x.as_tuple().exponent, y.as_tuple().exponent)
+    unit = x.as_tuple().exponent
     # a whole number (an index, a shape, a count) is never a rounding
-    return "." in a and "." in b and isinstance(unit, int) and abs(x - y) <= Decimal(1).scaleb(unit)
+    return "." in a and "." in b and unit == y.as_tuple().exponent and isinstance(unit, int) and abs(x - y) <= Decimal(1).scaleb(unit)

@@ -38,13 +38,13 @@ SPECS = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(value=SCALARS, spec=SPECS)
 def test_format_is_cpythons(ops, outcome, value, spec):
     assert outcome(format_value, ops, value, spec) == outcome(format, value, spec)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(value=VALUES)
 def test_repr_is_cpythons(ops, value):
     assert reprs.repr_host(value, ops.repr_of) == repr(value)
@@ -91,14 +91,14 @@ FIELDS += [
 ARGS = ((5, [1, 2], 3.5, "txt", None), {"a": "one", "b": {"k": "v", 1: "n"}})
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(template=st.lists(st.sampled_from([*FIELDS, "x", " "]), max_size=4).map("".join))
 def test_str_format_is_cpythons(ops, outcome, template):
     args, kwargs = ARGS
     assert outcome(format_string, ops, template, args, kwargs) == outcome(template.format, *args, **kwargs)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(template=st.text(alphabet="{}[]!:01ars<5 ", max_size=10))
 def test_str_format_of_any_text_is_cpythons(ops, outcome, template):
     args, kwargs = ARGS
@@ -145,19 +145,19 @@ def test_values_of_the_interpreter_go_back_to_it(ops, opaque):
     assert format_string(ops, "{} {:.2f} {!r} {!s}", (value,) * 4, {}) == "format<t:> format<t:.2f> <t> str<t>"
     assert reprs.repr_host([value, {1: (value,)}], ops.repr_of) == "[<t>, {1: (<t>,)}]"
     assert percent_format(ops, "%.3f %d %s %r %5.1e", (value,) * 5) == "1.500 1 str<t> <t> 1.5e+00"
-    with pytest.raises(ProgramError, match="^%d format: a real number is required, not Tensor$"):
+    with pytest.raises(ProgramError, match=r"^%d format: a real number is required, not Tensor$"):
         percent_format(ops, "%d", opaque("u"))
-    with pytest.raises(ProgramError, match="^must be real number, not Tensor$"):
+    with pytest.raises(ProgramError, match=r"^must be real number, not Tensor$"):
         percent_format(ops, "%f", opaque("u"))
 
 
-@pytest.mark.parametrize("kind", "d f e g s x >".split())
+@pytest.mark.parametrize("kind", ["d", "f", "e", "g", "s", "x", ">"])
 def test_width_at_its_limit_and_beyond(ops, kind):
     code = "" if kind == ">" else kind
     value = "a" if kind in "s>" else 1 if kind in "dx" else 1.5
     assert len(format_value(ops, value, f">{MAX_WIDTH}{code}")) == MAX_WIDTH
     for width in (MAX_WIDTH + 1, 10**9, 10**30, "00001001", "١٠٠١"):
-        with pytest.raises(ProgramError, match="width .* at most 1000"):
+        with pytest.raises(ProgramError, match=r"width .* at most 1000"):
             format_value(ops, value, f">{width}{code}")
 
 
@@ -170,7 +170,7 @@ def test_precision_at_its_limit_and_beyond(ops):
         lambda: percent_format(ops, "%.*f", (1001, 1.5)),
         lambda: format_string(ops, "{:.{}}", (1.5, "1001"), {}),
     ):
-        with pytest.raises(ProgramError, match="precision .* at most 1000"):
+        with pytest.raises(ProgramError, match=r"precision .* at most 1000"):
             call()
 
 
@@ -222,7 +222,7 @@ CODES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=2500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(
     template=CODES,
     right=st.one_of(SCALARS, st.lists(SCALARS, max_size=3), st.lists(SCALARS, max_size=4).map(tuple), st.just({"a": 1, "b": 2.5})),

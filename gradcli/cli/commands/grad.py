@@ -41,7 +41,7 @@ def command(
     try:
         table = request.session.gradient(request.expression, differentiation.vector or [], names, intermediates=differentiation.all)
     except ProgramError as error:
-        if error.message == SCALAR_ONLY and not differentiation.vector and error.span is not None:
+        if error.message == SCALAR_ONLY and not differentiation.vector:
             error.hints += ways_out(request.expression.text, [b.word for b in request.bindings], request.session.output_shape)
         raise
     if chosen == "table":

@@ -273,7 +273,8 @@ def _linear(start: Any, end: Any, steps: int, dtype: DType) -> Array:
     work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
     if steps == 1:
         return np.array([start], work)
-    first, last = work(start), work(end)
+    first: Any = work(start)
+    last: Any = work(end)
     step = (last - first) / work(max(steps - 1, 1))
     at = np.arange(steps, dtype=work)
     values = np.where(np.arange(steps) < steps // 2, first + step * at, last - step * (work(steps - 1) - at))

@@ -31,26 +31,26 @@ MUL_DATA = Pointwise(
 )
 
 
-def add(xp: Any, x: Any, number: float) -> Any:
+def plus(xp: Any, x: Any, number: float) -> Any:
     """`x + number`."""
     return xp.call(ADD_NUMBER, x, number)
 
 
-def sub(xp: Any, x: Any, number: float) -> Any:
+def minus(xp: Any, x: Any, number: float) -> Any:
     """`x - number`."""
     return xp.call(SUB_NUMBER, x, number)
 
 
-def mul(xp: Any, x: Any, number: float) -> Any:
+def times(xp: Any, x: Any, number: float) -> Any:
     """`x * number`."""
     return xp.call(MUL_NUMBER, x, number)
 
 
-def div(xp: Any, x: Any, number: float) -> Any:
+def over(xp: Any, x: Any, number: float) -> Any:
     """`x / number`."""
     return xp.call(DIV_NUMBER, x, number)
 
 
-def sub_from(xp: Any, number: float, x: Any) -> Any:
+def from_number(xp: Any, number: float, x: Any) -> Any:
     """`number - x`."""
     return xp.call(arithmetic.SUB, number, x, 1)

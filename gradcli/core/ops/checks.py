@@ -1,9 +1,10 @@
-"""Dimensions as arguments: negative ones wrapped, wrong ones refused in PyTorch's words."""
+"""Arguments of reductions and their like: dimensions wrapped, what is wrong refused in PyTorch's words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli.core.dtypes import DType
 from gradcli.errors import ProgramError
 
 
@@ -16,7 +17,7 @@ def wrap_dim(dim: int, rank: int) -> int:
 
 
 def wrap_dims(dims: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Dimensions counted from 0, in the order given; None and none are all of them."""
+    """Dimensions counted from 0, in the order given; None and none at all mean every one."""
     if not dims:
         return tuple(range(rank))
     wrapped = tuple(wrap_dim(dim, rank) for dim in dims)
@@ -26,6 +27,6 @@ def wrap_dims(dims: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     return wrapped if rank else ()
 
 
-def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
-    """The shape with the reduced dimensions as 1."""
-    return tuple(1 if i in dims else n for i, n in enumerate(shape))
+def not_implemented(kernel: str, dtype: DType) -> ProgramError:
+    """The error of a kernel that PyTorch has not for a dtype."""
+    return ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for '{dtype.torch_name}'")

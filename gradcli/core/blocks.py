@@ -1,0 +1,386 @@
+"""Elementwise chains on large arrays, block by block.
+
+A fresh large array costs more in page faults than the arithmetic that fills it. So an elementwise operation on an
+array of `threshold` elements or more is not carried out: it returns a `Deferred`, which looks like the array and
+remembers the operation. When values are needed, the whole chain runs over blocks small enough to stay in the cache,
+on all cores (numpy releases the interpreter lock), and only the end of the chain is written to memory; a sum over
+everything writes nothing at all. Backward works on the same objects, and so recomputes inside the block what it needs.
+
+A chain reads its source arrays when it runs: whoever writes an array in place calls `settle()` first, which carries
+out every chain that is still waiting. A Deferred that takes part in a third run is stored on the way, so that loops
+do not repeat work without end. Nothing else in the core knows that an array may be one of these.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+Array = np.ndarray[Any, Any]
+
+#: elements from which on operations wait; fewer are carried out at once
+threshold = 1 << 15
+#: elements of one block: a few of them stay in a core's second-level cache
+BLOCK = 1 << 14
+#: cores that share the work
+workers = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+#: a chain longer than this is carried out before it grows further
+_DEEPEST = 64
+
+_waiting: weakref.WeakValueDictionary[int, Deferred] = weakref.WeakValueDictionary()
+
+#: reductions of everything that run inside the blocks, with the ufunc that joins the parts
+_FUSED = {np.add: np.add, np.maximum: np.maximum, np.minimum: np.minimum}
+
+_dtypes: dict[Any, Any] = {}
+
+
+def _where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
+    np.copyto(out, b)
+    np.copyto(out, a, where=condition)
+
+
+class Deferred(NDArrayOperatorsMixin):
+    """An array that is computed when somebody looks. `value` holds it from then on; until then `step` and `inputs` do."""
+
+    __slots__ = ("step", "inputs", "shape", "dtype", "depth", "runs", "value", "__weakref__")
+
+    def __init__(self, step: Any, inputs: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.step = step
+        self.inputs = inputs
+        self.shape = shape
+        self.dtype = dtype
+        self.depth = 1 + max((i.depth for i in inputs if type(i) is Deferred), default=0)
+        #: how many runs have computed it without storing it
+        self.runs = 0
+        self.value: Array | None = None
+        if step is not None:
+            _waiting[id(self)] = self
+
+    # --- what an array tells about itself without being computed ---
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        count = 1
+        for n in self.shape:
+            count *= n
+        return count
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    # --- everything else computes it ---
+
+    def force(self) -> Array:
+        """The array itself."""
+        if self.value is None:
+            _run(self, None)
+        assert self.value is not None
+        return self.value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        value = self.force()
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.force(), name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.force()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.force()[index] = value
+
+    def __iter__(self) -> Any:
+        return iter(self.force())
+
+    def astype(self, dtype: Any, **options: Any) -> Any:
+        """A conversion waits too, unless it asks for something special."""
+        wanted = np.dtype(dtype)
+        if options or wanted.kind != "f":
+            return self.force().astype(dtype, **options)
+        return Deferred("cast", (self,), self.shape, wanted)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and not options and ufunc.nout == 1 and all(_fits(i, self.shape) for i in inputs):
+            return _defer(ufunc, inputs, self.shape)
+        if method == "reduce" and ufunc in _FUSED and len(inputs) == 1 and self.value is None and _of_everything(self, options):
+            total = _run(self, ufunc)
+            return np.reshape(total, (1,) * self.ndim) if options.get("keepdims") else total
+        plain = [i.force() if type(i) is Deferred else i for i in inputs]
+        if "out" in options:
+            options["out"] = tuple(o.force() if type(o) is Deferred else o for o in options["out"])
+        return getattr(ufunc, method)(*plain, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.where and len(args) == 3 and not kwargs and all(_fits(a, self.shape) for a in args):
+            return _defer_where(args, self.shape)
+        return function(*_forced(args), **{k: _forced(v) for k, v in kwargs.items()})
+
+
+def _forced(value: Any) -> Any:
+    if type(value) is Deferred:
+        return value.force()
+    if isinstance(value, (tuple, list)):
+        return type(value)(_forced(v) for v in value)
+    return value
+
+
+def defer(array: Any) -> Any:
+    """A large row-major array (or one number seen as a large array) as the start of a chain; others as they are."""
+    if type(array) is not np.ndarray or array.size < threshold:
+        return array
+    if not array.flags.c_contiguous and any(array.strides):
+        return array
+    made = Deferred(None, (), array.shape, array.dtype)
+    made.value = array
+    return made
+
+
+def settle() -> None:
+    """Carry out every waiting chain; before an array is written in place."""
+    if _waiting:
+        for waiting in list(_waiting.values()):
+            waiting.force()
+
+
+def _fits(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether an operand can be cut into the same blocks: same shape and row-major, or a single number."""
+    if type(value) is Deferred:
+        return value.shape == shape
+    if type(value) is np.ndarray:
+        if value.shape == shape:
+            return value.flags.c_contiguous or not any(value.strides)
+        return value.size == 1 and value.ndim <= len(shape)
+    return isinstance(value, (int, float, np.generic))
+
+
+def _operand(value: Any) -> Any:
+    """An operand as it is kept: a number that was an array stays a 0-d array, for numpy's promotion."""
+    if type(value) is np.ndarray and (value.size == 1 or not any(value.strides)):
+        return value[(0,) * value.ndim] if value.ndim else value[()]
+    if type(value) is Deferred and value.value is not None and value.size > 1 and not any(value.value.strides):
+        return value.value[(0,) * value.ndim]
+    return value
+
+
+def _kind(value: Any) -> Any:
+    """What a ufunc's promotion needs to know of an operand."""
+    kind = type(value)
+    return kind if kind is float or kind is int or kind is bool else value.dtype
+
+
+def _defer(ufunc: Any, inputs: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    operands = tuple(_operand(i) for i in inputs)
+    key = (ufunc, *map(_kind, operands))
+    dtype = _dtypes.get(key)
+    if dtype is None:
+        kinds = tuple(int if k is bool else k for k in key[1:])
+        dtype = _dtypes[key] = ufunc.resolve_dtypes((*kinds, None))[-1]
+    if not any(type(o) is Deferred or (type(o) is np.ndarray) for o in operands):
+        return np.broadcast_to(ufunc(*operands), shape)
+    for o in operands:
+        if type(o) is Deferred and o.depth >= _DEEPEST:
+            o.force()
+            o.depth = 0
+    return Deferred(ufunc, operands, shape, dtype)
+
+
+def _defer_where(args: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    operands = tuple(_operand(a) for a in args)
+    dtype = np.result_type(*(o.dtype if type(o) is Deferred else o for o in operands[1:]))
+    return Deferred(_where_into, operands, shape, dtype)
+
+
+def _of_everything(array: Deferred, options: dict[str, Any]) -> bool:
+    axis = options.get("axis", 0)
+    if any(options.get(name) is not None for name in ("out", "dtype", "initial")) or options.get("where", True) is not True:
+        return False
+    if axis is None:
+        return True
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return len(axes) == array.ndim
+
+
+class _Program:
+    """A chain as a list of steps over numbered places: sources first, then results; results share block buffers."""
+
+    __slots__ = ("sources", "steps", "stored", "places")
+
+    def __init__(self, root: Deferred) -> None:
+        order = _in_order(root)
+        #: flat arrays cut into blocks, by place
+        self.sources: list[tuple[int, Array]] = []
+        #: (function, operands as places or numbers, place of the result, dtype of the result)
+        self.steps: list[tuple[Any, tuple[Any, ...], int, np.dtype[Any]]] = []
+        #: flat arrays that results are written to in full, by place
+        self.stored: dict[int, Array] = {}
+        places: dict[int, int] = {}
+        for node in order:
+            place = places[id(node)] = len(places)
+            if node.value is not None:
+                self.sources.append((place, node.value.reshape(-1)))
+                continue
+            operands = []
+            for o in node.inputs:
+                if type(o) is np.ndarray:
+                    if id(o) not in places:
+                        places[id(o)] = len(places)
+                        self.sources.append((places[id(o)], o.reshape(-1)))
+                    operands.append((places[id(o)],))
+                else:
+                    operands.append((places[id(o)],) if type(o) is Deferred else o)
+            self.steps.append((node.step, tuple(operands), place, node.dtype))
+            node.runs += 1
+            if node.runs > 2 and node is not root:
+                node.value = np.empty(node.shape, node.dtype)
+                self.stored[place] = node.value.reshape(-1)
+        self.places = len(places)
+
+
+def _in_order(root: Deferred) -> list[Deferred]:
+    """The chain, operands before what uses them; iterative, since chains can be long."""
+    order: list[Deferred] = []
+    state: dict[int, bool] = {}
+    stack: list[Deferred] = [root]
+    while stack:
+        node = stack[-1]
+        if state.get(id(node)):
+            stack.pop()
+            continue
+        below = [] if node.value is not None else [i for i in node.inputs if type(i) is Deferred and not state.get(id(i))]
+        if below and id(node) not in state:
+            state[id(node)] = False
+            stack.extend(below)
+            continue
+        state[id(node)] = True
+        order.append(node)
+        stack.pop()
+    return order
+
+
+def _run(root: Deferred, reduction: Any) -> Any:
+    """Compute a chain into an array, or down to one number. Chains stored on the way give up what they were made of."""
+    chain = _in_order(root)
+    program = _Program(root)
+    size = root.size
+    last = program.steps[-1][2]
+    if reduction is None:
+        value = np.empty(root.shape, root.dtype)
+        program.stored[last] = value.reshape(-1)
+        root.value = value
+    count = -(-size // BLOCK)
+    parts = None if reduction is None else np.empty(count, root.dtype)
+    share = min(workers, count)
+    if share == 1:
+        _work(program, range(count), size, last, reduction, parts)
+    else:
+        errors: list[BaseException] = []
+        bounds = [count * k // share for k in range(share + 1)]
+
+        def work(k: int) -> None:
+            try:
+                _work(program, range(bounds[k], bounds[k + 1]), size, last, reduction, parts)
+            except BaseException as error:  # carried to the caller's thread
+                errors.append(error)
+
+        threads = [Thread(target=work, args=(k,)) for k in range(1, share)]
+        for thread in threads:
+            thread.start()
+        work(0)
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+    for node in chain:
+        if node.value is not None and node.step is not None:
+            node.step, node.inputs, node.depth = None, (), 0
+            _waiting.pop(id(node), None)
+    if parts is None:
+        return None
+    return _FUSED[reduction].reduce(parts)
+
+
+def _buffers(program: _Program) -> dict[int, int]:
+    """For each result that is not stored, a buffer that is free while it lives."""
+    last_use: dict[int, int] = {}
+    for i, (_, operands, _, _) in enumerate(program.steps):
+        for o in operands:
+            if type(o) is tuple:
+                last_use[o[0]] = i
+    free: dict[np.dtype[Any], list[int]] = {}
+    kinds: dict[int, np.dtype[Any]] = {}
+    chosen: dict[int, int] = {}
+    made = 0
+    for i, (_, operands, place, dtype) in enumerate(program.steps):
+        if place not in program.stored:
+            spare = free.setdefault(dtype, [])
+            if spare:
+                chosen[place] = spare.pop()
+            else:
+                chosen[place] = made
+                kinds[made] = dtype
+                made += 1
+        for o in {o[0] for o in operands if type(o) is tuple}:
+            if last_use[o] == i and o in chosen:
+                free[kinds[chosen[o]]].append(chosen[o])
+    return chosen
+
+
+def _work(program: _Program, blocks: range, size: int, last: int, reduction: Any, parts: Array | None) -> None:
+    """Run the steps over some of the blocks."""
+    chosen = _buffers(program)
+    made: dict[int, Array] = {}
+    for place, number in chosen.items():
+        if number not in made:
+            dtype = next(d for _, _, p, d in program.steps if p == place)
+            made[number] = np.empty(min(BLOCK, size), dtype)
+    values: list[Any] = [None] * program.places
+    sources, steps, stored = program.sources, program.steps, program.stored
+    with np.errstate(all="ignore"):
+        for block in blocks:
+            start = block * BLOCK
+            stop = min(start + BLOCK, size)
+            for place, flat in sources:
+                values[place] = flat[start:stop]
+            for function, operands, place, _ in steps:
+                full = stored.get(place)
+                out = made[chosen[place]][: stop - start] if full is None else full[start:stop]
+                args = [values[o[0]] if type(o) is tuple else o for o in operands]
+                if function == "cast":
+                    np.copyto(out, args[0])
+                elif function is _where_into:
+                    _where_into(*args, out)
+                else:
+                    function(*args, out=out)
+                values[place] = out
+            if parts is not None:
+                parts[block] = reduction.reduce(values[last])
+
+
+def is_array(value: Any) -> bool:
+    """Whether `value` can be a tensor's array."""
+    return type(value) is np.ndarray or type(value) is Deferred
+
+
+Forward = Callable[..., Any]

@@ -1,0 +1,1 @@
+"""torch.nn: parameters, modules, initialisation and gradient clipping."""

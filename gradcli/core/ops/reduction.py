@@ -1,0 +1,403 @@
+"""Sums, products, means and truth over all elements or along dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import catalog, dtypes
+from gradcli.core.dtypes import DType
+from gradcli.core.function import Function, Sample
+from gradcli.core.graph import state
+from gradcli.core.ops import checks, scalars
+from gradcli.core.record import Op, Rule
+from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError
+
+#: numpy adds pairwise along the last axis only; longer sums across it are carried in double precision
+_LONG = 256
+
+
+def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
+    """Sum over dimensions (None: all), half precision carried in single."""
+    if x.dtype == np.float16:
+        return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
+    if x.dtype == np.float32 and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
+        return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float64)).astype(np.float32)
+    return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim))
+
+
+def restored(xp: Any, value: Any, shape: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
+    """A reduced value with the reduced dimensions back as 1."""
+    if keepdim or not shape:
+        return value  # a 0-d input has nothing to restore
+    return xp.expand_dims(value, checks.wrap_dims(dim, len(shape)))
+
+
+def _spread(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    return xp.broadcast_to(restored(xp, grad, shape, dim, keepdim), shape)
+
+
+def _count(shape: Sequence[int], dim: Sequence[int] | None) -> int:
+    """The number of elements that each result is made of."""
+    count = 1
+    for d in checks.wrap_dims(dim, len(shape)):
+        count *= shape[d]
+    return count
+
+
+class Typed(Op):
+    """An operation on one tensor whose last attribute is the dtype it computes in; the conversion has no node of its own."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        x, dtype = args[0], args[-1]
+        array = x.array if x.dtype is dtype else dtypes.cast(x.array, dtype)
+        result = np.asarray(self.forward(array, *args[1:]))
+        out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
+        if state.enabled:
+            self.record(out, args[:1], args[1:])
+        elif state.inference:
+            out.meta = {"inference": True}
+        return out
+
+
+def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
+    """What sums and products are computed in: bool and integers as int64."""
+    return dtype or (x.dtype if x.dtype.is_floating_point else dtypes.int64)
+
+
+SUM = Typed(
+    "SumBackward0",
+    lambda x, dtype: add_up(x),
+    "input",
+    "dtype",
+    input=Rule(lambda xp, grad, input_shape: xp.broadcast_to(grad, input_shape), "grad.expand(input.shape)"),
+)
+SUM_DIM = Typed(
+    "SumBackward1",
+    lambda x, dim, keepdim, dtype: add_up(x, checks.wrap_dims(dim, x.ndim), keepdim),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input_shape, dim, keepdim: _spread(xp, grad, input_shape, dim, keepdim),
+        "= grad repeated along the summed dimensions",
+    ),
+)
+
+
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    """Sum along dimensions; None and () are all."""
+    return SUM_DIM(input, dim, keepdim, sum_dtype(input, dtype))
+
+
+def sum_all(input: Tensor, dtype: DType | None = None) -> Any:
+    """Sum of all elements."""
+    return SUM(input, sum_dtype(input, dtype))
+
+
+def _average(total: Any, count: int) -> Any:
+    """total / count; without elements 0/0, which is nan."""
+    return np.asarray(np.true_divide(total, count)).astype(np.asarray(total).dtype)
+
+
+MEAN = Typed(
+    "MeanBackward0",
+    lambda x, dtype: _average(add_up(x), x.size),
+    "input",
+    "dtype",
+    input=Rule(
+        lambda xp, grad, input_shape: scalars.over(xp, xp.broadcast_to(grad, input_shape), _count(input_shape, None)),
+        "grad.expand(input.shape) / input.numel()",
+    ),
+)
+MEAN_DIM = Typed(
+    "MeanBackward1",
+    lambda x, dim, keepdim, dtype: _average(add_up(x, checks.wrap_dims(dim, x.ndim), keepdim), _count(x.shape, dim)),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input_shape, dim, keepdim: scalars.over(
+            xp, _spread(xp, grad, input_shape, dim, keepdim), _count(input_shape, dim)
+        ),
+        "= grad repeated along the averaged dimensions, divided by how many elements each mean is of",
+    ),
+)
+
+
+def _mean_dtype(x: Tensor, dtype: DType | None) -> DType:
+    if dtype is None and not x.dtype.is_floating_point:
+        raise ProgramError(
+            "RuntimeError",
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {x.dtype.torch_name}",
+        )
+    if dtype is not None and not dtype.is_floating_point:
+        raise ProgramError(
+            "RuntimeError",
+            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype.torch_name}",
+        )
+    return dtype or x.dtype
+
+
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Any:
+    """Mean along dimensions."""
+    return MEAN_DIM(input, dim, keepdim, _mean_dtype(input, dtype))
+
+
+def mean_all(input: Tensor, dtype: DType | None = None) -> Any:
+    """Mean of all elements."""
+    return MEAN(input, _mean_dtype(input, dtype))
+
+
+# --- products ---
+
+
+def _multiply_up(x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+    if x.dtype == np.float16:
+        return np.asarray(np.multiply.reduce(x, axis=dim, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
+    return np.asarray(np.multiply.reduce(x, axis=dim, keepdims=keepdim))
+
+
+def _others(x: Array, dim: int) -> Array:
+    """For each element, the product of the others along a dimension."""
+    along = np.moveaxis(x, dim, -1)
+    before = np.ones_like(along)
+    np.multiply.accumulate(along[..., :-1], axis=-1, out=before[..., 1:])
+    after = np.ones_like(along)
+    after[..., :-1] = np.multiply.accumulate(along[..., :0:-1], axis=-1)[..., ::-1]
+    return np.moveaxis(before * after, -1, dim)
+
+
+def _others_traced(x: Tensor, dim: int) -> Any:
+    """The same in functions that have derivatives: running products from both sides."""
+    narrow, cat, cumprod, flip = (catalog.function(n) for n in ("narrow", "cat", "cumprod", "flip"))
+    size = x.array.shape[dim]
+    ones = Tensor(np.ones((*x.array.shape[:dim], 1, *x.array.shape[dim + 1 :]), x.dtype.np), x.dtype)
+    before = cumprod(cat([ones, narrow(x, dim, 0, size - 1)], dim), dim)
+    after = cumprod(cat([ones, flip(narrow(x, dim, 1, size - 1), (dim,))], dim), dim)
+    return before * flip(after, (dim,))
+
+
+def _product_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
+    if np.all(xp.plain(input)):
+        return grad * (out / input)
+    # out / input is 0/0 at a zero, whose own derivative is the product of the others
+    return grad * (_others_traced(input, dim) if type(input) is Tensor else _others(input, dim))
+
+
+def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
+    if not np.ndim(xp.plain(input)):
+        return grad * xp.ones_like(input)
+    if np.all(xp.plain(input)):
+        return grad * (out / input)
+    flat = xp.reshape(input, (-1,))
+    return xp.reshape(_product_rule(xp, grad, flat, out, 0), input.shape)
+
+
+def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: bool) -> Any:
+    shape = xp.plain(input).shape
+    if not shape:
+        return grad * xp.ones_like(input)
+    grad, out = restored(xp, grad, shape, (dim,), keepdim), restored(xp, out, shape, (dim,), keepdim)
+    return _product_rule(xp, grad, input, out, checks.wrap_dim(dim, len(shape)))
+
+
+PROD = Typed(
+    "ProdBackward0",
+    lambda x, dtype: _multiply_up(x),
+    "input",
+    "dtype",
+    input=Rule(_prod_all_rule, "grad * out / input", "at zeros, the product of the other elements"),
+)
+PROD_DIM = Typed(
+    "ProdBackward1",
+    lambda x, dim, keepdim, dtype: _multiply_up(x, checks.wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(_prod_dim_rule, "= grad * out / input, with grad and out repeated along dim", "at zeros, the product of the other elements"),
+)
+
+
+def prod(input: Tensor, dim: int, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """Product along a dimension."""
+    checks.wrap_dim(dim, input.array.ndim)
+    return PROD_DIM(input, dim, keepdim, sum_dtype(input, dtype))
+
+
+NANSUM = Typed(
+    "NansumBackward0",
+    lambda x, dim, keepdim, dtype: add_up(np.where(np.isnan(x), 0, x).astype(x.dtype), checks.wrap_dims(dim, x.ndim), keepdim),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input, dim, keepdim: restored(xp, grad, xp.plain(input).shape, dim, keepdim)
+        * xp.cast(np.logical_not(np.isnan(xp.plain(input))), dtypes.of(xp.plain(input).dtype)),
+        "= grad repeated, 0 where input is nan",
+    ),
+)
+
+
+def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    """log(sum(exp(x))) with the largest element taken out; infinities are not."""
+    if x.size == 0 or not dims:
+        return np.asarray(np.log(np.add.reduce(np.exp(x), axis=dims, keepdims=keepdim))) if dims else x.copy()
+    top = np.max(x, axis=dims, keepdims=True)
+    top = np.where(np.isinf(top), 0, top).astype(x.dtype)
+    total = np.log(add_up(np.exp(x - top), dims, keepdim))
+    return np.asarray(total + (top if keepdim else top.reshape(total.shape)))
+
+
+def _logsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+    shape = xp.plain(input).shape
+    grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
+    return grad * xp.exp(input - out)
+
+
+LOGSUMEXP = Op(
+    "LogsumexpBackward0",
+    lambda x, dim, keepdim: _safe_log_sum(x, checks.wrap_dims(dim, x.ndim), keepdim),
+    "input",
+    "dim keepdim",
+    input=Rule(_logsumexp_rule, "= grad * exp(input - out), with grad and out repeated along dim"),
+)
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
+    """log of the sum of exponentials, without overflow."""
+    if not input.dtype.is_floating_point:
+        default = dtypes.get_default()
+        input = Tensor(input.array.astype(default.np), default)
+    return LOGSUMEXP(input, dim, keepdim)
+
+
+# --- truth and counts ---
+
+
+def _truth(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
+    def run(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        dims = (checks.wrap_dim(dim, input.array.ndim),) if type(dim) is int else None if dim is None else checks.wrap_dims(dim, input.array.ndim)
+        if type(dim) is int and not input.array.ndim:
+            dims = ()
+        if type(dim) is tuple and not dim:
+            dims = None
+        result = np.asarray(reduce(input.array.astype(bool, copy=False), axis=dims, keepdims=keepdim))
+        # uint8 was torch's bool once, and still answers with its own dtype
+        return wrap(result.astype(np.uint8)) if input.dtype is dtypes.uint8 else wrap(result)
+
+    return run
+
+
+all_true = _truth(np.logical_and.reduce)
+any_true = _truth(np.logical_or.reduce)
+
+
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are not 0."""
+    dims = checks.wrap_dims((dim,) if type(dim) is int else dim, input.array.ndim)
+    return wrap(np.asarray(np.add.reduce(input.array != 0, axis=dims, dtype=np.int64)))
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+_P = [[0.5, 1.5, 2.0], [1.5, 0.25, 3.0]]
+_DIM = "Tensor input, ints1? dim, bool keepdim=False, *, dtype? dtype=None"
+
+
+def _dim_form(run: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda input, dim, keepdim, dtype: run(input, dim, keepdim, dtype=dtype)
+
+
+FUNCTIONS = (
+    Function(
+        "sum",
+        ("Tensor input, *, dtype? dtype=None", sum_all),
+        (_DIM, _dim_form(sum)),
+        doc="Sum of all elements, or along dimensions.",
+        ops=(SUM, SUM_DIM),
+        samples=(
+            Sample("sum(x)", np.sum, x=_M),
+            Sample("x.sum(0)", lambda x: x.sum(0), x=_M),
+            Sample("sum(x, dim=-1, keepdim=True)", lambda x: x.sum(-1, keepdims=True), x=_M),
+            Sample("x.sum((0, 1))", np.sum, x=_M),
+            Sample("x.sum()", lambda x: x, x=0.5),
+        ),
+        out=True,
+    ),
+    Function(
+        "mean",
+        ("Tensor input, *, dtype? dtype=None", mean_all),
+        (_DIM, _dim_form(mean)),
+        doc="Mean of all elements, or along dimensions.",
+        ops=(MEAN, MEAN_DIM),
+        samples=(
+            Sample("mean(x)", np.mean, x=_M),
+            Sample("x.mean(1)", lambda x: x.mean(1), x=_M),
+            Sample("mean(x, dim=(0, -1), keepdim=True)", lambda x: x.mean(keepdims=True), x=_M),
+        ),
+        out=True,
+    ),
+    Function(
+        "prod",
+        ("Tensor input, *, dtype? dtype=None", lambda x, dtype: PROD(x, sum_dtype(x, dtype))),
+        ("Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None", prod),
+        doc="Product of all elements, or along a dimension.",
+        ops=(PROD, PROD_DIM),
+        samples=(
+            Sample("prod(x)", np.prod, x=_M),
+            Sample("x.prod(0)", lambda x: x.prod(0), x=_M),
+            Sample("prod(x, -1, keepdim=True)", lambda x: x.prod(-1, keepdims=True), x=_M),
+            Sample("prod(x)", np.prod, x=[0.0, 2.0, 3.0]),
+        ),
+        out=True,
+    ),
+    Function(
+        "nansum",
+        (
+            "Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None",
+            lambda x, dim, keepdim, dtype: NANSUM(x, dim, keepdim, dtype or sum_dtype(x, None)),
+        ),
+        doc="Sum that takes nan as 0.",
+        ops=(NANSUM,),
+        samples=(Sample("nansum(x, 0)", lambda x: np.nansum(x, 0), x=_M), Sample("x.nansum()", np.nansum, x=_M)),
+        out=True,
+    ),
+    Function(
+        "logsumexp",
+        ("Tensor input, ints1 dim, bool keepdim=False", logsumexp),
+        doc="log(sum(exp(input))) along dimensions, without overflow.",
+        ops=(LOGSUMEXP,),
+        samples=(
+            Sample("logsumexp(x, 1)", lambda x: np.log(np.exp(x).sum(1)), x=_M),
+            Sample("x.logsumexp((0, 1), keepdim=True)", lambda x: np.log(np.exp(x).sum(keepdims=True)), x=_M),
+        ),
+        aliases=("special.logsumexp",),
+        out=True,
+    ),
+    Function(
+        "all",
+        ("Tensor input", all_true),
+        ("Tensor input, ints? dim=None, bool keepdim=False", all_true),
+        ("Tensor input, int dim, bool keepdim=False", all_true),
+        doc="Whether all elements are true (not 0).",
+        samples=(Sample("all(x > 0)", lambda x: np.all(x > 0), x=_M),),
+    ),
+    Function(
+        "any",
+        ("Tensor input", any_true),
+        ("Tensor input, ints? dim=None, bool keepdim=False", any_true),
+        ("Tensor input, int dim, bool keepdim=False", any_true),
+        doc="Whether any element is true (not 0).",
+        samples=(Sample("any(x > 0, 1)", lambda x: np.any(x > 0, 1), x=_M),),
+    ),
+    Function(
+        "count_nonzero",
+        ("Tensor input, int? dim=None", count_nonzero),
+        ("Tensor input, ints dim", count_nonzero),
+        doc="How many elements are not 0.",
+        samples=(Sample("count_nonzero(x > 0)", lambda x: np.count_nonzero(x > 0), x=_M),),
+    ),
+)

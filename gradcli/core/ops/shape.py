@@ -1,0 +1,539 @@
+"""Other shapes of the same elements: views where memory allows, copies where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.function import Function, Sample
+from gradcli.core.ops.casting import ALIAS, CONTIGUOUS
+from gradcli.core.record import Op, Rule
+from gradcli.core.tensor import Array, Size, Tensor
+from gradcli.errors import ProgramError
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from the front; 0-d tensors count as having one. PyTorch's IndexError where out of range."""
+    rank = ndim or 1
+    if not -rank <= dim < rank:
+        raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+    return dim + rank if dim < 0 else dim
+
+
+def _back(xp: Any, grad: Any, input_shape: Any) -> Any:
+    return xp.reshape(grad, input_shape)
+
+
+def _view_array(a: Array, size: Any) -> Array:
+    return a.reshape(size)
+
+
+_VIEW_FORMULA = "grad.reshape(input.shape)"
+VIEW = Op("ViewBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
+RESHAPE_ALIAS = Op("ReshapeAliasBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
+UNSAFE_VIEW = Op("UnsafeViewBackward0", _view_array, "input", "size", input=Rule(_back, _VIEW_FORMULA))
+
+T_RECORD = Op("TBackward0", np.transpose, "input", view=True, input=Rule(lambda xp, grad: xp.call(T_RECORD, grad), "grad.t()"))
+T_INPLACE = Op("TBackward1", np.transpose, "input", input=Rule(lambda xp, grad: xp.call(T_RECORD, grad), "grad.t()"))
+
+
+def _swap(a: Array, dim0: int, dim1: int) -> Array:
+    return a.swapaxes(dim0, dim1) if a.ndim else a.view()
+
+
+def _swap_rule(xp: Any, grad: Any, dim0: int, dim1: int) -> Any:
+    return xp.call(TRANSPOSE, grad, dim0, dim1)
+
+
+_SWAP = "grad.transpose(dim0, dim1)"
+TRANSPOSE = Op("TransposeBackward0", _swap, "input", "dim0 dim1", view=True, input=Rule(_swap_rule, _SWAP))
+TRANSPOSE_INPLACE = Op("TransposeBackward1", _swap, "input", "dim0 dim1", input=Rule(_swap_rule, _SWAP))
+
+
+def _inverse(dims: Sequence[int]) -> tuple[int, ...]:
+    back = [0] * len(dims)
+    for i, d in enumerate(dims):
+        back[d] = i
+    return tuple(back)
+
+
+PERMUTE = Op(
+    "PermuteBackward0",
+    lambda a, dims: a.transpose(dims),
+    "input",
+    "dims",
+    view=True,
+    input=Rule(lambda xp, grad, dims: xp.call(PERMUTE, grad, _inverse(dims)), "= grad with its dimensions put back in their old order"),
+)
+
+
+def _ones_back(xp: Any, grad: Any, input_shape: Any) -> Any:
+    return xp.expand_dims(grad, tuple(i for i, n in enumerate(input_shape) if n == 1))
+
+
+def _one_back(xp: Any, grad: Any, dim: int, input_shape: Any) -> Any:
+    if not input_shape or input_shape[dim] != 1:
+        return grad
+    return xp.call(UNSQUEEZE, grad, dim)
+
+
+def _some_back(xp: Any, grad: Any, dim: Any, input_shape: Any) -> Any:
+    rank = len(input_shape)
+    return xp.expand_dims(grad, tuple(sorted(d % rank for d in dim if input_shape[d] == 1))) if rank else grad
+
+
+def _squeeze_all(a: Array) -> Array:
+    return a.reshape([n for n in a.shape if n != 1]) if 0 in a.shape else np.squeeze(a)
+
+
+def _squeeze_dims(a: Array, dim: Any) -> Array:
+    dims = (dim,) if isinstance(dim, int) else dim
+    return a.squeeze(tuple({d % a.ndim for d in dims if a.shape[d] == 1})) if a.ndim else a.view()
+
+
+_SQUEEZE = "grad.reshape(input.shape)"
+SQUEEZE = Op("SqueezeBackward0", _squeeze_all, "input", view=True, input=Rule(_ones_back, _SQUEEZE))
+SQUEEZE_DIM = Op("SqueezeBackward1", _squeeze_dims, "input", "dim", view=True, input=Rule(_one_back, _SQUEEZE))
+SQUEEZE_DIMS = Op("SqueezeBackward2", _squeeze_dims, "input", "dim", view=True, input=Rule(_some_back, _SQUEEZE))
+SQUEEZE_INPLACE = Op("SqueezeBackward3", _squeeze_all, "input", input=Rule(_ones_back, _SQUEEZE))
+SQUEEZE_DIM_INPLACE = Op("SqueezeBackward4", _squeeze_dims, "input", "dim", input=Rule(_one_back, _SQUEEZE))
+SQUEEZE_DIMS_INPLACE = Op("SqueezeBackward5", _squeeze_dims, "input", "dim", input=Rule(_some_back, _SQUEEZE))
+
+
+def _insert(a: Array, dim: int) -> Array:
+    shape = a.shape
+    at = dim if dim >= 0 else dim + len(shape) + 1
+    return a.reshape((*shape[:at], 1, *shape[at:]))
+
+
+def _unsqueeze_rule(xp: Any, grad: Any, dim: int) -> Any:
+    return xp.call(SQUEEZE_DIM, grad, dim)
+
+
+UNSQUEEZE = Op("UnsqueezeBackward0", _insert, "input", "dim", view=True, input=Rule(_unsqueeze_rule, "grad.squeeze(dim)"))
+UNSQUEEZE_INPLACE = Op("UnsqueezeBackward1", _insert, "input", "dim", input=Rule(_unsqueeze_rule, "grad.squeeze(dim)"))
+
+
+def _expand_array(a: Array, size: Any) -> Array:
+    lead = len(size) - a.ndim
+    strides = (0,) * lead + tuple(s if n == m else 0 for s, n, m in zip(a.strides, a.shape, size[lead:], strict=True))
+    # writeable: what may not be written to is checked where it is written
+    return np.lib.stride_tricks.as_strided(a, size, strides, writeable=a.flags.writeable)
+
+
+EXPAND = Op(
+    "ExpandBackward0",
+    _expand_array,
+    "input",
+    "size",
+    view=True,
+    # the engine sums away what was expanded
+    input=Rule(lambda grad: grad, "= grad summed over the dimensions that were expanded"),
+)
+
+
+# --- view and reshape ---
+
+
+def infer_size(shape: Sequence[int], count: int) -> tuple[int, ...]:
+    """A shape with its -1 computed; PyTorch's errors where it does not fit `count` elements."""
+    known = 1
+    hole = -1
+    for i, n in enumerate(shape):
+        if n == -1:
+            if hole >= 0:
+                raise ProgramError("RuntimeError", "only one dimension can be inferred")
+            hole = i
+        elif n < 0:
+            raise ProgramError("RuntimeError", f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
+        else:
+            known *= n
+    if known == count and hole < 0:
+        return tuple(shape)
+    if hole >= 0 and known > 0 and count % known == 0:
+        return (*shape[:hole], count // known, *shape[hole + 1 :])
+    if hole >= 0 and known == 0 and count == 0:
+        raise ProgramError(
+            "RuntimeError",
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
+            "value and is ambiguous",
+        )
+    raise ProgramError("RuntimeError", f"shape '{list(shape)}' is invalid for input of size {count}")
+
+
+def is_dense(array: Array) -> bool:
+    """Row-major order without gaps or repetition."""
+    return array.flags.c_contiguous
+
+
+def _shares(array: Array, shape: tuple[int, ...]) -> bool:
+    """Whether the elements can be seen in this shape without a copy."""
+    if array.flags.c_contiguous or not array.size:
+        return True
+    return np.may_share_memory(array.reshape(shape), array)
+
+
+def view(input: Tensor, size: Sequence[int]) -> Tensor:
+    """The same memory in another shape."""
+    shape = infer_size(size, input.array.size)
+    if not _shares(input.array, shape):
+        raise ProgramError(
+            "RuntimeError",
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+            "subspaces). Use .reshape(...) instead.",
+        )
+    return VIEW(input, shape)  # type: ignore[no-any-return]
+
+
+def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
+    """Another shape: a view where possible, else a copy."""
+    array = input.array
+    shape = infer_size(shape, array.size)
+    if array.flags.c_contiguous:
+        return VIEW(input, shape)  # type: ignore[no-any-return]
+    if _shares(array, shape):
+        return RESHAPE_ALIAS(input, shape)  # type: ignore[no-any-return]
+    return UNSAFE_VIEW(CONTIGUOUS(input), shape)  # type: ignore[no-any-return]
+
+
+def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
+    if dtype is not input.dtype:
+        raise ProgramError("RuntimeError", f"view as another dtype is not part of gradcli; use .to({dtype}) to convert the values")
+    return input
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions from start_dim to end_dim made one."""
+    shape = input.array.shape
+    rank = len(shape)
+    start, end = wrap_dim(start_dim, rank), wrap_dim(end_dim, rank)
+    if start > end:
+        raise ProgramError("RuntimeError", "flatten() has invalid args: start_dim cannot come after end_dim")
+    if not rank:
+        return reshape(input, (1,))
+    if start == end:
+        return input
+    count = 1
+    for n in shape[start : end + 1]:
+        count *= n
+    return reshape(input, (*shape[:start], count, *shape[end + 1 :]))
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension made several."""
+    shape = input.array.shape
+    at = wrap_dim(dim, len(shape))
+    if not sizes:
+        raise ProgramError("RuntimeError", "unflatten: sizes must be non-empty")
+    try:
+        parts = infer_size(sizes, shape[at])
+    except ProgramError as error:
+        if "is invalid for input" not in error.message:
+            raise
+        raise ProgramError(
+            "RuntimeError",
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} ({shape[at]}) in the input tensor",
+        ) from None
+    return view(input, (*shape[:at], *parts, *shape[at + 1 :]))
+
+
+def ravel(input: Tensor) -> Tensor:
+    """One dimension."""
+    dense = input if input.array.flags.c_contiguous else CONTIGUOUS(input)
+    return VIEW(dense, (input.array.size,))  # type: ignore[no-any-return]
+
+
+# --- the order of dimensions ---
+
+
+def t(input: Tensor) -> Tensor:
+    """The transposed matrix."""
+    rank = input.array.ndim
+    if rank > 2:
+        raise ProgramError("RuntimeError", f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
+    return T_RECORD(input)  # type: ignore[no-any-return]
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions swapped."""
+    rank = input.array.ndim
+    wrap_dim(dim0, rank)
+    wrap_dim(dim1, rank)
+    return TRANSPOSE(input, dim0, dim1)  # type: ignore[no-any-return]
+
+
+def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """Dimensions in another order."""
+    rank = input.array.ndim
+    if len(dims) != rank:
+        raise ProgramError(
+            "RuntimeError",
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {len(dims)}",
+        )
+    if len({wrap_dim(d, rank) for d in dims}) != rank:
+        raise ProgramError("RuntimeError", "permute(): duplicate dims are not allowed.")
+    return PERMUTE(input, tuple(dims))  # type: ignore[no-any-return]
+
+
+def movedim(input: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor:
+    """Some dimensions moved to other places, the rest in order."""
+    rank = input.array.ndim
+    if len(source) != len(destination):
+        raise ProgramError(
+            "RuntimeError",
+            "movedim: Invalid source or destination dims: source "
+            f"({list(source)} dims) should contain the same number of dims as destination ({list(destination)} dims)",
+        )
+    froms, tos = [wrap_dim(d, rank) for d in source], [wrap_dim(d, rank) for d in destination]
+    for name, dims, given in (("source", froms, source), ("destination", tos, destination)):
+        if len(set(dims)) != len(dims):
+            raise ProgramError("RuntimeError", f"movedim: repeated dim in `{name}` ({list(given)})")
+    if not rank:
+        return ALIAS(input)  # type: ignore[no-any-return]
+    rest = iter(d for d in range(rank) if d not in froms)
+    return PERMUTE(input, tuple(froms[tos.index(i)] if i in tos else next(rest) for i in range(rank)))  # type: ignore[no-any-return]
+
+
+def T(input: Tensor) -> Tensor:
+    """`x.T`: the dimensions in reverse."""
+    rank = input.array.ndim
+    if rank != 2:
+        from gradcli.core import warnings
+
+        warnings.emit(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
+            "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+            "to reverse the dimensions of a tensor. (Triggered internally at "
+            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4314.)"
+        )
+    return PERMUTE(input, tuple(range(rank - 1, -1, -1)))  # type: ignore[no-any-return]
+
+
+def mT(input: Tensor, name: str = "mT") -> Tensor:
+    """`x.mT`: the last two dimensions swapped."""
+    rank = input.array.ndim
+    if rank < 2:
+        raise ProgramError("RuntimeError", f"tensor.{name} is only supported on matrices or batches of matrices. Got {rank}-D tensor.")
+    return TRANSPOSE(input, -2, -1)  # type: ignore[no-any-return]
+
+
+# --- dimensions of size 1 ---
+
+
+def squeeze(input: Tensor) -> Tensor:
+    """Without dimensions of size 1."""
+    return SQUEEZE(input)  # type: ignore[no-any-return]
+
+
+def squeeze_dim(input: Tensor, dim: int) -> Tensor:
+    """Without one dimension, if its size is 1."""
+    wrap_dim(dim, input.array.ndim)
+    return SQUEEZE_DIM(input, dim)  # type: ignore[no-any-return]
+
+
+def squeeze_dims(input: Tensor, dim: Sequence[int]) -> Tensor:
+    """Without those of the dimensions whose size is 1."""
+    rank = input.array.ndim
+    seen: set[int] = set()
+    for d in dim:
+        at = wrap_dim(d, rank)
+        if at in seen:
+            raise ProgramError("RuntimeError", f"dim {at} appears multiple times in the list of dims")
+        seen.add(at)
+    return SQUEEZE_DIMS(input, tuple(dim))  # type: ignore[no-any-return]
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """With a new dimension of size 1."""
+    wrap_dim(dim, input.array.ndim + 1)
+    return UNSQUEEZE(input, dim)  # type: ignore[no-any-return]
+
+
+# --- expansion ---
+
+
+def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
+    """The shape that `expand(size)` gives; PyTorch's errors."""
+    have = input.array.shape
+    lead = len(size) - len(have)
+    if lead < 0:
+        raise ProgramError(
+            "RuntimeError",
+            f"expand(torch.{input.dtype.torch_name}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes provided ({len(size)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(have)})",
+        )
+    shape = list(size)
+    for i in range(len(size) - 1, -1, -1):
+        n = size[i]
+        if i < lead:
+            if n < 0:
+                raise ProgramError(
+                    "RuntimeError", f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}"
+                )
+            continue
+        old = have[i - lead]
+        if n == -1:
+            shape[i] = old
+        elif n != old and old != 1:
+            raise ProgramError(
+                "RuntimeError",
+                f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton dimension {i}.  "
+                f"Target sizes: {list(size)}.  Tensor sizes: {list(have)}",
+            )
+    return tuple(shape)
+
+
+def expand(input: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor:
+    """Repeated along dimensions of size 1 and new leading ones, without a copy."""
+    shape = expanded_shape(input, size)
+    count = 1
+    for n in shape:
+        count *= n
+    limits.check_elements(count, input.dtype.itemsize)
+    return EXPAND(input, shape)  # type: ignore[no-any-return]
+
+
+# --- plain facts ---
+
+
+def element_strides(array: Array) -> tuple[int, ...]:
+    """Strides in elements."""
+    return tuple(s // array.itemsize for s in array.strides)
+
+
+def _stride(input: Tensor, dim: int | None) -> Any:
+    strides = element_strides(input.array)
+    return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+
+
+def _storage_offset(input: Tensor) -> int:
+    """Elements between the beginning of the memory and the first element."""
+    owner: Any = input.array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    start: int = input.array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return start // input.array.itemsize
+
+
+def _size(input: Tensor, dim: int | None) -> Any:
+    shape = input.array.shape
+    if dim is None:
+        return Size(shape)
+    if not shape:
+        raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+    return shape[wrap_dim(dim, len(shape))]
+
+
+_M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+_O: Any = [[[1.0], [2.0], [3.0]]]
+
+FUNCTIONS = (
+    Function(
+        "reshape",
+        ("Tensor input, ints shape", reshape),
+        doc="Another shape: a view where possible, else a copy.",
+        ops=(RESHAPE_ALIAS, UNSAFE_VIEW),
+        samples=(Sample("reshape(x, (3, 2))", lambda x: x.reshape(3, 2), x=_M), Sample("x.t().reshape(-1)", lambda x: x.T.reshape(-1), x=_M)),
+    ),
+    Function("reshape_as", ("Tensor input, Tensor other", lambda a, b: reshape(a, b.array.shape)), doc="The shape of other.", function=False),
+    Function(
+        "view",
+        ("Tensor input, dtype dtype", _view_dtype),
+        ("Tensor input, ints size", view),
+        doc="The same memory in another shape.",
+        ops=(VIEW,),
+        samples=(Sample("x.view(3, 2)", lambda x: x.reshape(3, 2), x=_M),),
+        function=False,
+    ),
+    Function("view_as", ("Tensor input, Tensor other", lambda a, b: view(a, b.array.shape)), doc="The same memory in the shape of other.", function=False),
+    Function(
+        "flatten",
+        ("Tensor input, int start_dim=0, int end_dim=-1", flatten),
+        doc="Dimensions from start_dim to end_dim made one.",
+        samples=(Sample("flatten(x)", np.ravel, x=_M),),
+    ),
+    Function(
+        "unflatten",
+        ("Tensor input, int dim, ints sizes", unflatten),
+        doc="One dimension made several.",
+        samples=(Sample("unflatten(x, 1, (3, 1))", lambda x: x.reshape(2, 3, 1), x=_M),),
+    ),
+    Function("ravel", ("Tensor input", ravel), doc="One dimension.", samples=(Sample("ravel(x)", np.ravel, x=_M),)),
+    Function("t", ("Tensor input", t), doc="The transposed matrix.", ops=(T_RECORD,), samples=(Sample("x.t()", np.transpose, x=_M),)),
+    Function(
+        "transpose",
+        ("Tensor input, int dim0, int dim1", transpose),
+        doc="Two dimensions swapped.",
+        ops=(TRANSPOSE,),
+        samples=(Sample("transpose(x, 0, -1)", np.transpose, x=_M),),
+    ),
+    Function(
+        "swapaxes", ("Tensor input, int axis0, int axis1", transpose), doc="Two dimensions swapped.", samples=(Sample("swapaxes(x, 0, 1)", np.transpose, x=_M),)
+    ),
+    Function("swapdims", ("Tensor input, int dim0, int dim1", transpose), doc="Two dimensions swapped.", samples=(Sample("swapdims(x, 0, 1)", np.transpose, x=_M),)),
+    Function(
+        "permute",
+        ("Tensor input, ints dims", permute),
+        doc="Dimensions in another order.",
+        ops=(PERMUTE,),
+        samples=(Sample("permute(x, (2, 0, 1))", lambda x: np.transpose(x, (2, 0, 1)), x=_O),),
+    ),
+    Function(
+        "movedim",
+        ("Tensor input, int source, int destination", lambda a, s, d: movedim(a, (s,), (d,))),
+        ("Tensor input, ints source, ints destination", movedim),
+        doc="Dimensions moved to other places.",
+        aliases=("moveaxis",),
+        samples=(Sample("movedim(x, 0, 2)", lambda x: np.moveaxis(x, 0, 2), x=_O),),
+    ),
+    Function(
+        "adjoint",
+        ("Tensor input", lambda a: mT(a, "mH")),
+        doc="The last two dimensions swapped.",
+        samples=(Sample("adjoint(x)", np.transpose, x=_M),),
+    ),
+    Function(
+        "squeeze",
+        ("Tensor input", squeeze),
+        ("Tensor input, int dim", squeeze_dim),
+        ("Tensor input, ints dim", squeeze_dims),
+        doc="Without dimensions of size 1.",
+        ops=(SQUEEZE, SQUEEZE_DIM, SQUEEZE_DIMS),
+        samples=(Sample("squeeze(x)", np.squeeze, x=_O), Sample("squeeze(x, -1)", lambda x: x[..., 0], x=_O), Sample("squeeze(x, (0, 2))", np.squeeze, x=_O)),
+    ),
+    Function(
+        "unsqueeze",
+        ("Tensor input, int dim", unsqueeze),
+        doc="With a new dimension of size 1.",
+        ops=(UNSQUEEZE,),
+        samples=(Sample("unsqueeze(x, -1)", lambda x: x[..., None], x=_M),),
+    ),
+    Function(
+        "expand",
+        ("Tensor input, ints size, *, bool implicit=False", expand),
+        doc="Repeated along dimensions of size 1, without a copy.",
+        ops=(EXPAND,),
+        samples=(Sample("x.expand(2, 3, 4)", lambda x: np.broadcast_to(x, (2, 3, 4)), x=_O), Sample("x.expand(2, -1, -1)", None, x=_O)),
+        function=False,
+    ),
+    Function("expand_as", ("Tensor input, Tensor other", lambda a, b: expand(a, b.array.shape)), doc="Expanded to the shape of other.", function=False),
+    Function(
+        "broadcast_to",
+        ("Tensor input, ints size", expand),
+        doc="Repeated to a larger shape, without a copy.",
+        samples=(Sample("broadcast_to(x, (2, 2, 3))", lambda x: np.broadcast_to(x, (2, 2, 3)), x=_M),),
+    ),
+    Function("size", ("Tensor input, int? dim=None", _size), doc="The sizes, or one of them.", function=False),
+    Function("numel", ("Tensor input", lambda a: a.array.size), doc="The number of elements."),
+    Function("nelement", ("Tensor input", lambda a: a.array.size), doc="The number of elements.", function=False),
+    Function("dim", ("Tensor input", lambda a: a.array.ndim), doc="The number of dimensions.", function=False),
+    Function("ndimension", ("Tensor input", lambda a: a.array.ndim), doc="The number of dimensions.", function=False),
+    Function("element_size", ("Tensor input", lambda a: a.dtype.itemsize), doc="Bytes of an element.", function=False),
+    Function("stride", ("Tensor input, int? dim=None", _stride), doc="Elements in memory between neighbours along each dimension.", function=False),
+    Function("is_contiguous", ("Tensor input, *, any memory_format=None", lambda a, m: is_dense(a.array)), doc="Whether memory is in row-major order.", function=False),
+    Function("storage_offset", ("Tensor input", _storage_offset), doc="Elements before the first one in memory.", function=False),
+)

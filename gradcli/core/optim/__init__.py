@@ -1,0 +1,1 @@
+"""torch.optim: the optimisers and learning rate schedulers."""

@@ -1,0 +1,30 @@
+"""Named tuples that functions return, such as `torch.return_types.max`: data only, the language prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from operator import itemgetter
+from typing import Any, ClassVar
+
+
+class NamedResult(tuple[Any, ...]):
+    """A tuple whose places have names; each kind is a subclass made by `named`.
+
+    It prints as `torch.return_types.TYPE_NAME(`, then `field=value` on a line each, separated by commas, then `)`.
+    """
+
+    __slots__ = ()
+
+    type_name: ClassVar[str] = ""
+    fields: ClassVar[tuple[str, ...]] = ()
+    SCRIPT_NAME: ClassVar[str] = ""
+    SCRIPT_ATTRIBUTES: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+
+
+@cache
+def named(type_name: str, *fields: str) -> type[NamedResult]:
+    """The kind of result called `torch.return_types.TYPE_NAME`; call it with a tuple of values in the order of `fields`."""
+    attributes = {name: itemgetter(i) for i, name in enumerate(fields)}
+    table = {"__slots__": (), "type_name": type_name, "fields": fields, "SCRIPT_NAME": type_name, "SCRIPT_ATTRIBUTES": attributes}
+    return type(type_name, (NamedResult,), table)

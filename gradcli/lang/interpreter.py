@@ -1,0 +1,197 @@
+"""Running programs: one `Interpreter` holds the names of a session and where its output goes."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gradcli import limits
+from gradcli.core import signature, warnings
+from gradcli.core.graph import state
+from gradcli.errors import GradcliError, InternalFault, LimitError
+from gradcli.lang import types, values
+from gradcli.lang.addresses import Addresses
+from gradcli.lang.compiler import compile_expression, compile_program
+from gradcli.lang.runtime import locate, runtime
+from gradcli.lang.syntax import Expr, ExprStmt, Node, Program
+from gradcli.source import Span
+
+#: host frames at most: deep enough for `calls` nested calls, far from the end of the host's stack
+_HOST_DEPTH = 9_000
+
+Write = Callable[[str], None]
+Warn = Callable[[str, str, "Span | None"], None]
+
+
+def _as_dtype(value: Any) -> Any:
+    """`dtype=float` and its like."""
+    from gradcli.core import dtypes
+
+    if value is types.FLOAT:
+        return dtypes.float64
+    if value is types.INT:
+        return dtypes.int64
+    return dtypes.bool_ if value is types.BOOL else None
+
+
+signature.hooks.type_name = types.type_name
+signature.hooks.as_dtype = _as_dtype
+
+
+class Interpreter:
+    """Runs programs that share their names.
+
+    `write` gets the program's output, `warn` each warning's category, text and place. With `one_off` bare `sum`, `max` ...
+    are torch's when their first argument is a tensor, as in one-off expressions and at the prompt.
+    """
+
+    def __init__(self, *, write: Write, warn: Warn, one_off: bool = False) -> None:
+        self._write = write
+        self._warn = warn
+        self._one_off = one_off
+        self._globals: dict[str, Any] = {}
+        self._addresses = Addresses()
+        #: warnings given, by text and line, and those that are given once
+        self._warned: set[tuple[str, str, str, int]] = set()
+        self._warned_once: set[str] = set()
+        self._written = 0
+        self._steps = 0
+        self._running = False
+
+    # --- running ---
+
+    def run(self, program: Program) -> None:
+        """Run a file's statements. Raises the program's error, with its place, where nothing caught it."""
+        with self._active():
+            self._run(program)
+
+    def execute_input(self, program: Program) -> Any:
+        """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`."""
+        with self._active():
+            value = self._run(program)
+        last = program.body[-1] if program.body else None
+        if not isinstance(last, ExprStmt):
+            return None
+        if value is not None:
+            self._globals["_"] = value
+        return value
+
+    def evaluate(self, expression: Expr) -> Any:
+        """The value of an expression."""
+        with self._active():
+            return compile_expression(expression, self._one_off)(self._globals)
+
+    def call(self, function: Any, *args: Any) -> Any:
+        """Call a function value from outside a program."""
+        from gradcli.lang.calls import call
+
+        with self._active():
+            return call(function, args, None)
+
+    def text(self, value: Any) -> str:
+        """`repr(value)`, with this session's numbers for addresses."""
+        from gradcli.lang.text import repr_text
+
+        with self._active():
+            return repr_text(value)
+
+    def _run(self, program: Program) -> Any:
+        variables = self._globals
+        value: Any = None
+        for _, run in compile_program(program, self._one_off):
+            value = run(variables)
+            if values.CHECK_VALUES:
+                self._check(value)
+        return value
+
+    def _check(self, value: Any) -> None:
+        for one in (value, *self._globals.values()):
+            if not values.is_value(one):
+                raise InternalFault(f"a host object of type {type(one).__name__} became a value")
+
+    @contextmanager
+    def _active(self) -> Iterator[None]:
+        """Put this session's state in place; turn what escapes into one of our errors, with its place."""
+        if self._running:
+            yield  # a callback of core's
+            return
+        kept = {name: getattr(runtime, name) for name in runtime.__slots__}
+        sink = warnings.set_sink(self._on_warning)
+        recursion = sys.getrecursionlimit()
+        self._enter()
+        try:
+            yield
+        except GradcliError as error:
+            self._located(error)
+            raise
+        except RecursionError:
+            raise self._located(LimitError("calls", "expressions and calls are nested too deeply")) from None
+        except MemoryError:
+            raise self._located(LimitError("bytes", "there is not enough memory")) from None
+        except Exception as error:
+            raise self._located(InternalFault(f"{type(error).__name__}: {error}")) from error
+        finally:
+            self._running = False
+            self._written, self._steps = runtime.written, runtime.steps
+            sys.setrecursionlimit(recursion)
+            warnings.set_sink(sink)
+            for name, value in kept.items():
+                setattr(runtime, name, value)
+
+    def _enter(self) -> None:
+        bounds = limits.current
+        self._running = True
+        sys.setrecursionlimit(max(_HOST_DEPTH, 1000))
+        state.origin = None
+        runtime.write = self._write
+        runtime.depth = 0
+        runtime.max_depth = bounds.calls
+        runtime.steps, runtime.max_steps = self._steps, bounds.steps
+        runtime.deadline = time.monotonic() + bounds.time if bounds.time < math.inf else math.inf
+        runtime.written = self._written
+        runtime.addresses = self._addresses
+        runtime.warned_once = self._warned_once
+        runtime.handling = []
+
+    @staticmethod
+    def _located(error: GradcliError) -> GradcliError:
+        locate(error)
+        error.calls.reverse()
+        return error
+
+    def _on_warning(self, category: str, message: str) -> None:
+        """Once for each text and line, as Python's default filter has it."""
+        place = state.origin
+        span = place.span if isinstance(place, Node) else None
+        where = ("", 0) if span is None else (span.source.name, span.source.position(span.start)[0])
+        key = (category, message, *where)
+        if key not in self._warned:
+            self._warned.add(key)
+            self._warn(category, message, span)
+
+    # --- names ---
+
+    def get(self, name: str) -> Any:
+        """The value of a name, or values.MISSING."""
+        return self._globals.get(name, values.MISSING)
+
+    def set(self, name: str, value: Any) -> None:
+        """Bind a name."""
+        self._globals[name] = value
+
+    def names(self) -> list[str]:
+        """The names that are bound, in the order of first binding."""
+        return list(self._globals)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The names and their values, for `restore`; the values themselves are shared."""
+        return dict(self._globals)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Bind exactly what was bound when the snapshot was taken."""
+        self._globals.clear()
+        self._globals.update(snapshot)
