@@ -28,6 +28,9 @@ SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
 _RANGE = re.compile(r"([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\s*)?", re.S)
 _RANGE_POINTS = 101
 
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_CLOSER = re.compile(r"\s*\)")
+
 Write = Callable[[str], None]
 
 
@@ -72,10 +75,11 @@ class Session:
         Raises LanguageError, ProgramError, DataError, LimitError.
         """
         value, span = self._read(text, f"<value of {name}>")
-        if exact:
-            bound = from_data(value, None) if _is_numbers(value) else value
-        else:
+        bound = value
+        if not exact:
             bound = _leaf(name, value, span)
+        elif _is_numbers(value):
+            bound = from_data(value, None)
         if type(bound) is Tensor and bound.requires_grad and bound.is_leaf:
             self._variables[name] = bound
         self._interpreter.set(name, bound)
@@ -277,17 +281,28 @@ def _steps(made: list[tuple[Node, tuple[Tensor, ...]]], captures: list[engine.Ca
 
 
 def _text_of(origin: object) -> str:
-    """The text that made a node, on one line."""
+    """The text that made a node, on one line. A step of a chain ends inside its right operand's parentheses: they are closed."""
     if not isinstance(origin, Place):
         return ""
-    return " ".join(origin.text.split())
+    text, end = origin.source.text, origin.end
+    for _ in range(_open_parentheses(origin.text)):
+        closer = _CLOSER.match(text, end)
+        end = end if closer is None else closer.end()
+    return " ".join(text[origin.start : end].split())
+
+
+def _open_parentheses(text: str) -> int:
+    """How many parentheses stay open at the end of `text`, those in strings aside."""
+    bare = _STRING.sub("", text)
+    return bare.count("(") - bare.count(")")
 
 
 # --- tensors as results --------------------------------------------------------------------------
 
 
 def _shown(tensor: Tensor) -> TensorValue:
-    return TensorValue(tensor.array, tensor.dtype.name, lambda: settings.text(tensor), lambda: _cell(tensor.array, tensor.dtype.name))
+    array = np.asarray(tensor.array)  # large ones may still wait to be computed
+    return TensorValue(array, tensor.dtype.name, lambda: settings.text(tensor), lambda: _cell(array, tensor.dtype.name))
 
 
 def _cell(array: Array, dtype: str) -> str:

@@ -133,7 +133,7 @@ def roots(tensors: Sequence[Tensor], gradients: Sequence[Tensor | None] | None) 
 def own(value: Array, tensor: Tensor) -> Tensor:
     """A gradient array as a tensor that shares memory with nothing else."""
     if value.base is not None or not value.flags.writeable or getrefcount(value) > 4:
-        value = value.copy()
+        value = np.array(value)
     return Tensor(value, tensor.dtype)
 
 
@@ -270,7 +270,7 @@ class Walk:
             if grads[number] is not None:
                 value = grads[number]
                 if tensor.grad is None and not self.traced:
-                    tensor.grad = Tensor(value.copy(), tensor.dtype)
+                    tensor.grad = Tensor(np.array(value), tensor.dtype)
                 else:
                     accumulate(tensor, value, self.traced)
 
@@ -324,7 +324,7 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
         else:
             # the walk's own reference and this call's are the only ones of an array nobody else shares
             if value.base is not None or not value.flags.writeable or getrefcount(value) > 3:
-                value = value.copy()
+                value = np.array(value)
             variable.grad = Tensor(value, variable.dtype)
         return
     if traced:

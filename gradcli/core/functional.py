@@ -75,7 +75,8 @@ def _tuple_of(value: Any, what: str, caller: str) -> tuple[bool, Tensors]:
             which = f"value at index {i}" if several else f"given {what}"
             raise ProgramError(
                 "TypeError",
-                f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but the {which} has type {type_text(element)}.",
+                f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but the {which} has type "
+                f"{type_text(element)}.",
             )
     return several, values
 
@@ -120,6 +121,8 @@ def _gradients(outputs: Gradients, inputs: Tensors, v: Gradients | None, *, crea
 
 def _result(values: Sequence[Tensor], create_graph: bool, several: bool) -> Any:
     """What is handed back: without history unless asked for, one tensor where one was given."""
+    if not values:
+        raise ProgramError("IndexError", "tuple index out of range")
     made = tuple(values) if create_graph else tuple(detach(t) for t in values)
     return made if several else made[0]
 
@@ -305,6 +308,8 @@ def jacobian(
                     "Please either set `strict=False` or `vectorize=False`.",
                 )
         blocks = [_blocks(i, output, points, bool(create_graph), bool(strict)) for i, output in enumerate(outputs)]
+    if not blocks:
+        raise ProgramError("IndexError", "tuple index out of range")
     if forward and several:  # forward mode hands out lists where it need not unpack
         return [list(row) for row in blocks] if many else list(blocks[0])
     rows = [_result(row, create_graph, several) for row in blocks]
@@ -349,7 +354,8 @@ def _blocks(number: int, output: Tensor, points: Tensors, create_graph: bool, st
             elif strict and create_graph and not gradient.requires_grad:
                 raise ProgramError(
                     "RuntimeError",
-                    f"The jacobian of the user-provided function is independent of input {number}. {_NOT_IN_STRICT} when create_graph=True.",
+                    f"The jacobian of the user-provided function is independent of input {number}. {_NOT_IN_STRICT} when "
+                    "create_graph=True.",
                 )
             rows[k].append(gradient)
     return tuple(stacked(row, output, point, create_graph) for row, point in zip(rows, points, strict=True))

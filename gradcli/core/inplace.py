@@ -2,53 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes
+from gradcli.core import dtypes, strided
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import Edge, Node, state
 from gradcli.core.mode import recording
-from gradcli.core.record import Op, Rule
+from gradcli.core.record import Op, Rule, broadcast_error
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
+# --- what may be written to ---
 
-def check_writable(tensor: Tensor) -> None:
-    """Raise PyTorch's error where `tensor` may not be written to in place."""
-    if tensor.property_of("inference") and not state.inference:
+_MULTIPLE = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+    "inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+def _ambiguous(mode: str) -> str:
+    return (
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+        f"the inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside (if you want the "
+        "inplace to be tracked)."
+    )
+
+
+def check_writable(tensor: Tensor, wanted: bool = False) -> None:
+    """Raise PyTorch's error where `tensor` may not be written to in place; `wanted`: another operand requires grad."""
+    if tensor.meta is not None and tensor.property_of("inference") and not state.inference:
         raise ProgramError(
             "RuntimeError",
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
         )
-    if not state.enabled:
+    if not state.enabled or not (tensor.requires_grad or wanted):
         return
-    if tensor.requires_grad and tensor.node is None and tensor.view is None:
-        raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
     view = tensor.view
-    if view is None:
-        return
-    base = view.base
-    if base.requires_grad and base.node is None:
-        raise ProgramError("RuntimeError", "a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if view.creation == "multi" and (tensor.requires_grad or base.requires_grad):
-        raise ProgramError(
-            "RuntimeError",
-            f"Output {tensor.output_nr} of {view.source} is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
-            "should replace the inplace operation by an out-of-place one.",
-        )
-    if view.creation == "no_grad" and base.requires_grad:
-        raise ProgramError(
-            "RuntimeError",
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-            "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-            "to be tracked).",
-        )
+    if view is not None:
+        if view.creation != "default":
+            raise ProgramError("RuntimeError", _why_not(tensor, "is being modified inplace", "is being modified inplace"))
+        if tensor.requires_grad and view.base.node is None:
+            raise ProgramError(
+                "RuntimeError", "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            )
+    if tensor.requires_grad and tensor.node is None:
+        raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def _why_not(tensor: Tensor, what: str, deed: str) -> str:
+    """Why a view that was made in a special way may not be part of an in-place write."""
+    view = tensor.view
+    assert view is not None
+    if tensor.node is not None:
+        middle = {"multi": " is a view and ", "no_grad": " is a view of a view which was created in no_grad mode and "}
+        start = f"Output {tensor.output_nr} of {view.source}"
+        start += middle.get(view.creation, " is a view of a view which was created in inference mode and ") + deed
+    elif view.creation == "inference":
+        start = f"A view was created in inference mode and {what}"
+    else:
+        start = f"A view was created in no_grad mode and {what}"
+    if view.creation == "inference":
+        return f"{start} in normal mode. {_ambiguous('inference_mode')}"
+    if view.creation == "no_grad" or tensor.node is None:
+        start += " with grad mode enabled"
+    return f"{start}. {_MULTIPLE if view.creation == 'multi' else _ambiguous('no_grad')}"
 
 
 def _check_memory(tensor: Tensor) -> None:
@@ -81,40 +102,48 @@ def _store(array: Array, values: Any, dtype: DType) -> None:
     array[...] = values
 
 
+# --- writing ---
+
+
 def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor:
     """`tensor.name_(...)`: `compute` makes the new values from an alias of the tensor, out of place.
 
-    The alias carries the tensor's place in the graph and a copy of its old values where the operation keeps them.
+    The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
     """
     check_writable(tensor)
     old = _alias(tensor)
     result: Tensor = compute(old)
+    if result.requires_grad and not tensor.requires_grad:
+        check_writable(tensor, True)
     _check_fits(tensor, result)
     _check_memory(tensor)
     node = result.node
     if node is not None:
         _keep_old_values(node, old)
-    _store(tensor.array, result.array, tensor.dtype)
+    if result.array is not tensor.array:
+        _store(tensor.array, result.array, tensor.dtype)
     tensor.counter().count += 1
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
-    elif state.enabled and tensor.requires_grad:
-        set_history(tensor, None)
     return tensor
 
 
 def _alias(tensor: Tensor) -> Tensor:
     """The tensor as an input: same values and edge, without being the tensor."""
     made = Tensor(tensor.array, tensor.dtype)
-    made.requires_grad = tensor.requires_grad
-    made.node, made.output_nr = tensor.grad_fn, tensor.output_nr
-    made.accumulator = tensor.accumulator
+    if state.enabled:
+        made.requires_grad = tensor.requires_grad
+        made.node, made.output_nr = tensor.grad_fn, tensor.output_nr
+        made.accumulator = tensor.accumulator
     return made
 
 
 def _keep_old_values(node: Any, old: Tensor) -> None:
-    """A node that keeps the written tensor as input needs its values from before."""
+    """A node that keeps the tensor as input needs its values from before, so PyTorch keeps a copy.
+
+    Where the operation was given the tensor itself a second time, that one counts as modified.
+    """
     saved = getattr(node, "saved", None)
     if saved is not None and any(s is old for s in saved):
         old.array = old.array.copy()
@@ -128,159 +157,19 @@ def _rename_outputs(node: Any, tensor: Tensor) -> None:
         kept.expected = kept.version.count
 
 
-def set_history(tensor: Tensor, node: Node | None) -> None:
-    """Let `node` be what made the present values of `tensor` (None: values without history)."""
-    view = tensor.view
-    if view is None:
-        if node is None:
-            return
-        tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
-        _adopt_views(tensor)
-        return
-    base = view.base
-    if node is None and not base.requires_grad:
-        return
-    base_edge: Edge = base.edge()
-    slices = CopySlices(base_edge, base, tensor, node)
-    base.node, base.output_nr, base.requires_grad = slices, 0, True
-    _adopt_views(base)
-    refresh_view(tensor)
-
-
-def _adopt_views(base: Tensor) -> None:
-    """Views taken before the base needed gradients now need them too."""
-    version = base.version
-    if version is None or not version.views:
-        return
-    for reference in version.views:
-        view = reference()
-        if view is not None and view.view is not None and view.view.base is base and not view.requires_grad and view.dtype.is_floating_point:
-            view.requires_grad = True
-            refresh_view(view)
-    version.views = []
-
-
-def _geometry(array: Array, base: Array) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Shape, strides (bytes) and offset (bytes) of a view within its base's memory."""
-    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    return array.shape, array.strides, offset
-
-
-def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
-    """The view of `array`'s memory with the given geometry; `array` must own or begin its buffer."""
-    return np.ndarray(shape, array.dtype, array, offset, strides)
-
-
-def _scatter_strided(grad: Array, shape: Any, strides: Any, offset: int, base_shape: Any, base_strides: Any) -> Array:
-    base = _empty_like_layout(base_shape, base_strides, grad.dtype)
-    base[...] = 0
-    view = strided(base, shape, strides, offset)
-    np.add.at(view, tuple(np.indices(shape, sparse=True)), grad) if 0 in strides else view.__setitem__(..., grad)
-    return base
-
-
-def _empty_like_layout(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Array:
-    """An array with the axis order that `strides` has, dense."""
-    order = sorted(range(len(shape)), key=lambda i: -abs(strides[i]))
-    made = np.empty([shape[i] for i in order], dtype)
-    back = [order.index(i) for i in range(len(shape))]
-    return made.transpose(back) if shape else made
-
-
-AS_STRIDED = Op(
-    "AsStridedBackward0",
-    strided,
-    "input",
-    "size stride offset base_shape base_strides",
-    view=True,
-    input=Rule(
-        lambda xp, grad, size, stride, offset, base_shape, base_strides: xp.call(
-            STRIDED_SCATTER, grad, size, stride, offset, base_shape, base_strides
-        ),
-        "grad placed at the view's elements, 0 elsewhere",
-    ),
-)
-STRIDED_SCATTER = Op(
-    "AsStridedScatterBackward0",
-    _scatter_strided,
-    "input",
-    "size stride offset base_shape base_strides",
-    input=Rule(lambda xp, grad, size, stride, offset: xp.call(GATHER_STRIDED, grad, size, stride, offset), "the view's elements of grad"),
-)
-GATHER_STRIDED = Op(
-    "AsStridedBackward0",
-    lambda array, size, stride, offset: strided(np.ascontiguousarray(array), size, stride, offset).copy(),
-    "input",
-    "size stride offset",
-    input=Rule(lambda grad: grad, "grad"),
-)
-
-
-def refresh_view(tensor: Tensor) -> None:
-    """Give a view of a base that was written to a fresh node: AsStridedBackward0 of the base."""
-    view = tensor.view
-    assert view is not None and tensor.version is not None
-    view.version = tensor.version.count
-    base = view.base
-    if not base.requires_grad:
-        return
-    shape, strides, offset = _geometry(tensor.array, base.array)
-    probe = Tensor(tensor.array, tensor.dtype)
-    with recording(True):
-        AS_STRIDED.record(probe, (base,), (shape, strides, offset, base.array.shape, base.array.strides))
-    tensor.node, tensor.output_nr, tensor.requires_grad = probe.node, 0, True
-
-
-class CopySlices(Node):
-    """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
-
-    __slots__ = ("inner", "size", "strides", "offset", "base_strides", "where")
-
-    def __init__(self, base_edge: Edge, base: Tensor, written: Tensor, inner: Node | None) -> None:
-        # the first edge is the base before the write, the others are those of the operation but for its first
-        rest = () if inner is None else inner.edges[1:]
-        super().__init__((base_edge, *rest), base.array.shape, base.dtype)
-        self.inner = inner
-        self.size, self.strides, self.offset = _geometry(written.array, base.array)
-        self.base_strides = base.array.strides
-
-    @property
-    def type_name(self) -> str:
-        return "CopySlices"
-
-    def name(self) -> str:
-        return "torch::autograd::CopySlices"
-
-    def release(self) -> None:
-        if self.inner is not None:
-            self.inner.release()
-
-    def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
-        from gradcli.core import namespace
-
-        grad = namespace.as_tensor(grads[0])
-        with recording(traced):
-            dense = _empty_like_layout(self.shape, self.base_strides, grad.dtype.np)
-            dense[...] = grad.array
-            part = GATHER_STRIDED(grad, self.size, self.strides, self.offset)
-            mask = np.ones(self.shape, bool)
-            layout = _empty_like_layout(self.shape, self.base_strides, np.dtype(bool))
-            layout[...] = mask
-            strided(layout, self.size, tuple(s // self.dtype.np.itemsize for s in self.strides), self.offset // self.dtype.np.itemsize)[...] = False
-            rest = namespace.traced.where(layout, grad, 0.0)
-            if self.inner is None:
-                return [rest.array if not traced else rest]
-            inner_wanted = [True, *wanted[1:]]
-            first = self.inner.edges[0][0] is not None
-            inner = self.inner.gradients([part if traced else part.array], traced, inner_wanted if first else [False, *wanted[1:]])
-            result: list[Any] = [rest if traced else rest.array]
-            if first and inner[0] is not None:
-                back = STRIDED_SCATTER(
-                    namespace.as_tensor(inner[0]), self.size, self.strides, self.offset, self.shape, self.base_strides
-                )
-                total = rest + back
-                result = [total if traced else total.array]
-            return result + list(inner[1:])
+def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ...], write: Callable[[Array], Any]) -> Tensor:
+    """An in-place operation that needs none of the old values: `write` changes the array, `op` describes what happened."""
+    wanted = any(type(t) is Tensor and t.requires_grad for t in more)
+    check_writable(tensor, wanted)
+    before = _alias(tensor)
+    write(tensor.array)
+    tensor.counter().count += 1
+    if state.enabled and tensor.dtype.is_floating_point and (wanted or tensor.requires_grad):
+        probe = Tensor(tensor.array, tensor.dtype)
+        op.record(probe, (before, *more), attrs)
+        if probe.node is not None:
+            set_history(tensor, probe.node)
+    return tensor
 
 
 def write_out(out: Tensor, result: Any) -> Tensor:
@@ -299,33 +188,14 @@ def write_out(out: Tensor, result: Any) -> Tensor:
 
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
-    check_writable(tensor)
     _check_memory(tensor)
     try:
         values = np.broadcast_to(source.array, tensor.array.shape)
     except ValueError:
-        from gradcli.core.record import broadcast_error
-
         raise broadcast_error(tensor.array.shape, source.array.shape) from None
     if np.may_share_memory(values, tensor.array):
         values = values.copy()
-    _store(tensor.array, values, tensor.dtype)
-    tensor.counter().count += 1
-    if state.enabled and (tensor.requires_grad or source.requires_grad) and tensor.dtype.is_floating_point:
-        probe = Tensor(tensor.array, tensor.dtype)
-        COPY_INTO.record(probe, (_alias(tensor), source), ())
-        set_history(tensor, probe.node)
-    return tensor
-
-
-COPY_INTO = Op(
-    "CopyBackwards",
-    lambda target, source: source,
-    "input source",
-    full_name="torch::autograd::CopyBackwards",
-    input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"),
-    source=Rule(lambda grad: grad, "grad"),
-)
+    return write_part(tensor, COPY_INTO, (source,), (), lambda array: _store(array, values, tensor.dtype))
 
 
 def fill_(tensor: Tensor, value: Any) -> Tensor:
@@ -335,37 +205,140 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
             raise ProgramError(
                 "RuntimeError", f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
             )
-        return _overwrite(tensor, value.array, FILL_TENSOR, (value,))
+        number = value.array.copy()
+        return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
     from gradcli.core.signature import scalar_of
 
-    return _overwrite(tensor, scalar_of(value, tensor.dtype), FILL, ())
+    return write_part(tensor, FILL, (), (), lambda array: _store(array, scalar_of(value, tensor.dtype), tensor.dtype))
 
 
 def zero_(tensor: Tensor) -> Tensor:
     """`tensor.zero_()`."""
-    return _overwrite(tensor, 0, ZERO, ())
-
-
-def _overwrite(tensor: Tensor, value: Any, op: Op, more: tuple[Tensor, ...]) -> Tensor:
-    check_writable(tensor)
-    _check_memory(tensor)
-    before = _alias(tensor)
-    _store(tensor.array, value, tensor.dtype)
-    tensor.counter().count += 1
-    if state.enabled and tensor.dtype.is_floating_point:
-        probe = Tensor(tensor.array, tensor.dtype)
-        op.record(probe, (before, *more), ())
-        if probe.node is not None:
-            set_history(tensor, probe.node)
-    return tensor
+    return write_part(tensor, ZERO, (), (), lambda array: array.fill(0))
 
 
 _ZERO_RULE = Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad")
+COPY_INTO = Op(
+    "CopyBackwards",
+    lambda target, source: source,
+    "input source",
+    full_name="torch::autograd::CopyBackwards",
+    input=_ZERO_RULE,
+    source=Rule(lambda grad: grad, "grad"),
+)
 ZERO = Op("ZeroBackward0", lambda a: a * 0, "input", input=_ZERO_RULE)
 FILL = Op("FillBackward2", lambda a: a, "input", input=_ZERO_RULE)
 FILL_TENSOR = Op("FillBackward3", lambda a, v: a, "input value", input=_ZERO_RULE, value=Rule(lambda xp, grad: xp.sum(grad), "sum(grad)"))
 
 
-def overwrite(tensor: Tensor, values: Array, grad_fn: str) -> Tensor:
-    """Replace the values by ones that depend on nothing (random draws); `grad_fn` names the node, whose gradient is 0."""
-    return _overwrite(tensor, values, Op(grad_fn, lambda a: a, "input", input=_ZERO_RULE), ())
+def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
+    """`t_`, `squeeze_` and their kin: another shape for the tensor itself; the elements stay where they are."""
+    check_writable(tensor)
+    before = _alias(tensor)
+    array = op.forward(tensor.array, *attrs)
+    tensor.counter().count += 1
+    probe = Tensor(array, tensor.dtype)
+    if state.enabled:
+        op.record(probe, (before,), attrs)
+    tensor.array = array
+    if probe.node is not None:
+        tensor.node, tensor.output_nr, tensor.requires_grad = probe.node, 0, True
+        if tensor.view is None:
+            _adopt_views(tensor)
+    if tensor.view is not None and tensor.version is not None:
+        tensor.view.version = tensor.version.count
+    return tensor
+
+
+# --- history ---
+
+
+def set_history(tensor: Tensor, node: Node) -> None:
+    """Let `node` be what made the present values of `tensor`."""
+    view = tensor.view
+    if view is None:
+        tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
+        _adopt_views(tensor)
+        return
+    base = view.base
+    slices = CopySlices(base.edge(), base, tensor, node)
+    base.node, base.output_nr, base.requires_grad = slices, 0, True
+    tensor.requires_grad = True
+    _adopt_views(base)
+    refresh_view(tensor)
+
+
+def _adopt_views(base: Tensor) -> None:
+    """Views taken before the base needed gradients now need them too."""
+    version = base.version
+    if version is None or not version.views:
+        return
+    for reference in version.views:
+        view = reference()
+        if view is None or view.view is None or view.view.base is not base or view.requires_grad:
+            continue
+        if view.dtype.is_floating_point:
+            view.requires_grad = True
+            if view.view.creation == "default":
+                refresh_view(view)
+    version.views = []
+
+
+def refresh_view(tensor: Tensor) -> None:
+    """Give a view of a base that was written to a fresh node: AsStridedBackward0 of the base."""
+    view = tensor.view
+    assert view is not None and tensor.version is not None
+    base = view.base
+    if view.creation != "default" and base.requires_grad:
+        deed = "its base or another view of its base has been modified inplace"
+        raise ProgramError("RuntimeError", _why_not(tensor, deed, deed))
+    view.version = tensor.version.count
+    if not base.requires_grad:
+        return
+    where = strided.geometry(tensor.array, base.array)
+    probe = Tensor(tensor.array, tensor.dtype)
+    with recording(True):
+        strided.AS_STRIDED.record(probe, (base,), (where, strided.geometry(base.array, base.array)))
+    tensor.node, tensor.output_nr, tensor.requires_grad = probe.node, 0, True
+
+
+class CopySlices(Node):
+    """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
+
+    __slots__ = ("inner", "part", "whole")
+
+    def __init__(self, base_edge: Edge, base: Tensor, written: Tensor, inner: Node) -> None:
+        # the first edge is the base before the write, the others are those of the operation but for its first
+        super().__init__((base_edge, *inner.edges[1:]), base.array.shape, base.dtype)
+        self.inner = inner
+        self.part = strided.geometry(written.array, base.array)
+        self.whole = strided.geometry(base.array, base.array)
+
+    @property
+    def type_name(self) -> str:
+        return "CopySlices"
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
+    def release(self) -> None:
+        self.inner.release()
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
+        from gradcli.core import namespace
+
+        xp: Any = namespace.traced if traced else namespace.numeric
+        grad = grads[0]
+        if not wanted[0] and not any(wanted[1:]):
+            return [None] * len(self.edges)
+        part = xp.call(strided.AS_STRIDED, grad, self.part, self.whole)
+        # the operation's own first edge is the written view; without one its rule for it was never kept
+        first = wanted[0] and self.inner.edges[0][0] is not None
+        inner = self.inner.gradients([part], traced, [first, *wanted[1:]])
+        if not wanted[0]:
+            return [None, *inner[1:]]
+        mask = strided.outside(self.part, self.whole)
+        base = xp.where(mask, grad, xp.zeros((), self.dtype))
+        if first and inner[0] is not None:
+            base = base + xp.call(strided.STRIDED_SCATTER, xp.sum_to(inner[0], self.part[0]), self.part, self.whole)
+        return [base, *inner[1:]]

@@ -233,7 +233,7 @@ class Traced:
         if axes:
             x = catalog.function("sum")(x, axes, True)
         if lead:
-            x = catalog.function("view")(x, shape)
+            x = catalog.method("view").method(x, (shape,), {})
         return x if x.array.shape == shape else Traced.broadcast_to(x, shape)
 
     @staticmethod

@@ -114,8 +114,8 @@ class ScriptType:
         #: wrong calls are reported as Python reports them for `NAME.__init__`
         self.construct: Routine | None = None
         if construct is not None:
-            is_class = isinstance(construct, type)
-            self.construct = Constructor(construct, name) if is_class else Routine(construct, f"{name}.__init__", hide_first=True)
+            init = f"{name}.__init__"
+            self.construct = Constructor(construct, name) if isinstance(construct, type) else Routine(construct, init, hide_first=True)
         self.test = test
 
     def __repr__(self) -> str:

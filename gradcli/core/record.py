@@ -166,7 +166,7 @@ class OpNode(Node):
     def _input(self, value: Tensor, expected: int, traced: bool) -> Any:
         version = value.version
         if version is not None and version.count != expected:
-            raise modified_error(value.dtype, value.array.shape, value.node, value.output_nr, version.count, expected)
+            raise modified_error(value.dtype, value.array.shape, value.grad_fn, value.output_nr, version.count, expected)
         return value if traced else value.array
 
     def _output(self, kept: Saved, traced: bool) -> Any:
@@ -399,10 +399,12 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     if not state.enabled:
         creation = "inference" if state.inference else "no_grad"
     base = source if source.view is None else source.view.base
-    if source.view is not None and creation == "default" and source.view.creation != "no_grad":
+    if source.view is not None and creation == "default":
         creation = source.view.creation
     out.view = View(base, version.count, creation, short_name(grad_fn))
-    if not base.requires_grad and creation == "default":
+    if not state.enabled and base.requires_grad and out.dtype.is_floating_point:
+        out.requires_grad = True  # PyTorch says so of views that were made without recording, though they have no grad_fn
+    if not base.requires_grad:
         import weakref
 
         if len(version.views) > 32:

@@ -110,7 +110,7 @@ class Tensor:
         """Where gradients for this tensor go: its node, or the accumulator of a leaf that requires grad."""
         if self.node is not None:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
-        if not self.requires_grad:
+        if not self.requires_grad or (self.view is not None and self.view.creation in ("no_grad", "inference")):
             return NO_EDGE
         return self.sink(), 0
 

@@ -9,7 +9,7 @@ from typing import Any
 class Addresses:
     """Gives each object a small number of its own, for `<MulBackward0 object at 0x1>` and `id(x)`."""
 
-    __slots__ = ("_numbers", "_next")
+    __slots__ = ("_next", "_numbers")
 
     def __init__(self) -> None:
         #: by host id; an entry goes when its object does, so that a new object at the same place gets a new number

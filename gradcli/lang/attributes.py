@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from gradcli.core import catalog, settings
+from gradcli.core._index import METHODS
 from gradcli.core.graph import Node
 from gradcli.core.objects import ScriptType
 from gradcli.core.tensor import Size, Tensor
@@ -225,12 +226,12 @@ def names_of(value: Any) -> list[str]:
     """The names that can be read from a value, for completion and hints."""
     kind = type(value)
     if kind is Namespace:
-        return value.names()
-    names = set(GETTERS.get(kind, ()))
+        return list(value.names())
+    names: set[str] = set(GETTERS.get(kind, ()))
     if isinstance(value, Node):
         names.update(node_names(value))
     if kind is Tensor:
-        names.update(catalog.METHODS, tensor_attributes.METHODS)
+        names.update(METHODS, tensor_attributes.METHODS)
     for at in (kind, _BASES.get(kind, kind)):
         names.update(containers.METHODS.get(at, ()), _OWN_METHODS.get(at, ()))
     for table in ("SCRIPT_ATTRIBUTES", "SCRIPT_METHODS"):

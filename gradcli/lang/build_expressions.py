@@ -1,15 +1,14 @@
-"""The builder's callbacks for expressions: productions of grammar/expressions.lark to nodes.
-
-A callback gets the list of what its production took: tokens (`Lexeme`), nodes, and lists that other callbacks
-made. Lists grow in place, so that long ones cost linear time; they become tuples in the node that holds them.
-"""
+"""The builder's callbacks for expressions: productions of grammar/expressions.lark to nodes; see build_base."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gradcli.errors import LanguageError
-from gradcli.lang.lexer import Lexeme, Lexer
+from gradcli.lang.build_base import Children
+from gradcli.lang.build_parameters import ParameterBuilder
+from gradcli.lang.build_strings import StringBuilder
+from gradcli.lang.lex_strings import Lexeme
 from gradcli.lang.literals import number
 from gradcli.lang.syntax import (
     Attribute,
@@ -22,16 +21,12 @@ from gradcli.lang.syntax import (
     Constant,
     DictExpr,
     Expr,
-    Field,
     For_,
-    JoinedStr,
     Keyword,
     Lambda,
     ListExpr,
     Name,
     NamedExpr,
-    Node,
-    Parameter,
     SetExpr,
     Slice,
     Starred,
@@ -40,71 +35,12 @@ from gradcli.lang.syntax import (
     Unary,
 )
 from gradcli.lang.targets import check_target, describe
-from gradcli.source import Source, Span
 
 _CONSTANTS = {"None": None, "True": True, "False": False, "...": Ellipsis}
 
-Children = list[Any]
 
-
-class ExpressionBuilder:
-    """Callbacks for expressions. One parse at a time; `begin` starts one."""
-
-    source: Source
-    lexer: Lexer
-
-    def begin(self, lexer: Lexer) -> None:
-        """Make ready for the tokens of `lexer`."""
-        self.lexer = lexer
-        self.source = lexer.source
-        #: nodes in parentheses, with the place of the parentheses: spans around them must take these in
-        self.outer: dict[Node, tuple[int, int]] = {}
-        #: generators without parentheses of their own, which may only be a call's sole argument
-        self.bare: set[Node] = set()
-        #: the tuple without parentheses that was made last
-        self.last_bare: TupleExpr | None = None
-        #: the group that stands directly after `with`, with its entries
-        self.with_entries: tuple[Expr, list[Any]] | None = None
-
-    # --- places
-
-    def first(self, node: Node) -> int:
-        """Where the node begins, with its parentheses."""
-        outer = self.outer
-        return outer[node][0] if outer and node in outer else node.start
-
-    def last(self, node: Node) -> int:
-        """Where the node ends, with its parentheses."""
-        outer = self.outer
-        return outer[node][1] if outer and node in outer else node.end
-
-    def error(self, message: str, start: int, end: int, *hints: str) -> LanguageError:
-        """A LanguageError for a place in the text."""
-        return LanguageError(message, span=Span(self.source, start, end), hints=hints)
-
-    # --- lists
-
-    def same(self, c: Children) -> Any:
-        """What the only child is."""
-        return c[0]
-
-    def one(self, c: Children) -> list[Any]:
-        """A list of the first child."""
-        return [c[0]]
-
-    def pair(self, c: Children) -> list[Any]:
-        """A list of two, with a separator between."""
-        return [c[0], c[2]]
-
-    def more(self, c: Children) -> list[Any]:
-        """A list, a separator, one more."""
-        c[0].append(c[2])
-        return c[0]  # type: ignore[no-any-return]
-
-    def append(self, c: Children) -> list[Any]:
-        """A list and one more."""
-        c[0].append(c[1])
-        return c[0]  # type: ignore[no-any-return]
+class ExpressionBuilder(StringBuilder, ParameterBuilder):
+    """Callbacks for expressions."""
 
     # --- operators
 
@@ -179,70 +115,6 @@ class ExpressionBuilder:
         if not isinstance(target, Name):
             raise LanguageError(f"cannot use assignment expressions with {describe(target)}", span=target.span)
         return NamedExpr(self.source, self.first(target), self.last(value), target, value)
-
-    # --- parameters of def and lambda
-
-    def param(self, c: Children) -> Parameter:
-        """`name`."""
-        return Parameter(self.source, c[0].start, c[0].end, c[0].text, "plain", None)
-
-    def param_default(self, c: Children) -> Parameter:
-        """`name=default`."""
-        return Parameter(self.source, c[0].start, self.last(c[-1]), c[0].text, "plain", c[-1])
-
-    def param_star(self, c: Children) -> Parameter:
-        """`*name`."""
-        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "*", None)
-
-    def param_double(self, c: Children) -> Parameter:
-        """`**name`."""
-        return Parameter(self.source, c[0].start, c[1].end, c[1].text, "**", None)
-
-    def param_marker(self, c: Children) -> Lexeme:
-        """A `*` or `/` that only divides."""
-        return c[0]  # type: ignore[no-any-return]
-
-    def parameters(self, items: list[Parameter | Lexeme]) -> tuple[Parameter, ...]:
-        """Check the order of parameters, give the keyword-only ones their kind. Raises LanguageError."""
-        result: list[Parameter] = []
-        seen: set[str] = set()
-        star: Parameter | Lexeme | None = None
-        default = slash = False
-        for at, item in enumerate(items):
-            if result and result[-1].kind == "**":
-                raise self.error("arguments cannot follow var-keyword argument", item.start, item.end)
-            if isinstance(item, Lexeme) and item.text == "/":
-                self._check_slash(item, at, star, slash)
-                slash = True
-                continue
-            if isinstance(item, Lexeme) or item.kind == "*":
-                if star is not None:
-                    raise self.error("* argument may appear only once", item.start, item.end)
-                star = item
-                if isinstance(item, Lexeme):
-                    following = items[at + 1] if at + 1 < len(items) else None
-                    if not isinstance(following, Parameter) or following.kind == "**":
-                        raise self.error("named arguments must follow bare *", item.start, item.end)
-                    continue
-            if item.name in seen:
-                raise self.error(f"duplicate argument '{item.name}' in function definition", item.start, item.end)
-            seen.add(item.name)
-            if item.kind == "plain":
-                if star is not None:
-                    item.kind = "keyword"
-                elif default and item.default is None:
-                    raise self.error("non-default argument follows default argument", item.start, item.end)
-                default = default or item.default is not None
-            result.append(item)
-        return tuple(result)
-
-    def _check_slash(self, item: Lexeme, at: int, star: object, slash: bool) -> None:
-        if at == 0:
-            raise self.error("at least one argument must precede /", item.start, item.end)
-        if slash:
-            raise self.error("/ may appear only once", item.start, item.end)
-        if star is not None:
-            raise self.error("/ must be ahead of *", item.start, item.end)
 
     # --- primaries
 
@@ -448,67 +320,3 @@ class ExpressionBuilder:
     def dict_comprehension(self, c: Children) -> Comprehension:
         """`{k: v for x in y}`."""
         return self.comprehension("dict", c[1], c[3], c[4], c[0].start, c[5].end)
-
-    # --- strings
-
-    def string(self, c: Children) -> Constant | JoinedStr:
-        """Adjacent literals: one constant, or one f-string when any of them is."""
-        items: list[Any] = c[0]
-        if all(type(item) is Lexeme for item in items):
-            value = items[0].text if len(items) == 1 else "".join(item.text for item in items)
-            return Constant(self.source, items[0].start, items[-1].end, value)
-        parts: list[str | Field] = []
-        for item in items:
-            parts += [item.text] if type(item) is Lexeme else item[2]
-        ends = [(item.start, item.end) if type(item) is Lexeme else item[:2] for item in (items[0], items[-1])]
-        return JoinedStr(self.source, ends[0][0], ends[1][1], _merged(parts))
-
-    def fstring(self, c: Children) -> tuple[int, int, list[str | Field]]:
-        """One f-string literal: its place and its pieces."""
-        return c[0].start, c[-1].end, _pieces(c[1]) if len(c) > 2 else []
-
-    def field_value(self, c: Children) -> tuple[Lexeme, Expr, str, str | None]:
-        """`{value`, `{value=`, `{value!r`, `{value=!r`: the brace, the value, the conversion, the text before `=`'s value."""
-        conversion = c[-1].text if type(c[-1]) is Lexeme and c[-1].type == "CONVERSION" else ""
-        equal = c[2] if len(c) > 2 and c[2].type == "FIELD_EQUAL" else None
-        echo = None if equal is None else self.source.text[c[0].end : equal.end]
-        if type(c[1]) is Starred:
-            raise self.error("f-string: cannot use starred expression here", c[1].start, c[1].end)
-        return c[0], c[1], conversion, echo
-
-    def field(self, c: Children) -> tuple[str | None, Field]:
-        """A whole replacement field, with the text that `=` puts before it."""
-        brace, value, conversion, echo = c[0]
-        spec: tuple[str | Field, ...] | None = None
-        if len(c) > 2:
-            spec = _merged(_pieces(c[2])) if len(c) > 3 else ()
-        elif echo is not None and not conversion:
-            conversion = "r"
-        return echo, Field(self.source, brace.start, c[-1].end, value, conversion, spec)
-
-
-def _pieces(items: list[Any]) -> list[str | Field]:
-    """Pieces of text and fields, with the text of `=` before its field."""
-    parts: list[str | Field] = []
-    for item in items:
-        if type(item) is Lexeme:
-            parts.append(item.text)
-        else:
-            parts += [part for part in item if part is not None]
-    return parts
-
-
-def _merged(parts: list[str | Field]) -> tuple[str | Field, ...]:
-    """Neighbouring pieces of text as one, without empty ones."""
-    result: list[str | Field] = []
-    text: list[str] = []
-    for part in [*parts, None]:
-        if isinstance(part, str):
-            text.append(part)
-            continue
-        if whole := "".join(text):
-            result.append(whole)
-        text.clear()
-        if part is not None:
-            result.append(part)
-    return tuple(result)

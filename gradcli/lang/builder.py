@@ -1,6 +1,6 @@
 """The builder's callbacks for statements and programs: productions of grammar/statements.lark to nodes.
 
-See build_expressions for what a callback gets. Blocks are plain lists until the statement around them is made.
+See build_base for what a callback gets. Blocks are plain lists until the statement around them is made.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.errors import LanguageError, LimitError
-from gradcli.lang.build_expressions import Children, ExpressionBuilder
-from gradcli.lang.lexer import Lexeme, Lexer
+from gradcli.lang.build_base import Children
+from gradcli.lang.build_expressions import ExpressionBuilder
+from gradcli.lang.lex_strings import Lexeme
+from gradcli.lang.lexer import Lexer
 from gradcli.lang.syntax import (
     Assert,
     Assign,
@@ -43,7 +45,11 @@ from gradcli.lang.targets import check_annotated, check_augmented, check_target,
 from gradcli.source import Span
 
 Block = list[Stmt]
-_STRAY = {Return: "'return' outside function", Break: "'break' outside loop", Continue: "'continue' not properly in loop"}
+_STRAY: dict[type[Stmt], str] = {
+    Return: "'return' outside function",
+    Break: "'break' outside loop",
+    Continue: "'continue' not properly in loop",
+}
 
 
 class Builder(ExpressionBuilder):
@@ -61,6 +67,11 @@ class Builder(ExpressionBuilder):
         self._jumps: list[Break | Continue] = []
         self._stray: list[Stmt] = []
 
+    def release(self) -> None:
+        """Let go of the tree."""
+        super().release()
+        self._returns, self._jumps, self._stray = [], [], []
+
     # --- programs
 
     def expression_only(self, c: Children) -> Expr:
@@ -76,7 +87,7 @@ class Builder(ExpressionBuilder):
         stray: list[Stmt] = [*self._stray, *self._jumps, *self._returns]
         if stray:
             worst = min(stray, key=lambda node: node.start)
-            raise LanguageError(_STRAY[type(worst)], span=worst.span)  # type: ignore[index]
+            raise LanguageError(_STRAY[type(worst)], span=worst.span)
         return Program(self.source, 0, len(self.source.text), tuple(c[0]))
 
     # --- lines and blocks
@@ -185,7 +196,8 @@ class Builder(ExpressionBuilder):
     def delete(self, c: Children) -> Delete:
         """`del a, b`."""
         check_target(c[1], "delete")
-        targets = c[1].items if c[1] is self.last_bare else (c[1],)
+        bare = self.last_bare
+        targets = bare.items if bare is not None and c[1] is bare else (c[1],)
         return Delete(self.source, c[0].start, self.last(c[1]), targets)
 
     def global_(self, c: Children) -> Global:

@@ -18,6 +18,9 @@ from gradcli.lang.types import is_instance, type_name
 from gradcli.lang.values import MISSING, Builtin, IteratorValue
 from gradcli.lang.views import DictView
 
+#: print collects about this many characters before it writes
+_PRINT_AT_ONCE = 1 << 16
+
 
 def _print(*args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
     if file is not None:
@@ -26,10 +29,22 @@ def _print(*args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush:
         if value is not None and type(value) is not str:
             raise ProgramError("TypeError", f"{name} must be None or a string, not {type_name(value)}")
     between = " " if sep is None else sep
-    emit(between.join([text.str_text(arg) for arg in args]) + ("\n" if end is None else end))
+    pieces: list[str] = []
+    size = 0
+    for arg in args:
+        if pieces:
+            pieces.append(between)
+        piece = text.str_text(arg)
+        pieces.append(piece)
+        size += len(piece) + len(between)
+        if size > _PRINT_AT_ONCE:
+            emit("".join(pieces))
+            pieces, size = [""], 0
+    pieces.append("\n" if end is None else end)
+    emit("".join(pieces))
 
 
-def length(value: Any) -> int:
+def length(value: Any, /) -> int:
     """`len(value)`."""
     if type(value) is Tensor:
         if value.array.ndim == 0:
@@ -103,14 +118,13 @@ def _divmod(x: Any, y: Any, /) -> Any:
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> IteratorValue:
-    return IteratorValue("enumerate", enumerate(operators.iterate(iterable), index_of(start)))
+    return IteratorValue("enumerate", enumerate(operators.iterate(iterable), index_of(start)), (iterable,))
 
 
 def _zip(*iterables: Any, strict: Any = False) -> IteratorValue:
-    sources: list[Iterator[Any]] = []
-    for at, iterable in enumerate(iterables, 1):
-        sources.append(operators.iterate(iterable, f"zip argument #{at} must support iteration"))
-    return IteratorValue("zip", _zip_strict(sources) if operators.truth(strict) else zip(*sources, strict=False))
+    sources = [operators.iterate(iterable) for iterable in iterables]
+    host = _zip_strict(sources) if operators.truth(strict) else zip(*sources, strict=False)
+    return IteratorValue("zip", host, iterables)
 
 
 def _zip_strict(sources: list[Iterator[Any]]) -> Iterator[Any]:
@@ -139,15 +153,16 @@ def _map(function: Any, *iterables: Any) -> IteratorValue:
         raise ProgramError("TypeError", "map() must have at least two arguments.")
     place = state.origin
     sources = [operators.iterate(iterable) for iterable in iterables]
-    return IteratorValue("map", (call(function, args, place) for args in zip(*sources, strict=False)))
+    return IteratorValue("map", (call(function, args, place) for args in zip(*sources, strict=False)), iterables)
 
 
 def _filter(function: Any, iterable: Any, /) -> IteratorValue:
     place = state.origin
     source = operators.iterate(iterable)
     if function is None:
-        return IteratorValue("filter", (item for item in source if operators.truth(item)))
-    return IteratorValue("filter", (item for item in source if operators.truth(call(function, (item,), place))))
+        return IteratorValue("filter", (item for item in source if operators.truth(item)), (iterable,))
+    host = (item for item in source if operators.truth(call(function, (item,), place)))
+    return IteratorValue("filter", host, (iterable,))
 
 
 def _reversed(sequence: Any, /) -> Any:
@@ -182,9 +197,12 @@ def _iter(iterable: Any, /) -> IteratorValue:
 
 
 def _next(iterator: Any, default: Any = MISSING, /) -> Any:
-    if type(iterator) is not IteratorValue:
+    if type(iterator) is IteratorValue:
+        item = next(iterator.host, default)
+    elif attributes.hidden_method(iterator, "__next__") is not None:
+        item = next(operators.iterate(iterator), default)
+    else:
         raise ProgramError("TypeError", f"'{type_name(iterator)}' object is not an iterator")
-    item = next(iterator.host, default)
     if item is MISSING:
         raise ProgramError("StopIteration", "", args=())
     return item

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradcli.core.graph import state
+from gradcli.core import engine
+from gradcli.core.graph import Node, state
 from gradcli.core.mode import GradMode
 from gradcli.core.objects import ScriptType
 from gradcli.errors import ProgramError
-from gradcli.lang.functions import NO_KEYWORDS, UserFunction, invoke
+from gradcli.lang.functions import UserFunction, invoke
 from gradcli.lang.types import type_name
-from gradcli.lang.values import register
+from gradcli.lang.values import NO_KEYWORDS, register
 
 
 class Decorated:
     """A function that runs in a grad mode: what `@torch.no_grad()` makes."""
 
-    __slots__ = ("function", "enabled", "inference", "__weakref__")
+    __slots__ = ("__weakref__", "enabled", "function", "inference")
 
     def __init__(self, mode: GradMode, function: Any) -> None:
         self.function = function
@@ -52,6 +53,8 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
         return callee(*args, **kwargs)
     if type(callee) is GradMode and len(args) == 1 and not kwargs:
         return decorate(callee, args[0])
+    if isinstance(callee, Node) and not kwargs:
+        return engine.call_node(callee, args)
     method = getattr(type(callee), "SCRIPT_METHODS", NO_KEYWORDS).get("__call__")
     if method is not None:
         return method(callee, *args, **kwargs)
@@ -60,7 +63,7 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
 
 def is_callable(value: Any) -> bool:
     """`callable(value)`."""
-    return callable(value) or type(value) is GradMode or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
+    return callable(value) or isinstance(value, GradMode | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
 
 
 def decorate(mode: GradMode, function: Any) -> Decorated:

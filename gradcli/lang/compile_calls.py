@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.graph import state
-from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
-from gradcli.lang import attributes, calls, operators
+from gradcli.lang import attributes, calls, operators, subscripts
 from gradcli.lang.compile_displays import sequence
 from gradcli.lang.compiling import Context, Frame, Run
-from gradcli.lang.functions import NO_KEYWORDS, UserFunction, invoke
-from gradcli.lang.syntax import Attribute, Call, Constant, Expr, Keyword, Slice, Starred, Subscript, TupleExpr
-from gradcli.lang.values import MISSING, Builtin, Namespace, wrong_call
+from gradcli.lang.functions import UserFunction, invoke
+from gradcli.lang.syntax import Attribute, Call, Constant, Expr, Slice, Starred, Subscript
+from gradcli.lang.values import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
 
 #: a chain `x.a().b().c` of more parts than this is run in a loop instead of by nested closures
 _LOOP_FROM = 40
@@ -54,7 +53,7 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
                 try:
                     return callee.function(arg)
                 except TypeError as error:
-                    raise wrong_call(callee.name, error) from None
+                    raise wrong_call(callee, error, (arg,)) from None
             if callable(callee):
                 return callee(arg)
             return calls.call(callee, (arg,), node)
@@ -72,7 +71,7 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
             try:
                 return callee.function(*values)
             except TypeError as error:
-                raise wrong_call(callee.name, error) from None
+                raise wrong_call(callee, error, values) from None
         if callable(callee):
             return callee(*values)
         return calls.call(callee, tuple(values), node)
@@ -98,7 +97,7 @@ def _method_plain(node: Call, attribute: Attribute, owner: Run, args: tuple[Run,
     """`owner.name(args)`: the method is found and called without making a bound method in between."""
     find = attributes.finder(attribute.name)
     name = attribute.name
-    known_space: Namespace | None = None
+    known_space: Any = MISSING
     known_member: Any = MISSING
 
     def run(frame: Frame) -> Any:
@@ -244,7 +243,7 @@ def _subscript_link(node: Subscript, context: Context) -> Callable[[Frame, Any],
     def step(frame: Frame, value: Any) -> Any:
         key = index(frame)
         state.origin = node
-        return operators.getitem(value, key)
+        return subscripts.getitem(value, key)
 
     return step
 
@@ -259,7 +258,7 @@ def attribute(node: Attribute, context: Context) -> Run:
         return _chain(parts, context)
     value = context.expression(node.value)
     name = node.name
-    known_space: Namespace | None = None
+    known_space: Any = MISSING
     known_member: Any = MISSING
 
     def run(frame: Frame) -> Any:
@@ -290,7 +289,7 @@ def subscript(node: Subscript, context: Context) -> Run:
         if type(container) is list and type(key) is int and -len(container) <= key < len(container):
             return container[key]
         state.origin = node
-        return operators.getitem(container, key)
+        return subscripts.getitem(container, key)
 
     return run
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.graph import state
-from gradcli.lang import operators, text
+from gradcli.lang import operators, subscripts, text
 from gradcli.lang.compile_names import store
 from gradcli.lang.compiling import Context, Frame, Run
 from gradcli.lang.syntax import (
@@ -86,7 +86,7 @@ def set_display(node: SetExpr, context: Context) -> Run:
     def run(frame: Frame) -> set[Any]:
         values = build(frame)
         state.origin = node
-        return operators.make_set(values)
+        return subscripts.make_set(values)
 
     return run
 
@@ -101,12 +101,12 @@ def dict_display(node: DictExpr, context: Context) -> Run:
             if key_run is None:
                 more = value_run(frame)
                 state.origin = place
-                operators.update_dict(out, more)
+                subscripts.update_dict(out, more)
             else:
                 key = key_run(frame)
                 value = value_run(frame)
                 state.origin = place
-                operators.put(out, key, value)
+                subscripts.put(out, key, value)
         return out
 
     return run
@@ -130,8 +130,14 @@ def joined(node: JoinedStr, context: Context) -> Run:
     pieces = _pieces(node.parts, context)
 
     def run(frame: Frame) -> str:
-        out = [piece if type(piece) is str else piece(frame) for piece in pieces]
-        limits.check_string(sum(map(len, out)))
+        out: list[str] = []
+        size = 0
+        for piece in pieces:
+            text = piece if type(piece) is str else piece(frame)
+            size += len(text)
+            if size > limits.current.string:
+                limits.check_string(size)
+            out.append(text)
         return "".join(out)
 
     return run
@@ -145,7 +151,7 @@ def _field(field: Field, context: Context) -> Run:
     """One replacement field: the value, converted, formatted by the spec."""
     value = context.expression(field.value)
     convert = text.CONVERSIONS[field.conversion]
-    pieces = [""] if field.spec is None else _pieces(field.spec, context)
+    pieces: list[Any] = [""] if field.spec is None else _pieces(field.spec, context)
     fixed = "".join(pieces) if all(type(piece) is str for piece in pieces) else None
 
     def run(frame: Frame) -> str:

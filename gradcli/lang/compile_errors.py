@@ -19,7 +19,7 @@ from gradcli.lang.values import ExceptionType
 class Handling:
     """One `except` clause: what it catches, and what it does with it."""
 
-    __slots__ = ("type", "place", "put", "unbind", "body")
+    __slots__ = ("body", "place", "put", "type", "unbind")
 
     def __init__(self, node: Handler, context: Context) -> None:
         self.type = None if node.type is None else context.expression(node.type)

@@ -7,13 +7,14 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.graph import state
-from gradcli.lang import calls, operators
+from gradcli.lang import calls, mappings, operators, subscripts
 from gradcli.lang.compile_names import store
 from gradcli.lang.compile_operators import condition
 from gradcli.lang.compile_targets import assign_to
 from gradcli.lang.compiling import Context, Frame, Run
 from gradcli.lang.functions import Code, UserFunction
 from gradcli.lang.runtime import tick
+from gradcli.lang.scope import Scope
 from gradcli.lang.syntax import Comprehension, For_, FunctionDef, Lambda, Parameter, Return
 from gradcli.lang.values import UNBOUND, IteratorValue
 
@@ -55,10 +56,28 @@ def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
         stars.get("*"),
         stars.get("**"),
     )
+    code.qualified = _qualified(name, scope)
     code.locals = len(scope.slots) - len(scope.parameters) - len(scope.frees)
-    code.cell_slots = tuple([slot for slot in _cell_slots(inner)])
+    code.cell_slots = tuple(_cell_slots(inner))
     code.counting = inner.counting
     return code
+
+
+def _qualified(name: str, scope: Scope) -> str:
+    """The name with those of the functions (and comprehensions) around it."""
+    parts = [name]
+    around = scope.parent
+    while around is not None and not around.is_module and parts[0] not in around.globals:
+        node = around.node
+        if isinstance(node, FunctionDef):
+            parts.insert(0, node.name)
+        else:
+            parts.insert(0, "<lambda>" if isinstance(node, Lambda) else _COMPREHENSIONS[node.kind])  # type: ignore[attr-defined]
+        around = around.parent
+    return ".<locals>.".join(parts)
+
+
+_COMPREHENSIONS = {"list": "<listcomp>", "set": "<setcomp>", "dict": "<dictcomp>", "generator": "<genexpr>"}
 
 
 def _cell_slots(inner: Context) -> list[int]:
@@ -126,13 +145,15 @@ def comprehension(node: Comprehension, context: Context) -> Run:
     first = context.expression(first_node)
     walk = _walk(node.clauses, inner)
     finish = _FINISH[node.kind](node, inner)
+    lazy = node.kind == "generator"
 
     def run(frame: Frame) -> Any:
         iterable = first(frame)
         state.origin = first_node
         source = operators.iterate(iterable)
         own = enter(frame)
-        return finish(own, walk(own, source))
+        made = finish(own, walk(own, source))
+        return IteratorValue("generator", made, (iterable,)) if lazy else made
 
     return run
 
@@ -209,12 +230,16 @@ def _finish_list(node: Comprehension, inner: Context) -> Callable[[Frame, Iterat
 
 
 def _finish_set(node: Comprehension, inner: Context) -> Callable[[Frame, Iterator[None]], Any]:
-    listed = _finish_list(node, inner)
+    element = inner.expression(node.element)
+    place = node.element
 
     def finish(frame: Frame, walk: Iterator[None]) -> Any:
-        values = listed(frame, walk)
-        state.origin = node
-        return operators.make_set(values)
+        out: set[Any] = set()
+        for _ in walk:
+            value = element(frame)
+            state.origin = place
+            mappings.add(operators.OPS, out, value)
+        return out
 
     return finish
 
@@ -231,7 +256,7 @@ def _finish_dict(node: Comprehension, inner: Context) -> Callable[[Frame, Iterat
             key = key_run(frame)
             value = value_run(frame)
             state.origin = place
-            operators.put(out, key, value)
+            subscripts.put(out, key, value)
             limits.check_list(len(out))
         return out
 
@@ -242,7 +267,7 @@ def _finish_generator(node: Comprehension, inner: Context) -> Callable[[Frame, I
     element = inner.expression(node.element)
 
     def finish(frame: Frame, walk: Iterator[None]) -> Any:
-        return IteratorValue("generator", (element(frame) for _ in walk))
+        return (element(frame) for _ in walk)
 
     return finish
 

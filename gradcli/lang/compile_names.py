@@ -34,7 +34,7 @@ def _load_in_module(node: Name, context: Context) -> Run:
     if default is not MISSING:
 
         def run_default(frame: Frame) -> Any:
-            return frame[name] if name in frame else default
+            return frame.get(name, default)
 
         return run_default
     if names.is_torch(name, context.one_off):
@@ -59,8 +59,7 @@ def _load_global(node: Name, context: Context) -> Run:
     if default is not MISSING:
 
         def run_default(frame: Frame) -> Any:
-            variables = frame[0]
-            return variables[name] if name in variables else default
+            return frame[0].get(name, default)
 
         return run_default
     if names.is_torch(name, context.one_off):

@@ -10,7 +10,7 @@ from gradcli.core.graph import state
 from gradcli.lang import operators
 from gradcli.lang.compiling import Context, Frame, Run, Step
 from gradcli.lang.operators import truth
-from gradcli.lang.syntax import Binary, BoolOp, Compare, Conditional, Constant, Node, Unary
+from gradcli.lang.syntax import Binary, BoolOp, Compare, Conditional, Constant, Expr, Node, Unary
 
 #: results of integer arithmetic inside these bounds need no check of their digits
 BIG = 1 << 62
@@ -27,7 +27,7 @@ _LOOP_FROM = 12
 def binary(node: Binary, context: Context) -> Run:
     """A flat chain of one precedence."""
     left: Node = node.first
-    steps: list[tuple[str, Run, Step, Node]] = []
+    steps: list[tuple[str, Run, Step, Expr]] = []
     for op, right in zip(node.ops, node.rest, strict=True):
         step = Step(op, left, right, node.start)
         steps.append((op, context.expression(right), step, right))
@@ -40,7 +40,7 @@ def binary(node: Binary, context: Context) -> Run:
     return run
 
 
-def _chain(first: Run, steps: list[tuple[str, Run, Step, Node]]) -> Run:
+def _chain(first: Run, steps: list[tuple[str, Run, Step, Expr]]) -> Run:
     parts = [(operators.BINARY[op], right, step) for op, right, step, _ in steps]
 
     def run(frame: Frame) -> Any:
@@ -54,7 +54,7 @@ def _chain(first: Run, steps: list[tuple[str, Run, Step, Node]]) -> Run:
     return run
 
 
-def _step(op: str, left: Run, right: Run, step: Step, right_node: Node) -> Run:
+def _step(op: str, left: Run, right: Run, step: Step, right_node: Expr) -> Run:
     function = operators.BINARY[op]
     if isinstance(right_node, Constant) and type(right_node.value) in (int, float) and op in PLAIN:
         return _plain_constant(PLAIN[op], function, left, right_node.value, step)

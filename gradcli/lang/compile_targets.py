@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core.graph import state
 from gradcli.errors import ProgramError
-from gradcli.lang import attributes, operators
+from gradcli.lang import attributes, operators, subscripts
 from gradcli.lang.compile_names import delete, store
 from gradcli.lang.compile_operators import BIG, PLAIN
 from gradcli.lang.compiling import Context, Frame, Run
@@ -36,7 +36,7 @@ def _put_item(target: Subscript, context: Context) -> Put:
         container = value(frame)
         key = index(frame)
         state.origin = target
-        operators.setitem(container, key, result)
+        subscripts.setitem(container, key, result)
 
     return put
 
@@ -170,12 +170,12 @@ def _augment_item(node: AugAssign, target: Subscript, context: Context) -> Run:
         container = container_run(frame)
         index = index_run(frame)
         state.origin = target
-        before = operators.getitem(container, index)
+        before = subscripts.getitem(container, index)
         other = value(frame)
         state.origin = node
         result = function(before, other)
         state.origin = target
-        operators.setitem(container, index, result)
+        subscripts.setitem(container, index, result)
 
     return run
 
@@ -209,6 +209,6 @@ def delete_target(target: Expr, context: Context) -> Run:
         container = value(frame)
         key = index(frame)
         state.origin = target
-        operators.delitem(container, key)
+        subscripts.delitem(container, key)
 
     return run

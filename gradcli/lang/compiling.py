@@ -20,7 +20,7 @@ Compile = Callable[[Any, "Context"], Run]
 class Step(Node):
     """One operator of a flat chain, for diagnostics: its text reaches from the chain's start to the right operand."""
 
-    __slots__ = ("op", "left", "right")
+    __slots__ = ("left", "op", "right")
 
     def __init__(self, op: str, left: Node, right: Node, start: int) -> None:
         super().__init__(left.source, start, right.end)
@@ -42,7 +42,7 @@ class Tables:
 class Context:
     """The scope that is compiled, and options: `one_off` (bare `sum` looks at its argument), `counting` (loops count)."""
 
-    __slots__ = ("tables", "scope", "one_off", "counting")
+    __slots__ = ("counting", "one_off", "scope", "tables")
 
     def __init__(self, tables: Tables, scope: Scope, one_off: bool, counting: bool) -> None:
         self.tables = tables

@@ -87,7 +87,7 @@ def make_tuple(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     """`tuple(x)`."""
     _at_most_one("tuple", args, kwargs)
     if args and type(args[0]) is tuple:
-        return args[0]  # type: ignore[no-any-return]
+        return args[0]
     return tuple(containers.elements(OPS, args[0])) if args else ()
 
 

@@ -6,21 +6,41 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli.core.graph import state
+from gradcli.core.objects import listed
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.runtime import locate, runtime, tick, too_deep
 from gradcli.lang.syntax import Node
 from gradcli.lang.values import MISSING, UNBOUND
 
-NO_KEYWORDS: Mapping[str, Any] = {}
-
 
 class Code:
     """What a `def` or `lambda` compiles to. Slots of a frame: globals, parameters in the order below, locals, cells."""
 
-    __slots__ = ("name", "positional", "keyword_only", "star", "double_star", "simple", "locals", "cell_slots", "run", "counting")
+    __slots__ = (
+        "cell_slots",
+        "counting",
+        "double_star",
+        "keyword_only",
+        "locals",
+        "name",
+        "positional",
+        "qualified",
+        "run",
+        "simple",
+        "star",
+    )
 
-    def __init__(self, name: str, positional: tuple[str, ...], keyword_only: tuple[str, ...], star: str | None, double_star: str | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        positional: tuple[str, ...],
+        keyword_only: tuple[str, ...],
+        star: str | None,
+        double_star: str | None,
+    ) -> None:
         self.name = name
+        #: with the functions around it, for messages: `outer.<locals>.inner`
+        self.qualified = name
         self.positional = positional
         self.keyword_only = keyword_only
         self.star = star
@@ -38,7 +58,7 @@ class Code:
 class UserFunction:
     """A function of the script; opaque but for its name. Core calls it like any host function."""
 
-    __slots__ = ("code", "variables", "defaults", "keyword_defaults", "cells", "tail", "__weakref__")
+    __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "tail", "variables")
 
     def __init__(
         self,
@@ -121,12 +141,12 @@ def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> 
         if name in names:
             at = names.index(name)
             if values[at] is not MISSING:
-                raise ProgramError("TypeError", f"{code.name}() got multiple values for argument '{name}'")
+                raise ProgramError("TypeError", f"{code.qualified}() got multiple values for argument '{name}'")
             values[at] = value
         elif code.double_star is not None:
             more[name] = value
         else:
-            raise ProgramError("TypeError", f"{code.name}() got an unexpected keyword argument '{name}'")
+            raise ProgramError("TypeError", f"{code.qualified}() got an unexpected keyword argument '{name}'")
     return more
 
 
@@ -142,24 +162,19 @@ def _fill_defaults(function: UserFunction, values: list[Any]) -> None:
             else:
                 missing.append(code.positional[at])
     if missing:
-        raise _missing(code.name, missing, "positional")
+        raise _missing(code.qualified, missing, "positional")
     for at, name in enumerate(code.keyword_only, count):
         if values[at] is MISSING:
             values[at] = function.keyword_defaults.get(name, MISSING)
             if values[at] is MISSING:
                 missing.append(name)
     if missing:
-        raise _missing(code.name, missing, "keyword-only")
+        raise _missing(code.qualified, missing, "keyword-only")
 
 
 def _missing(name: str, missing: list[str], kind: str) -> ProgramError:
-    quoted = [f"'{m}'" for m in missing]
-    if len(quoted) > 2:
-        listed = f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
-    else:
-        listed = " and ".join(quoted)
     plural = "" if len(missing) == 1 else "s"
-    return ProgramError("TypeError", f"{name}() missing {len(missing)} required {kind} argument{plural}: {listed}")
+    return ProgramError("TypeError", f"{name}() missing {len(missing)} required {kind} argument{plural}: {listed(missing)}")
 
 
 def _too_many(function: UserFunction, given: int, values: list[Any]) -> ProgramError:
@@ -170,7 +185,8 @@ def _too_many(function: UserFunction, given: int, values: list[Any]) -> ProgramE
     plural = "" if most == 1 and least == most else "s"
     extra = sum(value is not MISSING for value in values[most:])
     if extra:
-        were = f"{given} positional argument{'' if given == 1 else 's'} (and {extra} keyword-only argument{'' if extra == 1 else 's'}) were given"
+        positional = f"{given} positional argument{'' if given == 1 else 's'}"
+        were = f"{positional} (and {extra} keyword-only argument{'' if extra == 1 else 's'}) were given"
     else:
         were = f"{given} {'was' if given == 1 else 'were'} given"
-    return ProgramError("TypeError", f"{code.name}() takes {takes} positional argument{plural} but {were}")
+    return ProgramError("TypeError", f"{code.qualified}() takes {takes} positional argument{plural} but {were}")

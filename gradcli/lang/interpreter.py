@@ -12,7 +12,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core import signature, warnings
 from gradcli.core.graph import state
-from gradcli.errors import GradcliError, InternalFault, LimitError
+from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang import types, values
 from gradcli.lang.addresses import Addresses
 from gradcli.lang.compiler import compile_expression, compile_program
@@ -36,10 +36,6 @@ def _as_dtype(value: Any) -> Any:
     if value is types.INT:
         return dtypes.int64
     return dtypes.bool_ if value is types.BOOL else None
-
-
-signature.hooks.type_name = types.type_name
-signature.hooks.as_dtype = _as_dtype
 
 
 class Interpreter:
@@ -132,6 +128,10 @@ class Interpreter:
             raise self._located(LimitError("calls", "expressions and calls are nested too deeply")) from None
         except MemoryError:
             raise self._located(LimitError("bytes", "there is not enough memory")) from None
+        except ValueError as error:
+            if str(error) != "generator already executing":
+                raise self._located(InternalFault(f"ValueError: {error}")) from error
+            raise self._located(ProgramError("ValueError", str(error))) from None
         except Exception as error:
             raise self._located(InternalFault(f"{type(error).__name__}: {error}")) from error
         finally:
@@ -147,6 +147,8 @@ class Interpreter:
         self._running = True
         sys.setrecursionlimit(max(_HOST_DEPTH, 1000))
         state.origin = None
+        signature.hooks.type_name = types.type_name
+        signature.hooks.as_dtype = _as_dtype
         runtime.write = self._write
         runtime.depth = 0
         runtime.max_depth = bounds.calls

@@ -96,7 +96,10 @@ class StringReader:
             raise self._fail(f"unmatched '{closing}'", start, start + 1)
         opening, at = self.brackets[-1]
         if opening[0] != _CLOSES[closing]:
-            error = self._fail(f"closing parenthesis '{closing}' does not match opening parenthesis '{opening[0]}'", start, start + 1)
+            line, there = self.source.position(at)[0], self.source.position(start)[0]
+            on_line = "" if line == there else f" on line {line}"
+            message = f"closing parenthesis '{closing}' does not match opening parenthesis '{opening[0]}'{on_line}"
+            error = self._fail(message, start, start + 1)
             if opening is FIELD:
                 error = self._fail(f"f-string: unmatched '{closing}'", start, start + 1)
             error.labels.append(Label(self.span(at, at + 1), "opened here"))
@@ -129,22 +132,12 @@ class StringReader:
             self._fstrings.append(_FString(quote, "r" in prefix, start))
             yield Lexeme("FSTRING_START", text[start:pos], start, pos)
             return (yield from self._fstring_text(pos))
-        end = self._string_end(quote, start, pos)
+        end = string_end(text, quote, pos)
+        if end < 0:
+            raise self._unterminated(quote, start, "string")
         value = text_value(self.source, text[pos : end - len(quote)], pos, raw="r" in prefix)
         yield Lexeme("STRING", value, start, end)
         return end
-
-    def _string_end(self, quote: str, start: int, pos: int) -> int:
-        """Where the plain string that `quote` opened ends. Raises LanguageError."""
-        text = self.source.text
-        search = (_STRING_STOPS if len(quote) == 1 else _TRIPLE_STOPS)[quote[0]].search
-        while (stop := search(text, pos)) is not None:
-            if stop[0] == quote:
-                return stop.end()
-            if stop[0] != "\\":
-                break
-            pos = stop.end() + (2 if text.startswith("\r\n", stop.end()) else 1)
-        raise self._unterminated(quote, start, "string")
 
     def _unterminated(self, quote: str, start: int, what: str) -> LanguageError:
         inside = self._fstrings and self.brackets and self.brackets[-1][0] is FIELD
@@ -233,8 +226,8 @@ class StringReader:
             return (yield from self._fstring_text(start + 1))
         found = _FIELD_EQUAL.match(text, start)
         if found is None:
-            yield Lexeme(OPERATORS[operator], operator, start, start + len(operator))
-            return start + len(operator)
+            yield Lexeme("EQUAL", "=", start, start + 1)
+            return start + 1
         yield Lexeme("FIELD_EQUAL", "=", start, found.end())
         return found.end()
 
@@ -254,3 +247,15 @@ class StringReader:
         reading = self._fstrings[-1] if self._fstrings else None
         if reading is not None and len(reading.quote) == 1:
             raise self._unterminated(reading.quote, reading.start, "f-string")
+
+
+def string_end(text: str, quote: str, pos: int) -> int:
+    """Where the plain string that `quote` opened before `pos` ends, or -1 when it does not."""
+    search = (_STRING_STOPS if len(quote) == 1 else _TRIPLE_STOPS)[quote[0]].search
+    while (stop := search(text, pos)) is not None:
+        if stop[0] == quote:
+            return stop.end()
+        if stop[0] != "\\":
+            break
+        pos = stop.end() + (2 if text.startswith("\r\n", stop.end()) else 1)
+    return -1

@@ -57,7 +57,7 @@ LEFT_OUT = {
 _WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, "")}
 
 # Every alternative is linear: repeats of one character class, no repeat within a repeat.
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"[ \t\f]*(?:"
     r"([A-Za-z_][A-Za-z0-9_]*)([\"'])?"  # 1 a name or keyword, 2 unless it is the prefix of a string
     r"|(0[xX][0-9a-fA-F_]*|0[oO][0-7_]*|0[bB][01_]*|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?)"  # 3
@@ -127,7 +127,7 @@ class Lexer(StringReader):
     def tokens(self) -> Stream:
         """The tokens in order, without the end marker. Raises LanguageError, LimitError."""
         source, text = self.source, self.source.text
-        match, word_types, operators, brackets = _TOKEN.match, _WORDS.get, OPERATORS, self.brackets
+        match, word_types, operators, brackets = TOKEN.match, _WORDS.get, OPERATORS, self.brackets
         pos = 1 if text.startswith("\ufeff") else 0
         pos = (yield from self._line_start(pos)) if self.lines else _skip_blank_lines(text, pos)
         first = pos  # where the present logical line begins; equal to pos while it is empty
@@ -190,8 +190,7 @@ class Lexer(StringReader):
             elif kind == 10:
                 break
             elif pos == len(text):
-                self.unfinished = True
-                raise self._fail("unexpected end of the text after a line continuation character", start, start + 1)
+                raise self._ends_continued(start)
         if brackets:
             raise self._never_closed()
         end = len(source.text)
@@ -262,6 +261,10 @@ class Lexer(StringReader):
         )
         raise self._fail(f"invalid {kind} literal", start, end, *hints)
 
+    def _ends_continued(self, at: int) -> LanguageError:
+        self.unfinished = True
+        return self._fail("unexpected end of the text after a line continuation character", at, at + 1)
+
     def never_closed(self) -> LanguageError | None:
         """Read on after an error of the grammar: the error about the innermost bracket then open, if it stays open."""
         if not self.brackets:
@@ -296,6 +299,8 @@ class Lexer(StringReader):
         char = text[pos]
         if char == "!" and self.brackets and self.brackets[-1][0] is FIELD:
             return (yield from self._conversion(pos))
+        if char == "\\" and pos + 1 == len(text):
+            raise self._ends_continued(pos)
         if char == "\\":
             raise self._fail("unexpected character after line continuation character", pos, pos + 1)
         if char.isascii():

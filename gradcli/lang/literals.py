@@ -57,9 +57,8 @@ def _integer(source: Source, digits: str, base: int, start: int) -> int:
     most = limits.current.digits
     bits = {10: 3.3219280948873626, 16: 4.0, 8: 3.0, 2: 1.0}[base]
     if len(digits) * bits > most * 3.3219280948873626 + 4:
-        raise LimitError(
-            "digits", f"an integer of {len(digits):,} digits is over the limit of {most:,.0f}", span=Span(source, start, start + len(digits))
-        )
+        span = Span(source, start, start + len(digits))
+        raise LimitError("digits", f"an integer of {len(digits):,} digits is over the limit of {most:,.0f}", span=span)
     return int(digits, base)
 
 

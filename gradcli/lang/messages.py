@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli.errors import Label, LanguageError
-from gradcli.lang.lexer import BRACKETS, KEYWORDS, OPERATORS, Lexeme, Lexer
+from gradcli.lang.lex_strings import Lexeme
+from gradcli.lang.lexer import BRACKETS, KEYWORDS, OPERATORS, Lexer
 from gradcli.lang.syntax import Constant, Expr, Name
 from gradcli.source import Span
 
@@ -130,7 +131,7 @@ def _left_out(stuck: Stuck) -> LanguageError | None:
     token, top, before = stuck.token, stuck.top, stuck.before
     text = stuck.lexer.source.text
     starts_value = token.type in {*_VALUES, "FSTRING_START", "TRUE", "FALSE", "NONE", "LBRACE"}
-    if isinstance(top, Lexeme) and top.type == "NAME" or isinstance(top, Name):
+    if (isinstance(top, Lexeme) and top.type == "NAME") or isinstance(top, Name):
         word = text[top.start : top.end]
         if word in ("print", "exec") and starts_value:
             return stuck.error(f"Missing parentheses in call to '{word}'. Did you mean {word}(...)?", at=top)
@@ -152,7 +153,7 @@ def _left_out(stuck: Stuck) -> LanguageError | None:
 def _assignment(stuck: Stuck) -> LanguageError | None:
     """`=` and `:=` where an expression goes on."""
     token = stuck.token
-    if token.type == "EQUAL":
+    if token.type == "EQUAL" and "COMPARE" in stuck.accepted:
         if stuck.start == "expression_only" and not stuck.lexer.brackets:
             return stuck.error("an expression is wanted here, not an assignment; did you mean '=='?")
         return stuck.error("invalid syntax. Maybe you meant '==' or ':=' instead of '='?")
@@ -196,10 +197,12 @@ def _not_an_expression(stuck: Stuck) -> LanguageError | None:
     token = stuck.token
     if token.type == "$END" and stuck.before is None:
         return stuck.error("the expression is empty")
-    if token.type in _STATEMENT_WORDS and token.type not in ("FOR", "IF", "FROM") or (not stuck.values and token.type in _STATEMENT_WORDS):
-        what = f"'{token.text}'"
-        return stuck.error(f"an expression is wanted here, not a statement: unexpected {what}", "statements go into a file: gradcli run FILE")
-    if token.type in ("NEWLINE",) and "$END" not in stuck.accepted and not stuck.lexer.brackets and stuck.before is not None:
+    # these three also belong to comprehensions, conditional expressions and `raise`
+    within = token.type in ("FOR", "IF", "FROM") and stuck.values
+    if token.type in _STATEMENT_WORDS and not within:
+        message = f"an expression is wanted here, not a statement: unexpected '{token.text}'"
+        return stuck.error(message, "statements go into a file: gradcli run FILE")
+    if token.type == "NEWLINE" and "$END" in stuck.accepted and not stuck.lexer.brackets and stuck.before is not None:
         end = len(stuck.lexer.source.text.rstrip())
         return LanguageError(
             "an expression is one line; this text goes on after it",
@@ -254,7 +257,7 @@ def _wanted(stuck: Stuck) -> str:
             return "'in'"
         words.append("an operator")
         accepted = accepted - {"LPAR", "IN"}
-        if "NEWLINE" in accepted:
+        if accepted & {"NEWLINE", "$END"}:
             accepted = accepted - {"ELSE", "EQUAL", "COMMA", "COLON"}
     words += dict.fromkeys(text for terminal, text in _WANTED.items() if terminal in accepted)
     if not words and len(accepted) <= 3:

@@ -42,8 +42,11 @@ PYTHON: dict[str, Any] = {
 
 #: Python's names that are left out, for the message
 REFUSED = frozenset(
-    "aiter anext breakpoint bytearray bytes classmethod compile complex copyright credits dir eval exec exit frozenset globals "
-    "help input issubclass license locals memoryview open property quit staticmethod super vars __import__".split()
+    (
+        *("aiter", "anext", "breakpoint", "bytearray", "bytes", "classmethod", "compile", "complex", "copyright", "credits"),
+        *("dir", "eval", "exec", "exit", "frozenset", "globals", "help", "input", "issubclass", "license", "locals"),
+        *("memoryview", "open", "property", "quit", "staticmethod", "super", "vars", "__import__"),
+    )
 )
 
 #: torch's names that mean nothing bare in a script, because programs use them as variables of their own (`except ... as e`)

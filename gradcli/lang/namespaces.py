@@ -44,7 +44,7 @@ def _math_members() -> dict[str, Any]:
     return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
 
 
-#: numpy's names for what is in math
+#: numpy's names for what math calls otherwise, and names that they share
 _NUMPY = {
     "abs": "fabs",
     "arccos": "acos",
@@ -54,14 +54,11 @@ _NUMPY = {
     "arctan": "atan",
     "arctan2": "atan2",
     "arctanh": "atanh",
-    **{
-        name: name
-        for name in (
-            "ceil cos cosh degrees exp exp2 expm1 floor fmod hypot isfinite isinf isnan log log10 log1p log2 "
-            "radians sin sinh sqrt tan tanh trunc e inf nan pi"
-        ).split()
-    },
 }
+_SHARED = (
+    *("ceil", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "floor", "fmod", "hypot", "isfinite", "isinf", "isnan", "log"),
+    *("log10", "log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "e", "inf", "nan", "pi"),
+)
 
 
 def _numpy_missing(name: str) -> Any:
@@ -75,7 +72,11 @@ def _numpy_missing(name: str) -> Any:
 
 
 MATH = Namespace("math", _math_members())
-NUMPY = Namespace("numpy", {name: MATH.members[entry] for name, entry in _NUMPY.items()}, _numpy_missing)
+NUMPY = Namespace(
+    "numpy",
+    {name: MATH.members[entry] for name, entry in (*_NUMPY.items(), *zip(_SHARED, _SHARED, strict=True))},
+    _numpy_missing,
+)
 TORCH = torch()
 TORCH.members["__version__"] = VERSION
 

@@ -12,9 +12,9 @@ from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import comparing, numbers, text
 from gradcli.lang.mappings import range_length
-from gradcli.lang.protocol import HOST_ERRORS, HOST_TYPES, from_host, key_error
+from gradcli.lang.protocol import HOST_TYPES
 from gradcli.lang.reprs import iterate_set
-from gradcli.lang.runtime import counting, ticking
+from gradcli.lang.runtime import check_time, counting, ticking
 from gradcli.lang.types import type_name
 from gradcli.lang.values import IteratorValue, NumpyArray, make_error
 from gradcli.lang.views import DictView, ItemsView, KeysView
@@ -34,9 +34,11 @@ class _Ops:
     __slots__ = ()
 
     def equal(self, a: Any, b: Any) -> bool:
+        check_time()
         return equal(a, b)
 
     def less(self, a: Any, b: Any) -> bool:
+        check_time()
         return truth(COMPARE["<"](a, b))
 
     def truth(self, value: Any) -> bool:
@@ -90,7 +92,7 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
             if type(a) in _NUMBERS:
                 return for_tensors(a, b)
         elif _is_plain(a) and _is_plain(b):
-            return _as_size(a, for_host(a, b)) if type(a) is Size else for_host(a, b)
+            return as_size(a, for_host(a, b)) if type(a) is Size else for_host(a, b)
         return _mixed(symbol, shown, for_host, a, b)
 
     return operate
@@ -100,7 +102,7 @@ def _is_plain(value: Any) -> bool:
     return type(value) in HOST_TYPES or isinstance(value, tuple | DictView)
 
 
-def _as_size(owner: Size, result: Any) -> Any:
+def as_size(owner: Size, result: Any) -> Any:
     """Slices and sums of a torch.Size are one too."""
     return Size(result) if type(result) is tuple and all(type(item) is int for item in result) else result
 
@@ -341,145 +343,3 @@ def collect(value: Any, message: str = "'{}' object is not iterable") -> list[An
         out.append(item)
         limits.check_list(len(out))
     return out
-
-
-# --- subscripts -----------------------------------------------------------------------------------
-
-
-def getitem(container: Any, index: Any) -> Any:
-    """`container[index]`."""
-    kind = type(container)
-    if kind is Tensor:
-        return core.getitem(container, index)
-    if kind is dict:
-        return _lookup(container, index)
-    if kind in (list, str, range) or isinstance(container, tuple):
-        return _sequence_item(container, index)
-    methods = getattr(kind, "SCRIPT_METHODS", None)
-    if methods is not None and "__getitem__" in methods:
-        return methods["__getitem__"](container, index)
-    if kind is NumpyArray:
-        raise ProgramError("TypeError", "indexing a numpy array is not part of gradcli's language; index the tensor instead")
-    raise ProgramError("TypeError", f"'{type_name(container)}' object is not subscriptable")
-
-
-def _lookup(container: dict[Any, Any], key: Any) -> Any:
-    comparing.check_hashable(key)
-    try:
-        return container[key]
-    except KeyError:
-        raise key_error(OPS, key) from None
-
-
-def _sequence_item(container: Any, index: Any) -> Any:
-    if type(index) is slice:
-        found = container[_plain_slice(index)]
-        return _as_size(container, found) if type(container) is Size else found
-    try:
-        return container[_plain_index(container, index)]
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
-
-
-def _plain_index(container: Any, index: Any) -> int:
-    if type(index) is int or type(index) is bool:
-        return index
-    if type(index) is Tensor:
-        return index_of(index)
-    kind = {list: "list", str: "string", range: "range"}.get(type(container), "tuple")
-    if kind == "string":
-        raise ProgramError("TypeError", f"string indices must be integers, not '{type_name(index)}'")
-    raise ProgramError("TypeError", f"{kind} indices must be integers or slices, not {type_name(index)}")
-
-
-def _plain_slice(index: slice) -> slice:
-    """A slice whose bounds are host integers."""
-    bounds = [_bound(b) for b in (index.start, index.stop, index.step)]
-    if bounds[2] == 0:
-        raise ProgramError("ValueError", "slice step cannot be zero")
-    return slice(*bounds)
-
-
-def _bound(value: Any) -> int | None:
-    if value is None or isinstance(value, int):
-        return value
-    if type(value) is Tensor:
-        return index_of(value)
-    raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
-
-
-def setitem(container: Any, index: Any, value: Any) -> None:
-    """`container[index] = value`."""
-    kind = type(container)
-    if kind is Tensor:
-        core.setitem(container, index, value)
-    elif kind is dict:
-        put(container, index, value)
-    elif kind is list:
-        _put_in_list(container, index, value)
-    else:
-        methods = getattr(kind, "SCRIPT_METHODS", None)
-        if methods is None or "__setitem__" not in methods:
-            raise ProgramError("TypeError", f"'{type_name(container)}' object does not support item assignment")
-        methods["__setitem__"](container, index, value)
-
-
-def _put_in_list(container: list[Any], index: Any, value: Any) -> None:
-    if type(index) is not slice:
-        at = _plain_index(container, index)
-        if not -len(container) <= at < len(container):
-            raise ProgramError("IndexError", "list assignment index out of range")
-        container[at] = value
-        return
-    items = collect(value, "can only assign an iterable")
-    limits.check_list(len(container) + len(items))
-    try:
-        container[_plain_slice(index)] = items
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
-
-
-def put(container: dict[Any, Any], key: Any, value: Any) -> None:
-    """`container[key] = value` of a dict."""
-    if type(key) is not str and type(key) is not int:
-        comparing.check_hashable(key)
-    container[key] = value
-    if len(container) > limits.current.list:
-        limits.check_list(len(container))
-
-
-def delitem(container: Any, index: Any) -> None:
-    """`del container[index]`."""
-    if type(container) is dict:
-        _lookup(container, index)
-        del container[index]
-    elif type(container) is list:
-        if type(index) is slice:
-            del container[_plain_slice(index)]
-            return
-        at = _plain_index(container, index)
-        if not -len(container) <= at < len(container):
-            raise ProgramError("IndexError", "list assignment index out of range")
-        del container[at]
-    elif type(container) is Tensor:
-        raise ProgramError("TypeError", "Tensor does not support deleting items")
-    else:
-        raise ProgramError("TypeError", f"'{type_name(container)}' object doesn't support item deletion")
-
-
-# --- building -------------------------------------------------------------------------------------
-
-
-def make_set(values: list[Any]) -> set[Any]:
-    """A set of the values."""
-    for value in values:
-        comparing.check_hashable(value)
-    return set(values)
-
-
-def update_dict(out: dict[Any, Any], more: Any) -> None:
-    """`{**more}`."""
-    if type(more) is not dict:
-        raise ProgramError("TypeError", f"'{type_name(more)}' object is not a mapping")
-    limits.check_list(len(out) + len(more))
-    out.update(more)

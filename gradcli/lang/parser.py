@@ -1,7 +1,8 @@
 """Text to syntax trees: Lark's LALR(1) engine over the tables of _tables.py, with our lexer and callbacks.
 
-The only importer of lark. The tables are loaded at the first parse, and a row of them when its state is first met.
-No parse tree is built: the callbacks make the nodes while the engine runs.
+The only importer of lark (25 ms to import, the same for the few submodules used here). A row of the tables is
+unpacked when its state is first met, so that loading them costs about a millisecond. No parse tree is built: the
+callbacks make the nodes while the engine runs.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from gradcli.errors import LimitError
 from gradcli.lang import _tables
 from gradcli.lang.builder import Builder
 from gradcli.lang.checks import check_declarations
-from gradcli.lang.lexer import Lexeme, Lexer
+from gradcli.lang.editing import is_complete, tokens
+from gradcli.lang.lex_strings import Lexeme
+from gradcli.lang.lexer import Lexer
 from gradcli.lang.messages import Stuck, unexpected
 from gradcli.lang.syntax import Expr, Program
 from gradcli.source import Source, Span
+
+__all__ = ["is_complete", "parse_expression", "parse_file", "parse_input", "tokens"]
 
 #: Lark's mark of a shift, for the table generator
 SHIFT = Shift
@@ -75,10 +80,9 @@ class _Engine:
         self.builder = Builder()
         # the names come from the grammar, not from anybody's text
         callbacks = {
-            production: getattr(self.builder, name)
-            for production, (_, _, name) in zip(self.rows.productions, _tables.RULES, strict=True)
+            production: getattr(self.builder, name) for production, (_, _, name) in zip(self.rows.productions, _tables.RULES, strict=True)
         }
-        table = IntParseTable(self.rows, _tables.STARTS, _tables.ENDS)
+        table = cast(Any, IntParseTable)(self.rows, _tables.STARTS, _tables.ENDS)
         self.configurations = {start: ParseConf(table, cast(Any, callbacks), start) for start in _tables.STARTS}
 
     def parse(self, source: Source, start: str) -> Any:
@@ -141,6 +145,7 @@ def _parse(source: Source, start: str) -> Any:
     try:
         return engine.parse(source, start)
     finally:
+        engine.builder.release()
         _idle.append(engine)
 
 
@@ -169,7 +174,7 @@ def is_shift(kind: Any) -> bool:
 
 def build_table(grammar: str) -> Any:
     """Lark's own parse table for the grammar's text. Raises lark.GrammarError, also for conflicts."""
-    return _lark(grammar).parser.parser._parse_table  # type: ignore[attr-defined]
+    return _lark(grammar).parser.parser._parse_table
 
 
 def terminal_patterns(grammar: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ def _nowhere(text: str) -> None:
 class Runtime:
     """The state of the program that runs."""
 
-    __slots__ = ("write", "depth", "max_depth", "steps", "max_steps", "deadline", "written", "addresses", "handling", "warned_once")
+    __slots__ = ("addresses", "deadline", "depth", "handling", "max_depth", "max_steps", "steps", "warned_once", "write", "written")
 
     def __init__(self) -> None:
         self.write: Callable[[str], None] = _nowhere
@@ -57,6 +57,11 @@ def tick() -> None:
     runtime.steps += 1
     if runtime.steps > runtime.max_steps:
         raise LimitError("steps", f"the program took more than {runtime.max_steps:,.0f} steps")
+    check_time()
+
+
+def check_time() -> None:
+    """Raise LimitError when the time is up."""
     if runtime.deadline < math.inf and time.monotonic() > runtime.deadline:
         raise LimitError("time", f"the program ran for more than {limits.current.time:g} s")
 

@@ -7,7 +7,8 @@ one-element list, so that both see one variable. Comprehensions are functions of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from gradcli.errors import LanguageError
 from gradcli.lang.syntax import (
@@ -47,19 +48,19 @@ class Scope:
     """The names of a module or of one function."""
 
     __slots__ = (
-        "node",
-        "parent",
-        "children",
         "bound",
-        "uses",
-        "deleted",
-        "globals",
-        "nonlocals",
-        "wanted",
-        "slots",
         "cells",
+        "children",
+        "deleted",
         "frees",
+        "globals",
+        "node",
+        "nonlocals",
         "parameters",
+        "parent",
+        "slots",
+        "uses",
+        "wanted",
     )
 
     def __init__(self, node: Node, parent: Scope | None) -> None:
@@ -114,8 +115,8 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
     while stack:
         node = stack.pop()
         kind = type(node)
-        if kind is Name:
-            scope.uses.add(node.id)  # type: ignore[attr-defined]
+        if isinstance(node, Name):
+            scope.uses.add(node.id)
         elif kind in _SPECIAL:
             _SPECIAL[kind](scope, node, stack)
         else:
@@ -130,7 +131,7 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
 
 def _push_children(node: Node, stack: list[Node]) -> None:
     """Put the syntax nodes held by `node`'s fields on the stack."""
-    for field in node.__dataclass_fields__:  # type: ignore[attr-defined]
+    for field in node.__dataclass_fields__:
         _push(getattr(node, field), stack)
 
 
@@ -142,13 +143,20 @@ def _push(value: object, stack: list[Node]) -> None:
             _push(item, stack)
 
 
+def _add(scope: Scope, name: str, node: Node) -> None:
+    """Note that `node` binds a name. Dunder names belong to the host and are never bound."""
+    if len(name) > 4 and name.startswith("__") and name.endswith("__"):
+        raise LanguageError(f"names such as {name} cannot be bound in gradcli's language", span=node.span)
+    scope.bound[name] = None
+
+
 def _bind(scope: Scope, target: Node, stack: list[Node]) -> None:
     """The names that an assignment to `target` binds; the rest of it is read."""
     pending = [target]
     while pending:
         node = pending.pop()
         if isinstance(node, Name):
-            scope.bound[node.id] = None
+            _add(scope, node.id, node)
         elif isinstance(node, TupleExpr | ListExpr):
             pending.extend(reversed(node.items))
         elif isinstance(node, Starred):
@@ -191,7 +199,7 @@ def _try(scope: Scope, node: Try, stack: list[Node]) -> None:
 
 def _handler(scope: Scope, node: Handler, stack: list[Node]) -> None:
     if node.name is not None:
-        scope.bound[node.name] = None
+        _add(scope, node.name, node)
         scope.deleted.add(node.name)
     if node.type is not None:
         stack.append(node.type)
@@ -217,20 +225,20 @@ def _named(scope: Scope, node: NamedExpr, stack: list[Node]) -> None:
     while isinstance(owner.node, Comprehension) and owner.parent is not None:
         owner.uses.add(name)
         owner = owner.parent
-    owner.bound[name] = None
+    _add(owner, name, node.target)
     stack.append(node.value)
 
 
 def _import(scope: Scope, node: Import, stack: list[Node]) -> None:
     for dotted, alias in node.names:
-        scope.bound[alias or dotted.partition(".")[0]] = None
+        _add(scope, alias or dotted.partition(".")[0], node)
 
 
 def _import_from(scope: Scope, node: ImportFrom, stack: list[Node]) -> None:
     if not node.names and scope.parent is not None:
         raise LanguageError("import * only allowed at module level", span=node.span)
     for name, alias in node.names:
-        scope.bound[alias or name] = None
+        _add(scope, alias or name, node)
 
 
 def _global(scope: Scope, node: Global, stack: list[Node]) -> None:
@@ -248,7 +256,7 @@ def _nonlocal(scope: Scope, node: Nonlocal, stack: list[Node]) -> None:
 def _function(scope: Scope, node: FunctionDef | Lambda, stack: list[Node]) -> None:
     """Decorators and defaults belong to the scope outside, the body to one of its own."""
     if isinstance(node, FunctionDef):
-        scope.bound[node.name] = None
+        _add(scope, node.name, node)
         stack += node.decorators
         body: Iterable[Node] = node.body
     else:
@@ -265,10 +273,10 @@ def _parameters(scope: Scope, parameters: tuple[Parameter, ...]) -> None:
     """Bind the parameters in the order of the slots: positional, keyword-only, `*`, `**`."""
     order = {"plain": 0, "keyword": 1, "*": 2, "**": 3}
     # a bare `*` only separates: it binds nothing
-    names = [p.name for p in sorted(parameters, key=lambda p: order[p.kind]) if p.name]
-    scope.parameters = tuple(names)
-    for name in names:
-        scope.bound[name] = None
+    named = [p for p in sorted(parameters, key=lambda p: order[p.kind]) if p.name]
+    scope.parameters = tuple([p.name for p in named])
+    for parameter in named:
+        _add(scope, parameter.name, parameter)
 
 
 def _declarations(scope: Scope) -> None:
@@ -298,7 +306,7 @@ def _comprehension(scope: Scope, node: Comprehension, stack: list[Node]) -> None
     _collect(child, inner)
 
 
-_SPECIAL = {
+_SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
     Assign: _assign,
     AugAssign: _aug_assign,
     For: _for,

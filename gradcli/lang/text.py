@@ -7,16 +7,16 @@ from typing import Any
 
 from gradcli.core import settings
 from gradcli.core.dtypes import DType
-from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.graph import Node
 from gradcli.core.objects import Routine
+from gradcli.core.results import NamedResult
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import reprs
-from gradcli.lang.formatting import check_spec, format_value
+from gradcli.lang.formatting import format_value
 from gradcli.lang.functions import UserFunction
 from gradcli.lang.runtime import runtime
-from gradcli.lang.types import path_of, type_name
+from gradcli.lang.types import FUNCTIONS, path_of, type_name
 from gradcli.lang.values import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue
 
 
@@ -43,7 +43,7 @@ def ascii_repr(value: Any) -> str:
 
 def format_text(value: Any, spec: str) -> str:
     """`format(value, spec)`."""
-    if not spec:
+    if not spec and type(value) is not Tensor:
         return str_text(value)
     from gradcli.lang.operators import OPS
 
@@ -52,11 +52,10 @@ def format_text(value: Any, spec: str) -> str:
 
 def format_own(value: Any, spec: str) -> str:
     """`format(value, spec)` of a value that is not of host type."""
+    if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
+        return format_text(value.item(), spec)
     if not spec:
         return str_text(value)
-    if type(value) is Tensor and value.array.ndim == 0:
-        check_spec(spec)
-        return format_text(value.item(), spec)
     raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
 
 
@@ -69,8 +68,8 @@ def address(value: Any) -> str:
     return hex(runtime.addresses.of(value))
 
 
-def _repr_function(value: UserFunction | Routine) -> str:
-    return f"<function {value.name} at {address(value)}>"
+def _repr_function(value: UserFunction) -> str:
+    return f"<function {value.code.qualified} at {address(value)}>"
 
 
 def _repr_bound(value: BoundMethod) -> str:
@@ -83,17 +82,14 @@ def _repr_error(value: ProgramError) -> str:
     return f"{value.type_name}({inside})"
 
 
-def _repr_tuple(value: tuple[Any, ...]) -> str:
+def _repr_result(value: NamedResult) -> str:
     """A named result, such as `torch.return_types.max(values=..., indices=...)`, as torch lays it out."""
-    names = getattr(type(value), "_fields", None)
-    if names is None:
-        return repr_text(tuple(value))
-    inside = ",\n".join(f"{name}={repr_text(item)}" for name, item in zip(names, value, strict=True))
+    inside = ",\n".join(f"{name}={repr_text(item)}" for name, item in zip(value.fields, value, strict=True))
     return f"{path_of(value)}(\n{inside})"
 
 
 def _repr_torch_function(value: Any) -> str:
-    if getattr(value, "namespace", "torch") == "torch":
+    if not isinstance(value, Routine) and getattr(value, "namespace", "torch") == "torch":
         return f"<built-in method {value.name} of type object at {address(value)}>"
     return f"<function {value.name} at {address(value)}>"
 
@@ -110,11 +106,13 @@ _OWN: dict[type, Callable[[Any], str]] = {
     Namespace: lambda value: f"<module '{value.path}'>",
     NumpyArray: repr,
     ProgramError: _repr_error,
-    Function: _repr_torch_function,
-    InplaceFunction: _repr_torch_function,
-    Routine: _repr_function,
     IteratorValue: lambda value: f"<{value.kind} object at {address(value)}>",
 }
+
+
+def _has_plain_repr(kind: type) -> bool:
+    plain: object = object.__repr__
+    return kind.__repr__ is plain
 
 
 def _repr_own(value: Any) -> str:
@@ -123,8 +121,10 @@ def _repr_own(value: Any) -> str:
     known = _OWN.get(kind)
     if known is not None:
         return known(value)
-    if isinstance(value, tuple):
-        return _repr_tuple(value)
-    if isinstance(value, Node) or kind.__repr__ is object.__repr__:
+    if isinstance(value, NamedResult):
+        return _repr_result(value)
+    if isinstance(value, FUNCTIONS):
+        return _repr_torch_function(value)
+    if isinstance(value, Node) or _has_plain_repr(kind):
         return f"<{path_of(value)} object at {address(value)}>"
     return repr(value)

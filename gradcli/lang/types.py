@@ -10,7 +10,8 @@ from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
-from gradcli.core.objects import PythonMethod, Routine, ScriptType
+from gradcli.core.objects import Routine, ScriptType
+from gradcli.core.results import NamedResult
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.functions import UserFunction
@@ -27,9 +28,9 @@ from gradcli.lang.values import (
 from gradcli.lang.views import DictView, ItemsView, KeysView, ValuesView
 
 #: classes of core whose instances are functions
-FUNCTIONS = (Function, InplaceFunction, Routine, PythonMethod)
+FUNCTIONS = (Function, InplaceFunction, Routine)
 
-register(UserFunction, Tensor, Size, DType, Generator, ScriptType, *FUNCTIONS, KeysView, ValuesView, ItemsView)
+register(UserFunction, Tensor, DType, Generator, ScriptType, KeysView, ValuesView, ItemsView, subclasses=FUNCTIONS)
 
 #: names of types in messages, by host class, where they are not the host class's own
 _PATHS: dict[type, str] = {
@@ -44,10 +45,6 @@ _PATHS: dict[type, str] = {
     Size: "torch.Size",
     Tensor: "Tensor",
     ScriptType: "type",
-    Routine: "function",
-    Function: "builtin_function_or_method",
-    InplaceFunction: "builtin_function_or_method",
-    PythonMethod: "function",
     Generator: "torch._C.Generator",
     settings.Device: "torch.device",
     settings.Symbol: "torch.layout",
@@ -66,8 +63,12 @@ def path_of(value: Any) -> str:
         return value.type_name
     if isinstance(value, DictView):
         return value.name
+    if isinstance(value, NamedResult):
+        return f"torch.return_types.{value.type_name}"
     if kind is ProgramError:
         return str(value.type_name)
+    if isinstance(value, FUNCTIONS):
+        return "function" if isinstance(value, Routine) else "builtin_function_or_method"
     return str(getattr(kind, "SCRIPT_NAME", kind.__name__))
 
 
@@ -152,7 +153,7 @@ def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
     if known is not None:
         return known
     if kind is Tensor:
-        return library.find("nn.Parameter") if value.is_parameter else settings.TENSOR  # type: ignore[no-any-return]
+        return library.find("nn.Parameter") if value.is_parameter else settings.TENSOR
     if kind is ProgramError:
         return exception_type(value.type_name)
     path = path_of(value)

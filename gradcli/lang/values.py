@@ -6,10 +6,12 @@ the classes of this module and of core. No object of the host that could lead fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import ProgramError
+from gradcli.core.graph import Node
+from gradcli.errors import LimitError, ProgramError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,11 +21,13 @@ CHECK_VALUES = False
 
 Value = Any
 
+NO_KEYWORDS: Mapping[str, Value] = {}
+
 
 class Builtin:
     """A function of the language itself, opaque but for its name."""
 
-    __slots__ = ("name", "function", "shown", "__weakref__")
+    __slots__ = ("__weakref__", "function", "name", "shown")
 
     def __init__(self, name: str, function: Callable[..., Value], shown: str | None = None) -> None:
         self.name = name
@@ -34,26 +38,48 @@ class Builtin:
         try:
             return self.function(*args, **kwargs)
         except TypeError as error:
-            raise wrong_call(self.name, error) from None
+            raise wrong_call(self, error, args, kwargs) from None
 
 
-def wrong_call(name: str, error: TypeError) -> Exception:
-    """The program's TypeError for arguments that a host function could not bind; other TypeErrors are faults and stay.
+def wrong_call(builtin: Builtin, error: TypeError, args: Sequence[Value], kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Exception:
+    """The program's TypeError, in Python's words, for arguments that a built-in function cannot take.
 
-    Where binding failed, the innermost frame of the traceback is the caller's own.
+    Where binding them failed, the innermost frame of the traceback is the caller's own; other TypeErrors are faults and stay.
     """
     trace = error.__traceback__
-    if trace is None or trace.tb_next is not None:
+    code = getattr(builtin.function, "__code__", None)
+    if trace is None or trace.tb_next is not None or code is None:
         return error
-    text = str(error)
-    _, call, rest = text.partition("()")
-    return ProgramError("TypeError", f"{name}(){rest}" if call else text)
+    return ProgramError("TypeError", _wrong_call_text(builtin, code, len(args), kwargs))
+
+
+def _wrong_call_text(builtin: Builtin, code: CodeType, count: int, kwargs: Mapping[str, Value]) -> str:
+    name = builtin.name
+    most = code.co_argcount
+    least = most - len(builtin.function.__defaults__ or ())
+    names = code.co_varnames[: most + code.co_kwonlyargcount]
+    if code.co_posonlyargcount == most > 0:
+        if kwargs:
+            return f"{name}() takes no keyword arguments"
+        if most == 1:
+            return f"{name}() takes exactly one argument ({count} given)"
+        which = "" if least == most else "at least " if count < least else "at most "
+        bound = least if count < least else most
+        return f"{name} expected {which}{bound} argument{'' if bound == 1 else 's'}, got {count}"
+    for key in kwargs:
+        if key not in names:
+            return f"'{key}' is an invalid keyword argument for {name}()"
+        if names.index(key) < count:
+            return f"argument for {name}() given by name ('{key}') and position ({names.index(key) + 1})"
+    if count > most:
+        return f"{name}() takes at most {most} argument{'' if most == 1 else 's'} ({count} given)"
+    return f"{name}() missing required argument '{names[count]}' (pos {count + 1})"
 
 
 class BoundMethod:
     """A method read from a value and not called at once, such as `str.lower` of `"a".lower`."""
 
-    __slots__ = ("owner", "name", "function", "__weakref__")
+    __slots__ = ("__weakref__", "function", "name", "owner")
 
     def __init__(self, owner: Value, name: str, function: Callable[..., Value]) -> None:
         self.owner = owner
@@ -76,7 +102,7 @@ class TypeValue:
     `path` is the name as printed (`torch.Tensor`); `check` decides isinstance.
     """
 
-    __slots__ = ("name", "path", "make", "check", "__weakref__")
+    __slots__ = ("__weakref__", "check", "make", "name", "path")
 
     def __init__(
         self,
@@ -98,7 +124,7 @@ class TypeValue:
 class ExceptionType:
     """A type of program errors, by name."""
 
-    __slots__ = ("name", "__weakref__")
+    __slots__ = ("__weakref__", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -112,7 +138,7 @@ class ExceptionType:
 class Namespace:
     """What `import` binds: a read-only set of names. `find` supplies members that are made when first asked for."""
 
-    __slots__ = ("path", "members", "find", "known", "__weakref__")
+    __slots__ = ("__weakref__", "find", "known", "members", "path")
 
     def __init__(
         self,
@@ -151,14 +177,24 @@ MISSING = Missing()
 UNBOUND = Missing()
 
 
+#: iterators over iterators over ... at most: the host advances and frees a chain of them by recursion, unchecked
+_MAX_CHAIN = 200
+
+
 class IteratorValue:
-    """An iterator: a lazily advanced host iterator over values, never handed out itself. `kind` names it for printing."""
+    """An iterator: a lazily advanced host iterator over values, never handed out itself. `kind` names it for printing.
 
-    __slots__ = ("kind", "host", "__weakref__")
+    `sources` are the values it reads from. A chain of more than a few hundred iterators is refused.
+    """
 
-    def __init__(self, kind: str, host: Iterator[Value]) -> None:
+    __slots__ = ("__weakref__", "depth", "host", "kind")
+
+    def __init__(self, kind: str, host: Iterator[Value], sources: Iterable[Value] = ()) -> None:
         self.kind = kind
         self.host = host
+        self.depth: int = 1 + max([source.depth for source in sources if type(source) is IteratorValue], default=0)
+        if self.depth > _MAX_CHAIN:
+            raise LimitError("nesting", f"a chain of more than {_MAX_CHAIN} iterators is over the limit")
 
     def __iter__(self) -> Iterator[Value]:
         return self.host
@@ -219,9 +255,13 @@ _CLASSES: set[type] = {
 }
 
 
-def register(*classes: type) -> None:
-    """Admit the instances of more classes as values."""
+_BASES: list[type] = [Node, tuple]
+
+
+def register(*classes: type, subclasses: tuple[type, ...] = ()) -> None:
+    """Admit the instances of more classes as values; of those in `subclasses` also what derives from them."""
     _CLASSES.update(classes)
+    _BASES.extend(subclasses)
 
 
 def is_value(value: object) -> bool:
@@ -229,4 +269,4 @@ def is_value(value: object) -> bool:
     kind = type(value)
     if kind in _CLASSES:
         return True
-    return hasattr(kind, "SCRIPT_ATTRIBUTES") or hasattr(kind, "SCRIPT_METHODS")
+    return issubclass(kind, tuple(_BASES)) or hasattr(kind, "SCRIPT_ATTRIBUTES")

@@ -102,7 +102,7 @@ def _place(span: Span) -> str:
     if source.name == _PLACELESS:
         return f"line {line}" if several else ""
     name = escape(source.name).removeprefix("<").removesuffix(">")
-    return f"{name}:{line}" if several or name != source.name else name
+    return f"{name}:{line}" if several or name == source.name else name
 
 
 def _calls(error: GradcliError, colour: bool, columns: int) -> list[str]:

@@ -12,6 +12,8 @@ from gradcli.render.escape import escape, escape_lines, pad, width
 from gradcli.results import Evaluation, GradientTable, Row, TensorValue, Value
 
 _GAP = "  "
+#: longer expressions are cut in the middle; JSON has them whole
+_EXPRESSION = 60
 
 
 def layout(headings: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bool = False) -> str:
@@ -40,7 +42,7 @@ def evaluation_table(evaluation: Evaluation, *, colour: bool = False) -> str:
     """One row for the value of an expression."""
     value = evaluation.value
     shape = _shape(value) if isinstance(value, TensorValue) else ""
-    row = ["out", escape(evaluation.expression), shape, evaluation.grad_fn or "-", cell(value)]
+    row = ["out", _short(evaluation.expression), shape, evaluation.grad_fn or "-", cell(value)]
     return layout(["name", "expression", "shape", "grad_fn", "value"], [row], colour=colour)
 
 
@@ -51,7 +53,15 @@ def cell(value: Value) -> str:
 
 def _cells(row: Row) -> list[str]:
     gradients = ["-" if gradient is None else cell(gradient) for gradient in row.gradients]
-    return [escape(row.name), escape(row.expression), _shape(row.value), escape(row.grad_fn), cell(row.value), *gradients]
+    return [escape(row.name), _short(row.expression), _shape(row.value), escape(row.grad_fn), cell(row.value), *gradients]
+
+
+def _short(expression: str) -> str:
+    text = escape(" ".join(expression.split()))
+    if len(text) <= _EXPRESSION:
+        return text
+    half = (_EXPRESSION - 3) // 2
+    return f"{text[: half + 1]}...{text[-half:]}"
 
 
 def _shape(value: TensorValue) -> str:

@@ -97,7 +97,7 @@ def test_debug_alone_shows_tracebacks(cli) -> None:
 
 
 def test_an_internal_fault_is_one_message(cli, monkeypatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr("gradcli.cli.arguments.split", broken)

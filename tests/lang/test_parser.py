@@ -5,19 +5,16 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradcli import limits
 from gradcli.errors import LanguageError, LimitError
 from gradcli.lang import syntax as s
-from gradcli.lang.parser import parse_expression, parse_file, parse_input
+from gradcli.lang.parser import is_complete, parse_expression, parse_file, parse_input, tokens
 from gradcli.source import Source
 
 # --- both trees in one form: (kind, parts ...) with spans of expressions -----------------------------
@@ -129,7 +126,7 @@ class Theirs:
 
     def body(self, nodes: list[Any]) -> tuple[Any, ...]:
         # of compound statements only the start: CPython's end takes in a `;` after the last statement inside
-        return tuple((*self.statement(n), self.span(n)[0] if hasattr(n, "body") else self.span(n)) for n in nodes)
+        return tuple((*self.statement(n), (self.span(n)[0],) * 2 if hasattr(n, "body") else self.span(n)) for n in nodes)
 
     def statement(self, n: Any) -> tuple[Any, ...]:
         e, many, body = self.expr, self.many, self.body
@@ -157,7 +154,7 @@ class Theirs:
             case ast.FunctionDef():
                 return "def", n.name, self.parameters(n.args), body(n.body), many(n.decorator_list)
             case ast.Try():
-                handlers = tuple((e(h.type), h.name, body(h.body), self.span(h)[0]) for h in n.handlers)
+                handlers = tuple((e(h.type), h.name, body(h.body)) for h in n.handlers)
                 return "try", body(n.body), handlers, body(n.orelse), body(n.finalbody)
             case ast.Raise():
                 return "raise", e(n.exc), e(n.cause)
@@ -249,9 +246,7 @@ class Ours:
 
     def pieces(self, parts: tuple[str | s.Field, ...]) -> tuple[Any, ...]:
         return tuple(
-            p
-            if isinstance(p, str)
-            else (_without_spans(self.expr(p.value)), p.conversion, None if p.spec is None else self.pieces(p.spec))
+            p if isinstance(p, str) else (_without_spans(self.expr(p.value)), p.conversion, None if p.spec is None else self.pieces(p.spec))
             for p in parts
         )
 
@@ -259,7 +254,7 @@ class Ours:
         return tuple((p.name, p.kind, self.expr(p.default)) for p in parameters)
 
     def body(self, nodes: tuple[s.Stmt, ...]) -> tuple[Any, ...]:
-        return tuple((*self.statement(n), n.start if hasattr(n, "body") or hasattr(n, "branches") else (n.start, n.end)) for n in nodes)
+        return tuple((*self.statement(n), (n.start, n.start if hasattr(n, "body") or hasattr(n, "branches") else n.end)) for n in nodes)
 
     def statement(self, n: Any) -> tuple[Any, ...]:
         e, many, body = self.expr, self.many, self.body
@@ -281,7 +276,7 @@ class Ours:
             case s.FunctionDef():
                 return "def", n.name, self.parameters(n.parameters), body(n.body), many(n.decorators)
             case s.Try():
-                handlers = tuple((e(h.type), h.name, body(h.body), h.start) for h in n.handlers)
+                handlers = tuple((e(h.type), h.name, body(h.body)) for h in n.handlers)
                 return "try", body(n.body), handlers, body(n.orelse), body(n.finalbody)
             case s.Raise():
                 return "raise", e(n.error), e(n.cause)
@@ -410,7 +405,9 @@ f((a), (b), k=(c), *(d), **(e))
 00
 0.0
 012.5
-"a" 'b' """ + '"""c"""' + r"""
+"a" 'b' """
+    + '"""c"""'
+    + r"""
 r"\n" u'x' R'\''
 '\n\t\\\'\"\a\b\f\v\0\x41\u0041\U00000041\101\q'
 "\N{BULLET}"
@@ -607,7 +604,7 @@ def _chunks(text: str) -> list[str]:
     chunks: list[str] = []
     for line in text.strip("\n").split("\n"):
         goes_on = line[:1] in (" ", "\t", "#", "", "]") or line.split(":")[0].split(" ")[0] in ("elif", "else", "except", "finally")
-        if chunks and (goes_on or chunks[-1].startswith("@") and "def" not in chunks[-1] or chunks[-1].count('"""') % 2):
+        if chunks and (goes_on or (chunks[-1].startswith("@") and "def" not in chunks[-1]) or chunks[-1].count('"""') % 2):
             chunks[-1] += "\n" + line
         else:
             chunks.append(line)
@@ -619,15 +616,143 @@ def _expression_chunks() -> list[str]:
     return [*(line for line in lines if '"""' not in line), "\n".join((a, b, c, d))]
 
 
+@pytest.mark.filterwarnings("ignore:invalid")
 @pytest.mark.parametrize("text", _expression_chunks())
 def test_expressions(text: str) -> None:
     same_as_python(text)
     if not text.startswith("*") and "\n" not in text:
-        theirs = Theirs(text)
-        assert Ours().expr(parse_expression(Source("t", text))) == theirs.expr(ast.parse(text, mode="eval").body)
+        assert Ours().expr(parse_expression(Source("t", text))) == Theirs(text).expr(ast.parse(text, mode="eval").body)
 
 
 @pytest.mark.parametrize("text", [c for c in _chunks(STATEMENTS) if not c.startswith("return")])
 def test_statements(text: str) -> None:
     same_as_python(text)
-    same_as_python(f"def f():\n while 1:\n  {text.replace(chr(10), chr(10) + '  ')}\n" if '"""' not in text and "import *" not in text else text)
+    if '"""' not in text and "import *" not in text:
+        inner = text.replace("\n", "\n  ")
+        same_as_python(f"def f():\n while 1:\n  {inner}\n")
+        # positions stay offsets into the text as it is given
+        windows = text.replace("\n", "\r\n")
+        assert _without_spans(Ours().body(parse_file(Source("t", windows)).body)) == _without_spans(Theirs(text).body(ast.parse(text).body))
+        for node in parse_file(Source("t", windows)).body:
+            assert windows[node.start : node.end] == node.text and not node.text[:1].isspace()
+
+
+@pytest.mark.parametrize("module", [textwrap, ast, inspect], ids=lambda m: str(m.__name__))
+def test_standard_library(module: Any) -> None:
+    """Every function of a few modules, and of what they import, without what the language leaves out."""
+    seen = 0
+    for text in _functions(ast.parse(inspect.getsource(module)), inspect.getsource(module)):
+        same_as_python(text)
+        seen += 1
+    assert seen > 5
+
+
+_LEFT_OUT = (ast.ClassDef, ast.AsyncFunctionDef, ast.Await, ast.Yield, ast.YieldFrom, ast.Match)
+
+
+def _functions(tree: ast.Module, text: str) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and not any(isinstance(inner, _LEFT_OUT) for inner in ast.walk(node)):
+            chunk = textwrap.dedent("\n".join(text.splitlines()[node.lineno - 1 : node.end_lineno]))
+            free = {name for inner in ast.walk(node) if isinstance(inner, ast.Nonlocal) for name in inner.names}
+            if not free and chunk.isascii():
+                yield chunk
+
+
+# --- generated programs --------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["a", "b", "foo", "x1", "_"])
+LEAVES = NAMES | st.sampled_from(["1", "2.5", "'s'", "None", "...", "[]", "()", "{}", "f'{a}'", "0x1F", "True"])
+
+
+def _expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Texts around texts; without parentheses of their own, so that precedence decides."""
+    signs = "+ - * / // % @ ** << >> & | ^ < > <= >= == != is in and or is_not not_in"
+    binary = st.sampled_from(signs.split(" ")).map(lambda sign: sign.replace("_", " "))
+    pairs = st.tuples(inner, binary, inner).map(" ".join)
+    many = st.lists(inner, min_size=1, max_size=3).map(", ".join)
+    return st.one_of(
+        pairs,
+        pairs,
+        st.tuples(st.sampled_from(["-", "+", "~", "not "]), inner).map("".join),
+        inner.map(lambda e: f"({e})"),
+        many.map(lambda e: f"[{e}]"),
+        many.map(lambda e: f"{{{e}}}"),
+        many.map(lambda e: f"({e},)"),
+        st.tuples(NAMES, many).map(lambda p: f"{p[0]}({p[1]}, *{p[0]}, k=1)"),
+        st.tuples(inner, many).map(lambda p: f"({p[0]})[{p[1]}]"),
+        st.tuples(inner, inner).map(lambda p: f"{{{p[0]}: {p[1]}}}"),
+        st.tuples(inner, inner).map(lambda p: f"a[{p[0]}:{p[1]}]"),
+        st.tuples(inner, inner, inner).map(lambda p: f"{p[0]} if {p[1]} else {p[2]}"),
+        inner.map(lambda e: f"lambda a, b=1: {e}"),
+        st.tuples(inner, NAMES, inner).map(lambda p: f"[{p[0]} for {p[1]} in ({p[2]}) if {p[1]}]"),
+        st.tuples(NAMES, inner).map(lambda p: f"({p[0]} := {p[1]})"),
+        inner.map(lambda e: f"foo.bar.baz({e}).qux"),
+    )
+
+
+EXPRESSION = st.recursive(LEAVES, _expressions, max_leaves=12)
+SIMPLE = st.one_of(
+    EXPRESSION,
+    st.tuples(NAMES, EXPRESSION).map(" = ".join),
+    st.tuples(NAMES, EXPRESSION).map(" += ".join),
+    st.tuples(NAMES, NAMES, EXPRESSION).map(lambda p: f"{p[0]}, *{p[1]} = {p[2]}"),
+    EXPRESSION.map(lambda e: f"assert {e}; pass"),
+    st.just("del a, b"),
+)
+
+
+def _blocks(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    body = st.lists(inner, min_size=1, max_size=3).map(lambda lines: textwrap.indent("\n".join(lines), "    "))
+    one = st.tuples(EXPRESSION, body)
+    return st.one_of(
+        one.map(lambda p: f"if {p[0]}:\n{p[1]}"),
+        st.tuples(EXPRESSION, body, body, body).map(lambda p: f"if {p[0]}:\n{p[1]}\nelif a:\n{p[2]}\nelse:\n{p[3]}"),
+        one.map(lambda p: f"while {p[0]}:\n{p[1]}\n    break"),
+        one.map(lambda p: f"for a, b in {p[0]}, :\n{p[1]}\nelse: pass"),
+        one.map(lambda p: f"def foo(a, *b, c={p[0]}):\n{p[1]}\n    return"),
+        one.map(lambda p: f"with {p[0]} as a, b:\n{p[1]}"),
+        st.tuples(body, body).map(lambda p: f"try:\n{p[0]}\nexcept a as b:\n{p[1]}\nfinally:\n    pass"),
+    )
+
+
+PROGRAM = st.lists(st.recursive(SIMPLE, _blocks, max_leaves=8), min_size=1, max_size=4).map("\n".join)
+
+
+def _python_takes(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+@settings(max_examples=120, deadline=None)
+@given(PROGRAM)
+def test_generated_programs(text: str) -> None:
+    """What Python parses means the same here; what it refuses (`lambda` after an operator) is refused here."""
+    if _python_takes(text):
+        same_as_python(text)
+    else:
+        with pytest.raises(LanguageError):
+            parse_file(Source("t", text))
+
+
+PIECES = st.sampled_from([*"()[]{}:;,.=+-*'\"\\\n \t#!@ax1fré\0", "if ", "for ", "def ", "in ", "f'", "{{", "else", "lambda "])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=25))
+def test_any_text_ends_in_a_tree_or_an_error(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    for parse in (parse_file, parse_input, parse_expression):
+        try:
+            parse(Source("t", text))
+        except (LanguageError, LimitError) as error:
+            assert error.span is not None
+            assert 0 <= error.span.start <= error.span.end <= len(text) + 1
+    at = 0
+    for _, start, end in tokens(Source("t", text)):
+        assert at <= start < end <= len(text)
+        at = end
+    assert is_complete(text) in (True, False)

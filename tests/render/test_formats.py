@@ -48,6 +48,12 @@ def test_user_text_is_no_markup_and_no_control() -> None:
     assert "x[i]\\x1b[1m + '日'  (2, 2)  -        [[1., 2.]," in shown
 
 
+def test_long_expressions_are_cut_and_lines_joined() -> None:
+    shown = tables.evaluation_table(Evaluation("x +\n" + "+x" * 10_000 + " - last", MATRIX, None, False)).splitlines()[2]
+    assert shown.startswith("  out   x + +x+x+x") and "..." in shown and "x - last  (2, 2)" in shown
+    assert len(shown) < 110
+
+
 def test_colour_marks_the_head_alone() -> None:
     coloured = tables.gradient_table(TABLE, colour=True)
     assert coloured.count("\x1b") == 4

@@ -13,7 +13,7 @@ from gradcli.core import dtypes, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
-from gradcli.core.record import NONDIFF, Op, Pointwise, Rule, broadcast_error
+from gradcli.core.record import Op, Pointwise, Rule, broadcast_error
 from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -33,33 +33,34 @@ def _cast(values: Sequence[Any], dtype: DType) -> list[Any]:
 
 
 class Choice(Op):
-    """An operation whose values are promoted among themselves, while a condition or an absent bound stays as it is.
+    """An operation whose operands are promoted among themselves: tensors, numbers or, for an absent bound, None.
 
-    `skip` tensor arguments come first and are not promoted.
+    A condition is an attribute: PyTorch's nodes have no edge for it.
     """
 
-    __slots__ = ("skip",)
-
-    def __init__(self, *args: Any, skip: int = 0, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.skip = skip
+    __slots__ = ()
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
-        values = [a for a in args[self.skip : n] if a is not None]
-        dtype = dtypes.result_type(values)
-        arrays = [a.array for a in args[: self.skip]] + _cast(args[self.skip : n], dtype)
-        _check_shapes([a for a in arrays if a is not None])
+        values = args[:n]
+        dtype = dtypes.result_type([a for a in values if a is not None])
+        arrays = _cast(values, dtype)
+        data = [a.array for a in args[n:] if type(a) is Tensor]
+        check_shapes([*data, *(a for a in arrays if a is not None)])
         result = np.asarray(self.forward(*arrays, *args[n:]))
         out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
         if state.enabled:
-            self.record(out, args[:n], args[n:])
+            self.record(out, values, args[n:])
         elif state.inference:
             out.meta = {"inference": True}
         return out
 
 
-def _check_shapes(arrays: Sequence[Array]) -> None:
+def _data(mask: Any) -> Array:
+    return mask.array if type(mask) is Tensor else mask
+
+
+def check_shapes(arrays: Sequence[Array]) -> None:
     """Refuse what does not broadcast, in the order of the arguments, and what would be too large."""
     shape = arrays[0].shape
     if all(a.shape == shape for a in arrays):
@@ -74,10 +75,9 @@ def _check_shapes(arrays: Sequence[Array]) -> None:
 
 WHERE = Choice(
     "WhereBackward0",
-    np.where,
-    "condition input other",
-    skip=1,
-    condition=NONDIFF,
+    lambda x, y, condition: np.where(_data(condition), x, y),
+    "input other",
+    "condition",
     input=Rule(lambda xp, grad, condition: xp.where(xp.plain(condition), grad, 0.0), "where(condition, grad, 0)"),
     other=Rule(lambda xp, grad, condition: xp.where(xp.plain(condition), 0.0, grad), "where(condition, 0, grad)"),
 )
@@ -95,7 +95,7 @@ def where(condition: Tensor, input: Any, other: Any) -> Any:
         raise ProgramError(
             "RuntimeError", f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.torch_name}"
         )
-    return WHERE(condition, input, other)
+    return WHERE(input, other, condition)
 
 
 def where_indices(condition: Tensor) -> tuple[Tensor, ...]:
@@ -130,13 +130,12 @@ class _ClampNumbers(Choice):
     __slots__ = ()
 
     def __call__(self, *args: Any) -> Tensor:
-        x, low, high = args
+        x = args[0]
         dtype = dtypes.result_type([v for v in args if v is not None])
-        array, low_, high_ = _cast((x, low, high), dtype)
-        result = np.asarray(self.forward(array, low_, high_))
+        result = np.asarray(self.forward(*_cast(args, dtype)))
         out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
         if state.enabled:
-            self.record(out, (x,), (low, high))
+            self.record(out, (x,), args[1:])
         elif state.inference:
             out.meta = {"inference": True}
         return out
@@ -236,24 +235,18 @@ def _one_bound(number: Op, tensor: Op) -> Callable[[Any, Any], Any]:
 # --- masked_fill ---
 
 
-def _fill(x: Array, mask: Array, value: Any) -> Any:
-    return np.where(mask, np.asarray(value).astype(np.asarray(x).dtype), x)
+def _fill(x: Any, mask: Any, value: Any) -> Any:
+    return np.where(_data(mask), np.asarray(value).astype(np.asarray(x).dtype), x)
 
 
-MASKED_FILL = Op(
-    "MaskedFillBackward0",
-    _fill,
-    "input mask",
-    "value",
-    input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)"),
-    mask=NONDIFF,
-)
+_UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
+MASKED_FILL = Op("MaskedFillBackward0", _fill, "input", "mask value", input=_UNFILLED)
 MASKED_FILL_TENSOR = Op(
     "MaskedFillBackward1",
-    _fill,
-    "input mask value",
-    input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)"),
-    mask=NONDIFF,
+    lambda x, value, mask: _fill(x, mask, value),
+    "input value",
+    "mask",
+    input=_UNFILLED,
     value=Rule(lambda xp, grad, mask: xp.sum(xp.where(xp.plain(mask), grad, 0.0)), "where(mask, grad, 0).sum()"),
 )
 
@@ -267,9 +260,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
         )
     if mask.dtype is not dtypes.bool_:
         raise ProgramError("RuntimeError", f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
-    _check_shapes((mask.array, input.array))
+    check_shapes((mask.array, input.array))
     if type(value) is Tensor:
-        return MASKED_FILL_TENSOR(input, mask, value)
+        return MASKED_FILL_TENSOR(input, value, mask)
     if type(value) is float and input.dtype.is_floating_point and abs(value) != math.inf and abs(value) > np.finfo(input.dtype.np).max:
         raise ProgramError("RuntimeError", f"value cannot be converted to type {input.dtype.c_name} without overflow")
     return MASKED_FILL(input, mask, scalar_of(value, input.dtype))

@@ -55,10 +55,10 @@ def put(array: Array, values: Any, indices: Indices, accumulate: bool) -> Array:
     return array
 
 
-def _put_rule(xp: Any, grad: Any, indices: Any, accumulate: bool) -> Any:
+def _put_rule(xp: Any, grad: Any, indices: Any, accumulate: bool, input_dtype: Any) -> Any:
     if accumulate:
         return grad
-    return xp.call(INDEX_PUT, grad, xp.zeros((), dtypes.of(grad.dtype) if xp.is_numeric else grad.dtype), indices, False)
+    return xp.call(INDEX_PUT, grad, xp.zeros((), input_dtype), indices, False)
 
 
 INDEX = Op(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,60 +10,11 @@ import numpy as np
 from gradcli.core import catalog, dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
-from gradcli.core.graph import state
-from gradcli.core.ops import checks, scalars
+from gradcli.core.ops import checks, extremes, norms, scalars
+from gradcli.core.ops.reducing import Typed, add_up, count_of, restored, spread
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
-
-#: numpy adds pairwise along the last axis only; longer sums across it are carried in double precision
-_LONG = 256
-
-
-def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
-    """Sum over dimensions (None: all), half precision carried in single."""
-    if x.dtype == np.float16:
-        return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
-    if x.dtype == np.float32 and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
-        return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float64)).astype(np.float32)
-    return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim))
-
-
-def restored(xp: Any, value: Any, shape: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
-    """A reduced value with the reduced dimensions back as 1."""
-    if keepdim or not shape:
-        return value  # a 0-d input has nothing to restore
-    return xp.expand_dims(value, checks.wrap_dims(dim, len(shape)))
-
-
-def _spread(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
-    return xp.broadcast_to(restored(xp, grad, shape, dim, keepdim), shape)
-
-
-def _count(shape: Sequence[int], dim: Sequence[int] | None) -> int:
-    """The number of elements that each result is made of."""
-    count = 1
-    for d in checks.wrap_dims(dim, len(shape)):
-        count *= shape[d]
-    return count
-
-
-class Typed(Op):
-    """An operation on one tensor whose last attribute is the dtype it computes in; the conversion has no node of its own."""
-
-    __slots__ = ()
-
-    def __call__(self, *args: Any) -> Any:
-        x, dtype = args[0], args[-1]
-        array = x.array if x.dtype is dtype else dtypes.cast(x.array, dtype)
-        result = np.asarray(self.forward(array, *args[1:]))
-        out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
-        if state.enabled:
-            self.record(out, args[:1], args[1:])
-        elif state.inference:
-            out.meta = {"inference": True}
-        return out
-
 
 def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
     """What sums and products are computed in: bool and integers as int64."""
@@ -83,7 +34,7 @@ SUM_DIM = Typed(
     "input",
     "dim keepdim dtype",
     input=Rule(
-        lambda xp, grad, input_shape, dim, keepdim: _spread(xp, grad, input_shape, dim, keepdim),
+        lambda xp, grad, input_shape, dim, keepdim: spread(xp, grad, input_shape, dim, keepdim),
         "= grad repeated along the summed dimensions",
     ),
 )
@@ -110,18 +61,18 @@ MEAN = Typed(
     "input",
     "dtype",
     input=Rule(
-        lambda xp, grad, input_shape: scalars.over(xp, xp.broadcast_to(grad, input_shape), _count(input_shape, None)),
+        lambda xp, grad, input_shape: scalars.over(xp, xp.broadcast_to(grad, input_shape), count_of(input_shape, None)),
         "grad.expand(input.shape) / input.numel()",
     ),
 )
 MEAN_DIM = Typed(
     "MeanBackward1",
-    lambda x, dim, keepdim, dtype: _average(add_up(x, checks.wrap_dims(dim, x.ndim), keepdim), _count(x.shape, dim)),
+    lambda x, dim, keepdim, dtype: _average(add_up(x, checks.wrap_dims(dim, x.ndim), keepdim), count_of(x.shape, dim)),
     "input",
     "dim keepdim dtype",
     input=Rule(
         lambda xp, grad, input_shape, dim, keepdim: scalars.over(
-            xp, _spread(xp, grad, input_shape, dim, keepdim), _count(input_shape, dim)
+            xp, spread(xp, grad, input_shape, dim, keepdim), count_of(input_shape, dim)
         ),
         "= grad repeated along the averaged dimensions, divided by how many elements each mean is of",
     ),
@@ -235,8 +186,9 @@ NANSUM = Typed(
     "input",
     "dim keepdim dtype",
     input=Rule(
-        lambda xp, grad, input, dim, keepdim: restored(xp, grad, xp.plain(input).shape, dim, keepdim)
-        * xp.cast(np.logical_not(np.isnan(xp.plain(input))), dtypes.of(xp.plain(input).dtype)),
+        lambda xp, grad, input, dim, keepdim: scalars.times_data(
+            xp, spread(xp, grad, xp.plain(input).shape, dim, keepdim), np.logical_not(np.isnan(xp.plain(input)))
+        ),
         "= grad repeated, 0 where input is nan",
     ),
 )
@@ -280,11 +232,11 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 
 def _truth(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
     def run(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-        dims = (checks.wrap_dim(dim, input.array.ndim),) if type(dim) is int else None if dim is None else checks.wrap_dims(dim, input.array.ndim)
-        if type(dim) is int and not input.array.ndim:
-            dims = ()
-        if type(dim) is tuple and not dim:
-            dims = None
+        rank = input.array.ndim
+        dims: tuple[int, ...] | None = None
+        if dim is not None:
+            given = (dim,) if type(dim) is int else dim
+            dims = checks.wrap_dims(given, rank) if given else ()  # an empty tuple reduces nothing here
         result = np.asarray(reduce(input.array.astype(bool, copy=False), axis=dims, keepdims=keepdim))
         # uint8 was torch's bool once, and still answers with its own dtype
         return wrap(result.astype(np.uint8)) if input.dtype is dtypes.uint8 else wrap(result)
@@ -400,4 +352,6 @@ FUNCTIONS = (
         doc="How many elements are not 0.",
         samples=(Sample("count_nonzero(x > 0)", lambda x: np.count_nonzero(x > 0), x=_M),),
     ),
+    *extremes.FUNCTIONS,
+    *norms.FUNCTIONS,
 )

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.ops import arithmetic
-from gradcli.core.record import NONDIFF, Pointwise, Rule
+from gradcli.core.record import Pointwise, Rule
+from gradcli.core.tensor import Array
 
 ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", input=Rule(lambda grad: grad, "grad"))
 SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", input=Rule(lambda grad: grad, "grad"))
@@ -24,10 +25,6 @@ DIV_NUMBER = Pointwise(
     "input",
     "other",
     input=Rule(lambda xp, grad, other: xp.call(DIV_NUMBER, grad, other), "grad / other"),
-)
-#: a factor that is data: no gradient flows to it
-MUL_DATA = Pointwise(
-    "MulBackward0", np.multiply, "input factor", input=Rule(lambda xp, grad, factor: xp.call(MUL_DATA, grad, factor), "grad * factor"), factor=NONDIFF
 )
 
 
@@ -54,3 +51,8 @@ def over(xp: Any, x: Any, number: float) -> Any:
 def from_number(xp: Any, number: float, x: Any) -> Any:
     """`number - x`."""
     return xp.call(arithmetic.SUB, number, x, 1)
+
+
+def times_data(xp: Any, x: Any, data: Array) -> Any:
+    """`x` times an array to which no gradient flows (a mask, a count)."""
+    return xp.call(arithmetic.MUL, x, data)

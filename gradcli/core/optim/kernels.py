@@ -7,12 +7,14 @@ they are not, and the last bit may differ. Factors are rounded to the arrays' dt
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradcli.core.tensor import Array
 
-_SINGLE = np.dtype(np.float32)
-_WIDER = {np.dtype(np.float16): np.dtype(np.float32), _SINGLE: np.dtype(np.float64)}
+#: where sums are made for arrays of a dtype
+_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype(np.float16): np.dtype(np.float32), np.dtype(np.float32): np.dtype(np.float64)}
 #: arrays of more elements than this are added in their own precision
 _FUSED = 1 << 12
 

@@ -148,7 +148,9 @@ class Optimizer:
             raise ProgramError("ValueError", "loaded state dict has a different number of parameter groups")
         pairs = list(zip(self.param_groups, groups, strict=True))
         if any(len(mine["params"]) != len(new["params"]) for mine, new in pairs):
-            raise ProgramError("ValueError", "loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ProgramError(
+                "ValueError", "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
         by_number = {number: p for mine, new in pairs for number, p in zip(new["params"], mine["params"], strict=True)}
         state = {by_number.get(key, key): _adapted(value, by_number.get(key)) for key, value in table_of(given["state"]).items()}
         for mine, new in pairs:

@@ -1,0 +1,278 @@
+"""torch.autograd.gradcheck and gradgradcheck: gradients by rule against central differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core import catalog, dtypes, engine, settings, warnings
+from gradcli.core.autograd import set_requires_grad
+from gradcli.core.functional import call, one_hot_rows, zeros_like
+from gradcli.core.objects import Routine
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def differences(array: Array, evaluate: Callable[[], Sequence[Array]], eps: float) -> list[Array]:
+    """Central differences (f(x+eps) - f(x-eps)) / (2 eps), element by element of `array`, which is changed and restored.
+
+    `evaluate` computes the outputs from what `array` holds. One matrix for each output, of shape (elements of the
+    array, elements of the output): its transposed Jacobian.
+    """
+    rows: list[list[Array]] = []
+    for at in np.ndindex(array.shape):
+        value = array[at]
+        try:
+            array[at] = value - eps
+            low = [np.array(o) for o in evaluate()]
+            array[at] = value + eps
+            high = [np.array(o) for o in evaluate()]
+        finally:
+            array[at] = value
+        rows.append([((b - a) / (2 * eps)).reshape(-1) for a, b in zip(low, high, strict=True)])
+    return [np.stack(column) for column in zip(*rows, strict=True)]
+
+
+def numeric_gradient(function: Callable[..., Any], arrays: Sequence[Array], eps: float = 1e-6) -> list[Array]:
+    """The gradient of `function(*arrays)`, one number, with respect to each array: central differences in float64."""
+    points = [np.array(a, np.float64) for a in arrays]
+    found = []
+    for point in points:
+        columns = differences(point, lambda: [np.asarray(function(*points), np.float64)], eps)
+        found.append(columns[0].reshape(point.shape) if columns else np.zeros(point.shape))
+    return found
+
+
+def _tensors(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _tracked(values: Sequence[Any]) -> list[Tensor]:
+    return [v for v in values if type(v) is Tensor and v.requires_grad]
+
+
+def _failure(text: str) -> ProgramError:
+    return ProgramError("GradcheckError", text)
+
+
+def gradcheck(
+    func: Any,
+    inputs: Any,
+    *,
+    eps: Any = 1e-6,
+    atol: Any = 1e-5,
+    rtol: Any = 1e-3,
+    raise_exception: Any = True,
+    nondet_tol: Any = 0.0,
+    check_undefined_grad: Any = True,
+    check_grad_dtypes: Any = False,
+    check_batched_grad: Any = False,
+    check_batched_forward_grad: Any = False,
+    check_forward_ad: Any = False,
+    check_backward_ad: Any = True,
+    fast_mode: Any = False,
+    masked: Any = None,
+) -> bool:
+    """Compare the gradients of `func` with central differences: True, or a GradcheckError that shows both Jacobians.
+
+    What PyTorch checks besides (batched gradients, forward mode) has no second implementation here that could differ.
+    """
+    if fast_mode:
+        raise ProgramError("NotImplementedError", "fast_mode=True is not part of gradcli")
+    if not (check_forward_ad or check_backward_ad):
+        raise ProgramError("AssertionError", "Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise ProgramError("AssertionError", "Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise ProgramError("AssertionError", "Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    try:
+        _check(func, _tensors(inputs), eps, atol, rtol, nondet_tol)
+    except ProgramError as error:
+        if raise_exception or error.type_name != "GradcheckError":
+            raise
+        return False
+    return True
+
+
+def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
+    _check_inputs(inputs)
+    results = _outputs(func, inputs)
+    numeric = _numeric(func, inputs, results, eps)
+    outputs = _tracked(results)
+    if not outputs and any(np.any(block) for row in numeric for block in row):
+        raise _failure("Numerical gradient for function expected to be zero")
+    sources = _tracked(inputs)
+    rows = [row for result, row in zip(results, numeric, strict=True) if result.requires_grad]
+    for i, (output, row) in enumerate(zip(outputs, rows, strict=True)):
+        analytic = _analytic(output, sources, nondet_tol)
+        for j, (a, n) in enumerate(zip(analytic, row, strict=True)):
+            common = np.promote_types(a.dtype, n.dtype)
+            if not np.allclose(a.astype(common), n.astype(common), rtol, atol):
+                numerical = settings.text(Tensor(n, output.dtype))
+                analytical = settings.text(Tensor(a, sources[j].dtype))
+                raise _failure(
+                    f"Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{numerical}\nanalytical:{analytical}\n"
+                )
+    _check_zero(outputs, sources)
+
+
+def _outputs(func: Any, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
+    """What the function returns, as a tuple of tensors."""
+    results = _tensors(call(func, inputs))
+    for result in results:
+        if type(result) is not Tensor:
+            raise ProgramError("AttributeError", f"'{hooks.type_name(result)}' object has no attribute 'requires_grad'")
+    return results
+
+
+def _check_inputs(inputs: tuple[Any, ...]) -> None:
+    for i, tensor in enumerate(inputs):
+        if type(tensor) is not Tensor or not tensor.requires_grad:
+            continue
+        if tensor.dtype is not dtypes.float64:
+            warnings.emit(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
+                "fail if all the inputs are not of double precision floating point or complex. "
+            )
+        if any(stride == 0 and size > 1 for stride, size in zip(tensor.array.strides, tensor.array.shape, strict=True)):
+            raise ProgramError(
+                "RuntimeError",
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
+                "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
+                "gradcheck.",
+            )
+    if not _tracked(inputs):
+        raise ProgramError(
+            "ValueError",
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.",
+        )
+
+
+def _numeric(func: Any, inputs: tuple[Any, ...], results: Sequence[Tensor], eps: float) -> list[list[Array]]:
+    """For each output the transposed Jacobians, one for each input that requires grad."""
+
+    def evaluate() -> list[Array]:
+        return [t.array for t in _outputs(func, inputs)]
+
+    sources = _tracked(inputs)
+    for source in sources:
+        limits.check_elements(source.array.size * sum(r.array.size for r in results), source.array.itemsize)
+    columns = [differences(source.array, evaluate, eps) for source in sources]
+    if any(not column for column in columns):  # an input without elements was never moved
+        columns = [column or [np.zeros((0, r.array.size), r.dtype.np) for r in results] for column in columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _analytic(output: Tensor, sources: list[Tensor], nondet_tol: float) -> list[Array]:
+    """The transposed Jacobians of one output by backward passes, which are run twice: they must agree."""
+    first, second = _passes(output, sources), _passes(output, sources)
+    for a, b in zip(first, second, strict=True):
+        if a.size and np.abs(a - b).max() > nondet_tol:
+            raise _failure(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+                "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
+                f"{nondet_tol}.{_NONDETERMINISTIC}"
+            )
+    return first
+
+
+_NONDETERMINISTIC = """
+
+NOTE: If your op relies on non-deterministic operations i.e., it is listed here:
+https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
+this failure might be expected.
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `nondet_tol=<tol>` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_nondet_tol=<tol>`.
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_nondet_tol=<tol>`
+"""
+
+
+def _passes(output: Tensor, sources: list[Tensor]) -> list[Array]:
+    made = [np.zeros((s.array.size, output.array.size), s.dtype.np) for s in sources]
+    for j, unit in enumerate(one_hot_rows(output)):
+        found = engine.grad((output,), sources, (unit,), retain_graph=True, allow_unused=True)
+        for block, gradient in zip(made, found, strict=True):
+            if gradient is not None:
+                block[:, j] = gradient.array.reshape(-1)
+    return made
+
+
+def _check_zero(outputs: list[Tensor], sources: list[Tensor]) -> None:
+    """A gradient of zeros must come back as zeros; where it does not, 0 * inf has made a nan."""
+    if not outputs:
+        return
+    found = engine.grad(outputs, sources, [zeros_like(o) for o in outputs], allow_unused=True)
+    if any(g is not None and not (g.array == 0).all() for g in found):
+        raise _failure("backward not multiplied by grad_output")
+
+
+def gradgradcheck(
+    func: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: Any = 1e-6,
+    atol: Any = 1e-5,
+    rtol: Any = 1e-3,
+    gen_non_contig_grad_outputs: Any = False,
+    raise_exception: Any = True,
+    nondet_tol: Any = 0.0,
+    check_undefined_grad: Any = True,
+    check_grad_dtypes: Any = False,
+    check_batched_grad: Any = False,
+    check_fwd_over_rev: Any = False,
+    check_rev_over_rev: Any = True,
+    fast_mode: Any = False,
+    masked: Any = False,
+) -> bool:
+    """`gradcheck` of the gradient, as a function of the inputs and of the gradients of the outputs.
+
+    Without `grad_outputs` these are drawn uniformly from [-1, 1) by the default generator.
+    """
+    given = _tensors(inputs)
+    if grad_outputs is None:
+        vectors = tuple(_drawn(o) for o in _tracked(_outputs(func, given)))
+    else:
+        vectors = _tensors(grad_outputs)
+    count = len(vectors)
+    wanted = [k for k, v in enumerate(given) if type(v) is Tensor and v.requires_grad]
+
+    def gradient(*args: Any) -> tuple[Tensor, ...]:
+        points, v = args[: len(args) - count], args[len(args) - count :]
+        outputs = _tracked(_outputs(func, points))
+        found = engine.grad(outputs, [points[k] for k in wanted], v, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        gradient,
+        given + vectors,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        fast_mode=fast_mode,
+    )
+
+
+def _drawn(output: Tensor) -> Tensor:
+    """A random gradient for an output."""
+    made = zeros_like(output)
+    catalog.method("uniform_").method(made, (-1, 1), {})
+    set_requires_grad(made, True)
+    return made
+
+
+GRADCHECK = Routine(gradcheck)
+GRADGRADCHECK = Routine(gradgradcheck)

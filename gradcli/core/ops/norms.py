@@ -1,0 +1,201 @@
+"""Vector norms. `norm`, `linalg.vector_norm` and the Frobenius norm all go through one record."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import catalog
+from gradcli.core.dtypes import DType
+from gradcli.core.function import Function, Sample
+from gradcli.core.ops import checks, scalars
+from gradcli.core.ops.arithmetic import sub
+from gradcli.core.ops.choosing import MASKED_FILL
+from gradcli.core.ops.reducing import Typed, restored
+from gradcli.core.ops.rounding import SGN
+from gradcli.core.record import Op, Rule
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    size = np.abs(wide)
+    if order == math.inf:
+        value = np.max(size, axis=dims, keepdims=keepdim)
+    elif order == -math.inf:
+        value = np.min(size, axis=dims, keepdims=keepdim)
+    elif order == 0:
+        value = np.add.reduce(wide != 0, axis=dims, keepdims=keepdim)
+    elif order == 1:
+        value = np.add.reduce(size, axis=dims, keepdims=keepdim)
+    elif order == 2:
+        value = np.sqrt(np.add.reduce(wide * wide, axis=dims, keepdims=keepdim))
+    else:
+        value = np.add.reduce(size**order, axis=dims, keepdims=keepdim) ** (1 / order)
+    return np.asarray(value).astype(x.dtype)
+
+
+def norm_forward(x: Array, order: float, dim: Any, keepdim: bool) -> Array:
+    """The norm along dimensions (None: all); a 0-d input counts as one element."""
+    return _norm_of(x, order, checks.wrap_dims(dim, x.ndim), keepdim)
+
+
+def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of a norm of order `order`; 0 where the norm is 0."""
+    shape = xp.plain(x).shape
+    grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
+    zero = xp.plain(out) == 0
+    if order == 0:
+        return None
+    if order == 1:
+        return xp.call(SGN, x) * grad
+    if order == 2:
+        return grad * xp.call(MASKED_FILL, x / out, zero, 0)
+    if math.isinf(order):
+        hit = np.equal(np.abs(xp.plain(x)), xp.plain(out))
+        count = np.add.reduce(hit, axis=checks.wrap_dims(dim, len(shape)), keepdims=True)
+        share = (hit / np.maximum(count, 1)).astype(xp.plain(x).dtype)
+        return xp.call(SGN, x) * scalars.times_data(xp, grad, share)
+    if order < 1:
+        powers = xp.call(MASKED_FILL, xp.abs(x) ** (order - 1), np.equal(xp.plain(x), 0), 0)
+        return xp.call(SGN, x) * powers * grad * out ** (1 - order)
+    scale = xp.call(MASKED_FILL, grad / out ** (order - 1), zero, 0)
+    if order < 2:
+        return xp.call(SGN, x) * xp.abs(x) ** (order - 1) * scale
+    return x * xp.abs(x) ** (order - 2) * scale
+
+
+VECTOR_NORM = Typed(
+    "LinalgVectorNormBackward0",
+    lambda x, ord, dim, keepdim, dtype: norm_forward(x, ord, dim, keepdim),
+    "input",
+    "ord dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input, ord, out, dim, keepdim: norm_gradient(xp, grad, input, ord, out, dim, keepdim),
+        "= grad * sgn(input) * (abs(input) / out)**(ord - 1), with grad and out repeated along dim",
+        "0 where the norm is 0; shared equally among ties of the infinity norm",
+    ),
+)
+
+
+def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """(sum |x|^ord)^(1/ord) along dimensions; None is all of them."""
+    if not input.dtype.is_floating_point:
+        raise ProgramError(
+            "RuntimeError", f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}"
+        )
+    if dtype is not None and not dtype.is_floating_point:
+        raise ProgramError("RuntimeError", f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
+    dims = checks.wrap_dims(dim, input.array.ndim)
+    order = float(ord)
+    if not input.array.size and (order < 0 or order == math.inf):
+        shown = "inf" if order == math.inf else "-inf" if order == -math.inf else f"{order:g}"
+        if len(dims) == input.array.ndim:
+            raise ProgramError(
+                "RuntimeError",
+                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity",
+            )
+        for d in dims:
+            if not input.array.shape[d]:
+                raise ProgramError(
+                    "RuntimeError",
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
+                    "the operation does not have an identity",
+                )
+    return VECTOR_NORM(input, order, dim, keepdim, dtype or input.dtype)
+
+
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """`torch.norm`: the vector norm of order p; "fro" and None are 2, other names are matrix norms."""
+    if p == "nuc" or type(p) is str and p != "fro":
+        return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(input, 2.0 if p in ("fro", None) else p, dim, keepdim, dtype)
+
+
+def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
+    return norm_gradient(xp, grad, input - other, p, out, None, False)
+
+
+def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
+    gradient = _dist_rule(xp, grad, input, other, p, out)
+    return None if gradient is None else -gradient
+
+
+DIST = Op(
+    "DistBackward0",
+    lambda x, y, p: norm_forward(x - y, p, None, False),
+    "input other",
+    "p",
+    input=Rule(_dist_rule, "= the gradient of norm(input - other, p)", "0 where input equals other"),
+    other=Rule(_dist_other, "= minus the gradient of norm(input - other, p)", "0 where input equals other"),
+)
+
+
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
+    """The norm of the difference."""
+    difference = sub(input, other)
+    if not difference.dtype.is_floating_point:
+        raise ProgramError(
+            "RuntimeError",
+            f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.",
+        )
+    return DIST(input, other, float(p))
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+
+
+def _reference(order: float, axis: Any = None) -> Any:
+    return lambda x: (np.abs(x) ** order).sum(axis) ** (1 / order)
+
+
+FUNCTIONS = (
+    Function(
+        "norm",
+        ("Tensor input, any p='fro', ints1? dim=None, bool keepdim=False, any out=None, dtype? dtype=None", lambda x, p, dim, keepdim, out, dtype: norm(x, p, dim, keepdim, dtype)),
+        doc="The vector norm of order p over all elements or along dimensions.",
+        ops=(VECTOR_NORM,),
+        samples=(
+            Sample("norm(x)", _reference(2), x=_M),
+            Sample("norm(x, 1)", _reference(1), x=_M),
+            Sample("norm(x, 3, 1)", _reference(3, 1), x=_M),
+            Sample("norm(x, 1.5, dim=0)", _reference(1.5, 0), x=_M),
+            Sample("norm(x, 0.5)", _reference(0.5), x=_M),
+            Sample("norm(x, math.inf, dim=1, keepdim=True)", lambda x: np.abs(x).max(1, keepdims=True), x=_M),
+        ),
+        method=False,
+    ),
+    Function(
+        "Tensor.norm",
+        ("Tensor input, any p='fro', ints1? dim=None, bool keepdim=False, dtype? dtype=None", norm),
+        doc="The vector norm of order p over all elements or along dimensions.",
+        ops=(VECTOR_NORM,),
+        samples=(Sample("x.norm()", _reference(2), x=_M), Sample("x.norm(p=1, dim=-1)", _reference(1, 1), x=_M)),
+        function=False,
+    ),
+    Function(
+        "vector_norm",
+        (
+            "Tensor input, Number ord=2, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None",
+            vector_norm,
+        ),
+        doc="The vector norm of order ord over all elements or along dimensions.",
+        ops=(VECTOR_NORM,),
+        samples=(
+            Sample("torch.linalg.vector_norm(x)", _reference(2), x=_M),
+            Sample("torch.linalg.vector_norm(x, 4, dim=0)", _reference(4, 0), x=_M),
+        ),
+        namespace="torch.linalg",
+        method=False,
+    ),
+    Function(
+        "dist",
+        ("Tensor input, Tensor other, Number p=2", dist),
+        doc="The norm of order p of input - other.",
+        ops=(DIST,),
+        samples=(Sample("dist(x, y)", lambda x, y: np.sqrt(((x - y) ** 2).sum()), x=_M, y=[[1.0, 2.0, 0.5]]),),
+    ),
+)

@@ -1,0 +1,94 @@
+"""Methods that only exist in place: fill_, zero_, copy_, and those that give the tensor itself another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.core import inplace
+from gradcli.core.function import Function
+from gradcli.core.ops import shape
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    shape.expanded_shape(src, input.array.shape)
+    return inplace.copy_(input, src)
+
+
+def _fill(input: Tensor, value: Any) -> Tensor:
+    return inplace.fill_(input, value)
+
+
+def _t(input: Tensor) -> Tensor:
+    rank = input.array.ndim
+    if rank > 2:
+        raise ProgramError("RuntimeError", f"t_() expects a tensor with <= 2 dimensions, but self is {rank}D")
+    return inplace.reshape_(input, shape.T_INPLACE)
+
+
+def _transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    shape.wrap_dim(dim0, input.array.ndim)
+    shape.wrap_dim(dim1, input.array.ndim)
+    return inplace.reshape_(input, shape.TRANSPOSE_INPLACE, dim0, dim1)
+
+
+def _squeeze_dim(input: Tensor, dim: int) -> Tensor:
+    shape.wrap_dim(dim, input.array.ndim)
+    return inplace.reshape_(input, shape.SQUEEZE_DIM_INPLACE, dim)
+
+
+def _squeeze_dims(input: Tensor, dim: Sequence[int]) -> Tensor:
+    for d in dim:
+        shape.wrap_dim(d, input.array.ndim)
+    return inplace.reshape_(input, shape.SQUEEZE_DIMS_INPLACE, tuple(dim))
+
+
+def _unsqueeze(input: Tensor, dim: int) -> Tensor:
+    shape.wrap_dim(dim, input.array.ndim + 1)
+    return inplace.reshape_(input, shape.UNSQUEEZE_INPLACE, dim)
+
+
+FUNCTIONS = (
+    Function(
+        "fill_",
+        ("Tensor input, Number value", _fill),
+        ("Tensor input, Tensor value", _fill),
+        doc="One value everywhere, in place.",
+        ops=(inplace.FILL, inplace.FILL_TENSOR),
+    ),
+    Function("zero_", ("Tensor input", inplace.zero_), doc="0 everywhere, in place.", ops=(inplace.ZERO,)),
+    Function(
+        "copy_",
+        ("Tensor input, Tensor src, bool non_blocking=False", _copy),
+        doc="The values of another tensor, broadcast and converted, in place.",
+        ops=(inplace.COPY_INTO,),
+        function=False,
+    ),
+    Function("t_", ("Tensor input", _t), doc="Transposed, in place.", ops=(shape.T_INPLACE,), function=False),
+    Function(
+        "transpose_",
+        ("Tensor input, int dim0, int dim1", _transpose),
+        doc="Two dimensions swapped, in place.",
+        ops=(shape.TRANSPOSE_INPLACE,),
+        function=False,
+        aliases=("swapaxes_", "swapdims_"),
+    ),
+    Function(
+        "squeeze_",
+        ("Tensor input", lambda a: inplace.reshape_(a, shape.SQUEEZE_INPLACE)),
+        ("Tensor input, int dim", _squeeze_dim),
+        ("Tensor input, ints dim", _squeeze_dims),
+        doc="Without dimensions of size 1, in place.",
+        ops=(shape.SQUEEZE_INPLACE, shape.SQUEEZE_DIM_INPLACE, shape.SQUEEZE_DIMS_INPLACE),
+        function=False,
+    ),
+    Function(
+        "unsqueeze_",
+        ("Tensor input, int dim", _unsqueeze),
+        doc="With a new dimension of size 1, in place.",
+        ops=(shape.UNSQUEEZE_INPLACE,),
+        function=False,
+    ),
+)

@@ -1,0 +1,185 @@
+"""softmax and its logarithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import warnings
+from gradcli.core.dtypes import DType
+from gradcli.core.function import Function, Sample
+from gradcli.core.ops import checks
+from gradcli.core.ops.arithmetic import neg
+from gradcli.core.ops.casting import to_dtype
+from gradcli.core.record import Op, Rule
+from gradcli.core.tensor import Array, Tensor
+
+
+def _wide(x: Array) -> Array:
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
+def _shifted(x: Array, axis: int) -> Array:
+    """x minus its largest element, so that exp cannot overflow."""
+    return x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+
+
+def _softmax(x: Array, dim: int) -> Array:
+    if not x.ndim:
+        return _softmax(x.reshape(1), 0).reshape(())
+    powers = np.exp(_shifted(_wide(x), dim))
+    return (powers / np.add.reduce(powers, axis=dim, keepdims=True)).astype(x.dtype, copy=False)
+
+
+def _log_softmax(x: Array, dim: int) -> Array:
+    if not x.ndim:
+        return _log_softmax(x.reshape(1), 0).reshape(())
+    shifted = _shifted(_wide(x), dim)
+    return (shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))).astype(x.dtype, copy=False)
+
+
+def _total(x: Array, dim: int) -> Array:
+    """The sum along `dim`, kept as 1."""
+    return np.add.reduce(x, axis=dim, keepdims=True) if np.ndim(x) else x
+
+
+def _sum(xp: Any, x: Any, dim: int) -> Any:
+    return xp.sum(x, axis=dim, keepdims=True) if np.ndim(xp.plain(x)) else x
+
+
+def _softmax_gradient(grad_output: Array, output: Array, dim: int) -> Array:
+    product = grad_output * output
+    return product - output * _total(product, dim)
+
+
+def _softmax_output_rule(xp: Any, grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    return grad_output * grad - _sum(xp, output * grad_output, dim) * grad - grad_output * _sum(xp, output * grad, dim)
+
+
+SOFTMAX_BACKWARD = Op(
+    "SoftmaxBackwardDataBackward0",
+    _softmax_gradient,
+    "grad_output output",
+    "dim",
+    grad_output=Rule(
+        lambda xp, grad, output, dim: xp.call(SOFTMAX_BACKWARD, grad, output, dim), "output * (grad - (grad * output).sum(dim, True))"
+    ),
+    output=Rule(
+        _softmax_output_rule,
+        "grad_output * grad - (output * grad_output).sum(dim, True) * grad - grad_output * (output * grad).sum(dim, True)",
+    ),
+)
+SOFTMAX = Op(
+    "SoftmaxBackward0",
+    _softmax,
+    "input",
+    "dim",
+    input=Rule(lambda xp, grad, out, dim: xp.call(SOFTMAX_BACKWARD, grad, out, dim), "out * (grad - (grad * out).sum(dim, True))"),
+)
+LOG_SOFTMAX_BACKWARD = Op(
+    "LogSoftmaxBackwardDataBackward0",
+    lambda grad_output, output, dim: grad_output - np.exp(output) * _total(grad_output, dim),
+    "grad_output output",
+    "dim",
+    grad_output=Rule(lambda xp, grad, output, dim: grad - _sum(xp, grad * xp.exp(output), dim), "grad - (grad * exp(output)).sum(dim, True)"),
+    output=Rule(
+        lambda xp, grad, grad_output, output, dim: -_sum(xp, grad_output, dim) * xp.exp(output) * grad,
+        "-grad_output.sum(dim, True) * exp(output) * grad",
+    ),
+)
+LOG_SOFTMAX = Op(
+    "LogSoftmaxBackward0",
+    _log_softmax,
+    "input",
+    "dim",
+    input=Rule(lambda xp, grad, out, dim: xp.call(LOG_SOFTMAX_BACKWARD, grad, out, dim), "grad - exp(out) * grad.sum(dim, True)"),
+)
+
+
+def _along(op: Op, kernel: str) -> Callable[..., Any]:
+    def run(input: Tensor, dim: int, dtype: DType | None = None) -> Any:
+        if dtype is not None:
+            input = to_dtype(input, dtype)
+        rank = input.array.ndim
+        at = checks.wrap_dim(dim, rank)
+        if not input.dtype.is_floating_point:
+            last = at == max(rank, 1) - 1
+            raise checks.not_implemented(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", input.dtype)
+        return op(input, dim)
+
+    return run
+
+
+softmax = _along(SOFTMAX, "softmax")
+log_softmax = _along(LOG_SOFTMAX, "log_softmax")
+
+
+def _functional(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in torch.nn.functional: without a dimension it warns and takes the one of old."""
+
+    def with_default(input: Tensor, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
+        if dim is None:
+            warnings.emit(
+                f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
+            )
+            dim = 0 if input.array.ndim in (0, 1, 3) else 1
+        return run(input, dim, dtype)
+
+    return with_default
+
+
+def _softmin(input: Tensor, dim: int, dtype: DType | None) -> Any:
+    return softmax(neg(input), dim, dtype)
+
+
+def _reference(x: Any, axis: int) -> Any:
+    powers = np.exp(x)
+    return powers / powers.sum(axis, keepdims=True)
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+_DIM = "Tensor input, int dim, dtype? dtype=None"
+_FREE = "Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None"
+
+
+def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) -> tuple[Function, Function]:
+    return (
+        Function(
+            name,
+            (_DIM, run),
+            doc=doc,
+            ops=(op,),
+            samples=(
+                Sample(f"torch.{name}(x, 1)", lambda x: reference(x, 1), x=_M),
+                Sample(f"x.{name}(0)", lambda x: reference(x, 0), x=_M),
+                Sample(f"x.{name}(dim=-1)", lambda x: reference(x, -1), x=[0.5, 1.5, -2.0]),
+            ),
+            aliases=(f"special.{name}",),
+        ),
+        Function(
+            name,
+            (_FREE, _functional(name, run)),
+            doc=doc,
+            ops=(op,),
+            samples=(Sample(f"F.{name}(x, dim=1)", lambda x: reference(x, 1), x=_M),),
+            namespace="torch.nn.functional",
+            method=False,
+        ),
+    )
+
+
+FUNCTIONS = (
+    *_pair("softmax", SOFTMAX, softmax, "exp(input) divided by its sum along dim.", _reference),
+    *_pair("log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: np.log(_reference(x, axis))),
+    Function(
+        "softmin",
+        (_FREE, _functional("softmin", _softmin)),
+        doc="softmax(-input) along dim.",
+        ops=(SOFTMAX,),
+        samples=(Sample("F.softmin(x, dim=1)", lambda x: _reference(-x, 1), x=_M),),
+        namespace="torch.nn.functional",
+        method=False,
+    ),
+)

@@ -1,0 +1,189 @@
+"""L-BFGS: a quasi-Newton method with a limited history (Nocedal and Wright, algorithm 7.4), stepping as PyTorch's does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.mode import recording
+from gradcli.core.objects import Routine
+from gradcli.core.optim import checks, kernels
+from gradcli.core.optim.line_search import Point, search
+from gradcli.core.optim.optimizer import Group, Optimizer, called, optimizer_type, written
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+class LBFGS(Optimizer):
+    """`torch.optim.LBFGS`; a step calls the closure several times."""
+
+    SCRIPT_NAME = "LBFGS"
+    SCRIPT_METHODS = dict(Optimizer.SCRIPT_METHODS)
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: Any = 20,
+        max_eval: Any = None,
+        tolerance_grad: Any = 1e-7,
+        tolerance_change: Any = 1e-9,
+        history_size: Any = 100,
+        line_search_fn: Any = None,
+    ) -> None:
+        checks.one_element(lr)
+        checks.at_least_zero("learning rate", lr)
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ProgramError("ValueError", "LBFGS doesn't support per-parameter options (parameter groups)")
+
+    def step(self, closure: Any) -> Any:  # type: ignore[override]
+        """Up to `max_iter` iterations; the loss before the first."""
+        self.stepped = True
+        with recording(True):
+            return _Run(self, self.only_group(), closure).run()
+
+
+LBFGS.SCRIPT_METHODS["step"] = Routine(LBFGS.step, "LBFGS.step")
+
+
+class _Run:
+    """One call of `step`."""
+
+    def __init__(self, optimizer: LBFGS, group: Group, closure: Any) -> None:
+        self.group = group
+        self.params: list[Tensor] = group["params"]
+        self.closure = closure
+        self.state: dict[str, Any] = optimizer.state[self.params[0]]
+        self.state.setdefault("func_evals", 0)
+        self.state.setdefault("n_iter", 0)
+        self.loss = math.nan
+        self.gradient: Array = np.empty(0)
+
+    def run(self) -> Any:
+        """Iterate; returns what the closure returned first."""
+        group, state = self.group, self.state
+        result = self.evaluate()
+        if np.abs(self.gradient).max() <= group["tolerance_grad"]:
+            return result
+        evaluations = 1
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            self.turn()
+            state["prev_flat_grad"], state["prev_loss"] = Tensor(self.gradient.copy(), self.params[0].dtype), self.loss
+            before = self.loss
+            direction = state["d"].array
+            slope = np.dot(self.gradient, direction)
+            lr = checks.number(group["lr"])
+            state["t"] = min(1.0, 1.0 / np.abs(self.gradient).sum().item()) * lr if state["n_iter"] == 1 else lr
+            if slope > -group["tolerance_change"]:
+                break
+            made = self.advance(direction, slope, iteration == group["max_iter"])
+            evaluations += made
+            if iteration == group["max_iter"] or evaluations >= group["max_eval"]:
+                break
+            if np.abs(self.gradient).max() <= group["tolerance_grad"]:
+                break
+            if np.abs(direction * state["t"]).max() <= group["tolerance_change"]:
+                break
+            if abs(self.loss - before) < group["tolerance_change"]:
+                break
+        return result
+
+    def evaluate(self) -> Any:
+        """Call the closure; keeps the loss and the gradient."""
+        result = called(self.closure)
+        self.state["func_evals"] += 1
+        self.loss = float(result.item() if type(result) is Tensor else result)
+        parts = [np.zeros(p.array.size, p.dtype.np) if p.grad is None else p.grad.array.reshape(-1) for p in self.params]
+        self.gradient = np.concatenate(parts)
+        return result
+
+    def turn(self) -> None:
+        """The next direction, from the history of steps and changes of the gradient."""
+        state, gradient = self.state, self.gradient
+        dtype = self.params[0].dtype
+        if state["n_iter"] == 1:
+            state.update(d=Tensor(-gradient, dtype), old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return
+        change = gradient - state["prev_flat_grad"].array
+        moved = state["d"].array * gradient.dtype.type(state["t"])
+        product = np.dot(change, moved)
+        changes, moves, ro = state["old_dirs"], state["old_stps"], state["ro"]
+        if product > 1e-10:
+            if len(changes) == self.group["history_size"]:
+                for history in (changes, moves, ro):
+                    history.pop(0)
+            changes.append(Tensor(change, dtype))
+            moves.append(Tensor(moved, dtype))
+            ro.append(Tensor(np.asarray(1.0 / product), dtype))
+            state["H_diag"] = Tensor(np.asarray(product / np.dot(change, change)), dtype)
+        limits.check_elements(self.group["history_size"], 8)
+        direction = -gradient
+        weights: list[Any] = [None] * self.group["history_size"]
+        for i in range(len(changes) - 1, -1, -1):
+            weight = np.dot(moves[i].array, direction) * ro[i].array[()]
+            weights[i] = Tensor(np.asarray(weight), dtype)
+            kernels.add(direction, changes[i].array, -float(weight))
+        scale = state["H_diag"]
+        direction = direction * (scale.array if type(scale) is Tensor else scale)
+        for i in range(len(changes)):
+            weight = np.dot(changes[i].array, direction) * ro[i].array[()]
+            kernels.add(direction, moves[i].array, float(weights[i].array - weight))
+        state.update(d=Tensor(direction, dtype), al=weights)
+
+    def advance(self, direction: Array, slope: Any, last: bool) -> int:
+        """Move along the direction; the number of evaluations it took."""
+        state, group = self.state, self.group
+        if group["line_search_fn"] is not None:
+            return self.search(direction, slope)
+        self.move(direction, state["t"])
+        if last:
+            return 0
+        self.evaluate()
+        return 1
+
+    def search(self, direction: Array, slope: Any) -> int:
+        """Let the line search find how far."""
+        if self.group["line_search_fn"] != "strong_wolfe":
+            raise ProgramError("RuntimeError", "only 'strong_wolfe' is supported")
+        origin = [p.array.copy() for p in self.params]
+
+        def evaluate(step: Any) -> Point:
+            self.move(direction, step)
+            self.evaluate()
+            for param, values in zip(self.params, origin, strict=True):
+                param.array[...] = values
+                written(param)
+            return Point(step, self.loss, self.gradient, np.dot(self.gradient, direction))
+
+        start = Point(0, self.loss, self.gradient, slope)
+        longest = np.abs(direction).max()
+        found, evaluations = search(evaluate, start, self.state["t"], longest, 1e-9)
+        self.loss, self.gradient, self.state["t"] = found.value, found.gradient, found.step
+        self.move(direction, found.step)
+        return evaluations
+
+    def move(self, direction: Array, step: Any) -> None:
+        """Add `step * direction` to the parameters."""
+        at = 0
+        for param in self.params:
+            part = direction[at : at + param.array.size].reshape(param.array.shape)
+            kernels.add(param.array, part, float(step))
+            written(param)
+            at += param.array.size
+
+
+LBFGS_TYPE = optimizer_type(LBFGS, "lbfgs")

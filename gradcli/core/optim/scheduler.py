@@ -1,0 +1,152 @@
+"""The base of learning rate schedules: counting epochs, writing rates into the groups, PyTorch's warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core import warnings
+from gradcli.core.objects import Attributes, Routine, ScriptType
+from gradcli.core.optim.optimizer import Group, Optimizer
+from gradcli.core.signature import hooks
+from gradcli.errors import ProgramError
+
+#: what `last_epoch` other than -1 asks for
+_NO_INITIAL = (
+    "param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler with last_epoch >= 0.\n"
+    "This typically happens when:\n"
+    "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
+    "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
+)
+
+
+class Scheduler:
+    """A schedule. Subclasses compute the rates in `rates`, mostly from the present ones, as PyTorch does."""
+
+    SCRIPT_NAME = "LRScheduler"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("optimizer last_epoch base_lrs")
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("last_epoch base_lrs")
+    SCRIPT_METHODS: dict[str, Routine] = {}
+    #: fields of a subclass that `state_dict` holds
+    FIELDS = ""
+
+    def __init__(self, optimizer: Any, last_epoch: Any = -1) -> None:
+        self.optimizer = checked(optimizer)
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                message = _NO_INITIAL.format(i)
+                raise ProgramError("KeyError", repr(message), args=(message,))
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        if not optimizer.watched:
+            optimizer.watched, optimizer.stepped = True, False
+        self.steps = 0
+        self.within_step = False
+        self.last_rates: list[Any] = []
+        self.step()
+
+    @property
+    def groups(self) -> list[Group]:
+        """The optimiser's groups."""
+        return self.optimizer.param_groups
+
+    def rates(self) -> list[Any]:
+        """The rates of this epoch, one for each group."""
+        raise NotImplementedError
+
+    def closed_rates(self) -> list[Any] | None:
+        """The rates of any epoch, computed from the initial ones; None where PyTorch has no such form."""
+        return None
+
+    def scaled(self, factor: float) -> list[Any]:
+        """The present rates times a factor."""
+        return [group["lr"] * factor for group in self.groups]
+
+    def present(self) -> list[Any]:
+        """The present rates."""
+        return [group["lr"] for group in self.groups]
+
+    def step(self, epoch: Any = None) -> None:
+        """Go to the next epoch, or to the one given."""
+        self.warn(epoch)
+        self.steps += 1
+        self.within_step = True
+        try:
+            if epoch is None:
+                self.last_epoch += 1
+                found = self.rates()
+            else:
+                self.last_epoch = epoch
+                closed = self.closed_rates()
+                found = self.rates() if closed is None else closed
+        finally:
+            self.within_step = False
+        self.apply(found)
+
+    def warn(self, epoch: Any) -> None:
+        """Warn of steps in the wrong order, and of `epoch`."""
+        if self.steps == 1 and not self.optimizer.stepped:
+            warnings.emit(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+                "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
+                "PyTorch skipping the first value of the learning rate schedule. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+            )
+        if epoch is not None and self.steps:
+            warnings.emit(
+                "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+                "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+                "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+                "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+            )
+
+    def apply(self, rates: list[Any]) -> None:
+        """Write the rates into the groups."""
+        for group, rate in zip(self.groups, rates, strict=True):
+            group["lr"] = rate
+        self.last_rates = list(rates)
+
+    def get_last_lr(self) -> list[Any]:
+        """The rates that the last step wrote."""
+        return self.last_rates
+
+    def get_lr(self) -> list[Any]:
+        """The rates of the next step, with PyTorch's warning that this is not what it seems."""
+        if not self.within_step:
+            warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
+        return self.rates()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimiser."""
+        fields = vars(self)
+        made = {name: fields[name] for name in self.FIELDS.split()}
+        made |= {"base_lrs": self.base_lrs, "last_epoch": self.last_epoch, "_step_count": self.steps, "_is_initial": False}
+        return made | {"_get_lr_called_within_step": False, "_last_lr": self.last_rates}
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Take up what `state_dict` gave; unknown keys are passed over."""
+        renamed = {"_step_count": "steps", "_last_lr": "last_rates"}
+        for key in (*self.FIELDS.split(), "base_lrs", "last_epoch", *renamed):
+            if key in state_dict:
+                vars(self)[renamed.get(key, key)] = state_dict[key]
+
+
+for _name in ("step", "get_last_lr", "get_lr", "state_dict", "load_state_dict"):
+    Scheduler.SCRIPT_METHODS[_name] = Routine(vars(Scheduler)[_name], f"LRScheduler.{_name}")
+
+
+def checked(optimizer: Any) -> Optimizer:
+    """The optimiser itself. TypeError for anything else."""
+    if not isinstance(optimizer, Optimizer):
+        raise ProgramError("TypeError", f"{hooks.type_name(optimizer)} is not an Optimizer")
+    return optimizer
+
+
+def scheduler_type(made: type[Scheduler]) -> ScriptType:
+    """The type of a schedule."""
+    return ScriptType(made.SCRIPT_NAME, "torch.optim.lr_scheduler", made, lambda value: isinstance(value, made))
+
+
+LRSCHEDULER_TYPE = scheduler_type(Scheduler)

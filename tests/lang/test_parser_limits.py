@@ -1,0 +1,168 @@
+"""What the parser does its own way, what the prompt asks of it, and its limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gradcli import limits
+from gradcli.errors import LanguageError, LimitError
+from gradcli.lang import syntax as s
+from gradcli.lang.parser import is_complete, parse_expression, parse_file, parse_input, tokens
+from gradcli.source import Source
+
+
+def test_chains_are_flat() -> None:
+    tree = parse_expression(Source("t", "a - b + c * d"))
+    assert isinstance(tree, s.Binary)
+    assert tree.ops == ("-", "+")
+    assert [type(part) for part in tree.rest] == [s.Name, s.Binary]
+    nested = parse_expression(Source("t", "(a - b) + c"))
+    assert isinstance(nested, s.Binary)
+    assert nested.ops == ("+",)
+    assert nested.text == "(a - b) + c"
+
+
+def test_silent_statements() -> None:
+    def silent(text: str) -> list[bool]:
+        return [node.silent for node in parse_input(Source("t", text)).body if isinstance(node, s.ExprStmt)]
+
+    assert silent("x") == [False]
+    assert silent("x;") == [True]
+    assert silent("a; b") == [True, False]
+    assert silent("a; b;") == [True, True]
+
+
+def test_byte_order_mark_at_the_start_only() -> None:
+    assert parse_file(Source("t", "\ufeffx")).body[0].start == 1
+    with pytest.raises(LanguageError, match="U\\+FEFF"):
+        parse_file(Source("t", "x\n\ufeffy"))
+
+
+def test_same_quotes_within_fields() -> None:
+    """As Python from 3.12 on."""
+    tree = parse_expression(Source("t", "f'{a['b']}'"))
+    assert isinstance(tree, s.JoinedStr)
+    field = tree.parts[0]
+    assert isinstance(field, s.Field)
+    assert field.value.text == "a['b']"
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("", True), ("x", True), ("x\n", True), ("(", False), ("(1,\n", False), ("(1)", True), ("'''a", False), ("'''a'''", True),
+        ("'a", True), ("x \\", False), ("x \\\n", False), ("for i in x:", False), ("for i in x:\n", False), ("for i in x:\n\n", True),
+        ("for i in x:\n  y", False), ("for i in x:\n  y\n", True), ("for i in x:\n  y\nz\n", True), ("if x: y", False),
+        ("if x: y\n", True), ("@a", False), ("f'''{x", False), ("f'''{x}'''", True), ("x = [", False), ("x = ]", True),
+        ("lambda: (", False), ("# (", True), ("def f():\n  return {", False), ("1 +", True),
+    ],
+)  # fmt: skip
+def test_is_complete(text: str, complete: bool) -> None:
+    assert is_complete(text) is complete
+
+
+def test_tokens_for_colours() -> None:
+    text = "for x in f'a{b}': y = 0x1 # c\n 'open"
+    found = [(kind, text[start:end]) for kind, start, end in tokens(Source("t", text))]
+    assert found == [
+        ("keyword", "for"), ("name", "x"), ("keyword", "in"), ("string", "f'a{b}'"), ("operator", ":"), ("name", "y"),
+        ("operator", "="), ("number", "0x1"), ("comment", "# c"), ("error", "'open"),
+    ]  # fmt: skip
+
+
+# --- limits and long texts -------------------------------------------------------------------------------
+
+NESTED: dict[str, Callable[[int], str]] = {
+    "brackets": lambda n: "(" * n + "1" + ")" * n,
+    "mixed brackets": lambda n: "[(" * (n // 2) + "(" * (n % 2) + "1" + ")" * (n % 2) + ")]" * (n // 2),
+    "calls": lambda n: "f(" * n + ")" * n,
+    "signs": lambda n: "-" * n + "x",
+    "not": lambda n: "not " * n + "x",
+    "powers": lambda n: "**".join(["x"] * (n + 1)),
+    "lambda": lambda n: "lambda: " * n + "x",
+    "conditional": lambda n: "x if y else " * n + "z",
+    "signs in brackets": lambda n: "-(" * (n // 2) + "-" * (n % 2) + "x" + ")" * (n // 2),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("most", [7, 200])
+def test_nesting_limit(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "current", replace(limits.current, nesting=most))
+    make = NESTED[kind]
+    parse_expression(Source("t", make(most)))
+    parse_file(Source("t", f"{make(most)}, {make(most)}\n{make(most)}\n"))
+    with pytest.raises(LimitError) as caught:
+        parse_expression(Source("t", make(most + 1)))
+    assert caught.value.limit == "nesting"
+    assert caught.value.span is not None
+
+
+def test_nesting_of_fstrings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "current", replace(limits.current, nesting=2))
+    parse_expression(Source("t", "f'{f\"{x}\"}'"))
+    with pytest.raises(LimitError, match="nesting"):
+        parse_expression(Source("t", "f'{f\"{(x)}\"}'"))
+
+
+@pytest.mark.parametrize("most", [3, 100])
+def test_blocks_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "current", replace(limits.current, blocks=most))
+
+    def nested(depth: int, last: str) -> str:
+        return "".join(" " * at + "if x:\n" for at in range(depth)) + " " * depth + last + "\n"
+
+    parse_file(Source("t", nested(most, "y") + nested(most, "y")))
+    parse_file(Source("t", nested(most - 1, "if x: y")))
+    for text in (nested(most + 1, "y"), nested(most, "if x: y")):
+        with pytest.raises(LimitError) as caught:
+            parse_file(Source("t", text))
+        assert caught.value.limit == "blocks"
+        assert caught.value.span is not None
+
+
+def test_source_limit_counts_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "current", replace(limits.current, source=6))
+    parse_file(Source("t", "'\u00e9\u00e9'"))
+    with pytest.raises(LimitError, match="7 bytes"):
+        parse_file(Source("t", "'\u00e9\u00e9' "))
+
+
+def test_digits_limit() -> None:
+    parse_expression(Source("t", "1" * 4300))
+    for text in ("1" * 4302, "0x" + "f" * 4000):
+        with pytest.raises(LimitError) as caught:
+            parse_expression(Source("t", text))
+        assert caught.value.limit == "digits"
+
+
+N = 100_000
+LONG = {
+    "sum": "+".join(["x"] * N),
+    "comparison": "<".join(["x"] * N),
+    "and": " and ".join(["x"] * N),
+    "list": "[" + "1," * N + "]",
+    "adjacent strings": "'a' " * (N // 4),
+    "elif": "if x: y\n" + "elif x: y\n" * (N // 4),
+    "keywords": "f(" + ",".join(f"a{i}=1" for i in range(N // 4)) + ")",
+    "attributes": "x" + ".a" * (N // 4),
+    "statements": "x;" * (N // 4),
+    "nested brackets": "(" * N,
+    "nested fields": "f'{" * N,
+    "comments": "#\n" * N,
+    "open string": "'" + "\\a" * N,
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_long_texts_take_linear_time(kind: str) -> None:
+    begin = time.perf_counter()
+    try:
+        parse_file(Source("t", LONG[kind]))
+    except (LanguageError, LimitError):
+        assert kind in ("nested brackets", "nested fields", "open string")
+    assert time.perf_counter() - begin < 5
