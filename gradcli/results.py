@@ -82,3 +82,58 @@ class GradientTable:
     def vectors(self) -> int:
         """How many gradients every row has."""
         return len(self.output.gradients)
+
+
+@dataclass(slots=True, frozen=True)
+class Variable:
+    """A name of the prompt and its value; shape, dtype, grad_fn and grad are empty for what is no tensor."""
+
+    name: str
+    value: Value
+    shape: str = ""
+    dtype: str = ""
+    requires_grad: str = ""
+    grad_fn: str = ""
+    grad: Value | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class GraphNode:
+    """A node of the graph behind a value: what made it, and the gradient that reaches it; None is unknown or none."""
+
+    name: str
+    expression: str
+    grad_fn: str
+    shape: str
+    value: TensorValue | None
+    gradients: tuple[TensorValue | None, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class GraphNodes:
+    """Every node behind a value, newest first. `note` says where the gradients come from, or why there are none."""
+
+    nodes: tuple[GraphNode, ...]
+    note: str
+
+
+@dataclass(slots=True, frozen=True)
+class Description:
+    """What is known of a name. `formulas` are (argument, derivative, remark); `example` is pairs of input and output."""
+
+    name: str
+    signatures: tuple[str, ...]
+    doc: str
+    grad_fns: tuple[str, ...]
+    formulas: tuple[tuple[str, str, str], ...]
+    example: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Completion:
+    """One way to go on typing: `text` replaces the last `length` characters; `about` is asked for when it is shown."""
+
+    text: str
+    length: int
+    kind: str
+    about: Callable[[], str]

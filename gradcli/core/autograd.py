@@ -43,11 +43,18 @@ def _check_tensors(values: tuple[Any, ...], where: str) -> None:
             raise ProgramError("TypeError", f"element {i} of {where} tuple is not a Tensor")
 
 
+def _check_inputs(values: tuple[Any, ...]) -> None:
+    for value in values:
+        if type(value) is not Tensor:
+            raise ProgramError("RuntimeError", f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
+
+
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: Any = False, grad_variables: Any = None, inputs: Any = None) -> None:
     """`torch.autograd.backward`."""
     roots = _tensors(tensors)
     _check_tensors(roots, "tensors")
     leaves = None if inputs is None else _tensors(inputs)
+    _check_inputs(leaves or ())
     engine.backward(
         roots, _gradients(grad_tensors, len(roots)), retain_graph=retain_graph, create_graph=bool(create_graph), inputs=leaves
     )
@@ -67,7 +74,7 @@ def grad(
     roots = _tensors(outputs)
     leaves = _tensors(inputs)
     _check_tensors(roots, "outputs")
-    _check_tensors(leaves, "inputs")
+    _check_inputs(leaves)
     if is_grads_batched:
         raise ProgramError("NotImplementedError", "is_grads_batched=True is not part of gradcli; use torch.autograd.functional.jacobian")
     return engine.grad(
@@ -182,15 +189,7 @@ def write_grad(tensor: Tensor, value: Any) -> None:
 
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of a computed tensor in `.grad`; nothing to do for a leaf."""
-    if not self.requires_grad:
-        raise ProgramError("RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
-    node = self.grad_fn
-    if node is None or self.property_of("retains_grad"):
-        return
-    self.set_property("retains_grad", True)
-    if node.retained is None:
-        node.retained = {}
-    node.retained[self.output_nr] = self
+    engine.retain_grad(self)
 
 
 class HookHandle:
@@ -229,13 +228,7 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
         self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
     handle = HookHandle(node)
 
-    def run(gradient: Tensor) -> Tensor | None:
-        result = hook(gradient)
-        if result is not None and type(result) is not Tensor:
-            raise ProgramError("TypeError", f"hook '{hooks.type_name(hook)}' has returned an incorrect type: expected Tensor, got {hooks.type_name(result)}")
-        return result
-
-    node.hooks = [*(node.hooks or []), (self.output_nr, handle.number, run)]
+    node.hooks = [*(node.hooks or []), (self.output_nr, handle.number, hook)]
     return handle
 
 

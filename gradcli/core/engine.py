@@ -16,6 +16,7 @@ import numpy as np
 from gradcli.core import dtypes, namespace, warnings
 from gradcli.core.graph import AccumulateGrad, Edge, Node, state
 from gradcli.core.mode import recording
+from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import GradcliError, ProgramError
 
@@ -55,13 +56,25 @@ def backward(
         return
     targets = []
     for tensor in inputs:
-        if not tensor.requires_grad:
-            raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad")
+        retain_grad(tensor)
         targets.append(tensor.edge())
     found = walk.run(edges, grads, targets)
     for tensor, value in zip(inputs, found, strict=True):
-        if value is not None:
+        if value is not None and tensor.node is None:  # of the others the walk has kept the gradient
             accumulate(tensor, value, create_graph)
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """Keep the gradient of a computed tensor in `.grad` from now on; nothing to do for a leaf."""
+    if not tensor.requires_grad:
+        raise ProgramError("RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
+    node = tensor.grad_fn
+    if node is None or tensor.property_of("retains_grad"):
+        return
+    tensor.set_property("retains_grad", True)
+    if node.retained is None:
+        node.retained = {}
+    node.retained[tensor.output_nr] = tensor
 
 
 def grad(
@@ -258,21 +271,38 @@ class Walk:
     def _hooks(self, node: Node, grads: list[Any]) -> None:
         """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
         for number, _, hook in list(node.hooks or ()):
-            if grads[number] is None:
-                continue
-            dtype = node.meta(number)[1]
-            tensor = grads[number] if self.traced else Tensor(grads[number], dtype)
+            value = grads[number]
+            tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])
             with recording(self.traced):
                 changed = hook(tensor)
             if changed is not None:
+                _check_replacement(hook, tensor, changed)
                 grads[number] = changed if self.traced else changed.array
         for number, tensor in (node.retained or {}).items():
-            if grads[number] is not None:
-                value = grads[number]
-                if tensor.grad is None and not self.traced:
-                    tensor.grad = Tensor(np.array(value), tensor.dtype)
-                else:
-                    accumulate(tensor, value, self.traced)
+            value = grads[number]
+            if value is not None:
+                known = tensor.grad
+                if self.traced:
+                    tensor.grad = value if known is None else known + value
+                else:  # never in place: the gradient travels on
+                    tensor.grad = Tensor(np.array(value) if known is None else known.array + value, tensor.dtype)
+
+
+def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
+    """What a hook returns takes the gradient's place and must be like it."""
+    if type(changed) is not Tensor:
+        raise ProgramError("TypeError", f"expected Variable, but hook returned '{hooks.type_name(changed)}'")
+    if tensor is None:
+        return
+    name = getattr(hook, "name", "function")
+    if changed.dtype is not tensor.dtype:
+        raise ProgramError(
+            "RuntimeError",
+            f"hook '{name}' has changed the type of value (was torch.{tensor.dtype.torch_name}Tensor got "
+            f"torch.{changed.dtype.torch_name}Tensor)",
+        )
+    if changed.array.shape != tensor.array.shape:
+        raise ProgramError("RuntimeError", f"hook '{name}' has changed the size of value")
 
 
 def reachable(edges: Sequence[Edge]) -> list[Node]:
@@ -347,20 +377,24 @@ def _check_nan(node: Node, results: list[Any]) -> None:
             raise ProgramError("RuntimeError", f"Function '{node.type_name}' returned nan values in its {i}th output.")
 
 
-def call_node(node: Node, args: Sequence[Tensor]) -> Any:
-    """`grad_fn(grad, ...)` by hand: the gradients of the inputs as a tensor or a tuple of them.
+def call_node(node: Node, args: Sequence[Any]) -> Any:
+    """`grad_fn(grad, ...)` by hand: the gradients of the inputs, as a tensor or a tuple of them.
 
-    Recorded as any other computation while grad mode is on. An accumulator accumulates and returns nothing.
+    Recorded as any other computation while grad mode is on. An accumulator accumulates and returns ().
     """
     count = 1 if node.outputs is None else len(node.outputs)
     if len(args) != count:
-        raise ProgramError("TypeError", f"{node.type_name} expected {count} arguments, got {len(args)}")
+        raise ProgramError("TypeError", f"expected {count} arguments, got {len(args)} instead")
+    for i, arg in enumerate(args):
+        if arg is not None and type(arg) is not Tensor:
+            raise ProgramError("TypeError", f"argument {i} is not a Variable")
     if isinstance(node, AccumulateGrad):
-        if node.variable.grad is None and state.enabled:
-            node.variable.grad = namespace.traced.fresh_copy(args[0]) if args[0].requires_grad else Tensor(args[0].array.copy(), args[0].dtype)
-        else:
+        if args[0] is not None:
             accumulate(node.variable, args[0] if state.enabled else args[0].array, state.enabled)
-        return None
-    results = node.gradients(list(args), True, [edge[0] is not None for edge in node.edges])
-    tensors = tuple(None if r is None else namespace.as_tensor(r) for r in results)
+        return ()
+    listed = node.listed
+    results: list[Any] = [None] * len(node.edges)
+    if any(a is not None for a in args):
+        results = node.gradients(list(args), True, [edge[0] is not None for edge in node.edges])
+    tensors = tuple(None if results[i] is None else namespace.as_tensor(results[i]) for i in listed)
     return tensors[0] if len(tensors) == 1 else tensors

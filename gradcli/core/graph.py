@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import InternalFault, ProgramError
@@ -18,7 +18,7 @@ NO_EDGE: Edge = (None, 0)
 class State:
     """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
 
-    __slots__ = ("enabled", "inference", "origin", "sequence", "anomaly", "anomaly_nan")
+    __slots__ = ("enabled", "inference", "origin", "sequence", "anomaly", "anomaly_nan", "watch")
 
     def __init__(self) -> None:
         self.enabled = True
@@ -28,6 +28,8 @@ class State:
         self.sequence = 0
         self.anomaly = False
         self.anomaly_nan = True
+        #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
+        self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
 
 
 state = State()
@@ -66,9 +68,14 @@ class Node:
         return self.type_name
 
     @property
+    def listed(self) -> Sequence[int]:
+        """Which of the edges PyTorch has too: those of inputs that can have a derivative."""
+        return range(len(self.edges))
+
+    @property
     def next_functions(self) -> tuple[Edge, ...]:
-        """Pairs of (node, output number), one for each tensor input."""
-        return self.edges
+        """Pairs of (node, output number), one for each input that can have a derivative."""
+        return tuple([self.edges[i] for i in self.listed])
 
     @property
     def saved_names(self) -> tuple[str, ...]:

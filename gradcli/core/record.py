@@ -374,6 +374,8 @@ class Op:
             o.node = made
             o.output_nr = number
             o.requires_grad = True
+        if state.watch is not None:
+            state.watch.append((made, outs[: self.differentiable] or (out,)))
 
     def _keep(self, node: OpNode, plan: _Plan, inputs: Sequence[Any]) -> None:
         if self.variadic:

@@ -13,6 +13,7 @@ from typing import Any
 
 from gradcli.core import catalog, settings
 from gradcli.core._index import METHODS
+from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
 from gradcli.core.objects import ScriptType
 from gradcli.core.tensor import Size, Tensor
@@ -59,6 +60,7 @@ def _format(template: str, /, *args: Any, **kwargs: Any) -> str:
 
 _OWN_METHODS: dict[type, dict[str, Method]] = {
     str: {"format": _format},
+    Generator: dict(settings.GENERATOR_METHODS),
     Size: {"numel": lambda value: value.numel()},
     float: {"is_integer": lambda value: value.is_integer()},
     int: {"bit_length": lambda value: value.bit_length()},

@@ -351,12 +351,30 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 FUNCTIONS: dict[str, Builtin] = {name: Builtin(name, function) for name, function in _FUNCTIONS.items()}
 
 
+class Choices(dict[Any, str]):
+    """What bare `sum` and its like turned out to be, by the node of the call: "torch", "python" or "both"."""
+
+    #: set by the prompt, which writes scripts from it
+    wanted = False
+
+    def note(self, choice: str) -> None:
+        """The call at `state.origin` is `choice` this time."""
+        if self.setdefault(state.origin, choice) != choice:
+            self[state.origin] = "both"
+
+
+CHOICES = Choices()
+
+
 def _either(name: str) -> Builtin:
     """Bare `sum` and its like at the prompt: torch's when the first argument is a tensor, Python's otherwise."""
     python = FUNCTIONS[name]
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        if (args and type(args[0]) is Tensor) or (not args and type(kwargs.get("input")) is Tensor):
+        torchs = (args and type(args[0]) is Tensor) or (not args and type(kwargs.get("input")) is Tensor)
+        if CHOICES.wanted:
+            CHOICES.note("torch" if torchs else "python")
+        if torchs:
             from gradcli.core import catalog
 
             return catalog.function(name)(*args, **kwargs)

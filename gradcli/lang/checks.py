@@ -108,7 +108,7 @@ def _bound(node: Node) -> Iterator[tuple[Node, str, str]]:
 def _children(node: Node) -> list[Node]:
     """The nodes directly inside a node, in the order of the text."""
     found: list[Node] = []
-    pending: list[object] = [getattr(node, field) for field in node.__dataclass_fields__ if field != "source"]
+    pending: list[object] = [getattr(node, field) for field in type(node).__slots__ if field != "source"]
     for value in pending:
         if isinstance(value, Node):
             found.append(value)

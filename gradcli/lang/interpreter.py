@@ -65,6 +65,14 @@ class Interpreter:
         with self._active():
             self._run(program)
 
+    def run_file(self, program: Program) -> None:
+        """As `run`, with Python's own `sum`, `max` ..., whatever this interpreter's inputs have."""
+        before, self._one_off = self._one_off, False
+        try:
+            self.run(program)
+        finally:
+            self._one_off = before
+
     def execute_input(self, program: Program) -> Any:
         """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`."""
         with self._active():
@@ -175,7 +183,16 @@ class Interpreter:
             self._warned.add(key)
             self._warn(category, message, span)
 
+    def begin_input(self) -> None:
+        """Every input of the prompt has the bounds on steps and output for itself."""
+        self._steps = self._written = 0
+
     # --- names ---
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The names and their values; the dict that programs use."""
+        return self._globals
 
     def get(self, name: str) -> Any:
         """The value of a name, or values.MISSING."""

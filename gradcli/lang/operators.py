@@ -8,9 +8,11 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core import operators as core
+from gradcli.core.graph import state
 from gradcli.core.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Label, ProgramError
 from gradcli.lang import comparing, numbers, text
+from gradcli.lang.compiling import Step
 from gradcli.lang.mappings import range_length
 from gradcli.lang.protocol import HOST_TYPES
 from gradcli.lang.reprs import iterate_set
@@ -51,7 +53,6 @@ class _Ops:
         return stepping(value)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        from gradcli.core.graph import state
         from gradcli.lang.calls import call
 
         return call(function, args, state.origin, kwargs)
@@ -86,23 +87,38 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
 
     def operate(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
-            if type(b) is Tensor or type(b) in _NUMBERS:
+            if type(b) is Tensor:
+                try:
+                    return for_tensors(a, b)
+                except ProgramError as error:
+                    label_shapes(error, a, b)
+                    raise
+            if type(b) in _NUMBERS:
                 return for_tensors(a, b)
         elif type(b) is Tensor:
             if type(a) in _NUMBERS:
                 return for_tensors(a, b)
         elif _is_plain(a) and _is_plain(b):
-            return as_size(a, for_host(a, b)) if type(a) is Size else for_host(a, b)
+            made = for_host(a, b)
+            return as_size(made) if type(a) is Size or type(b) is Size else made
         return _mixed(symbol, shown, for_host, a, b)
 
     return operate
+
+
+def label_shapes(error: ProgramError, a: Tensor, b: Tensor) -> None:
+    """Remark on both operands' shapes, where the error is about them."""
+    place = state.origin
+    if isinstance(place, Step) and ("size" in error.message or "shape" in error.message) and not error.labels:
+        for operand, tensor in ((place.left, a), (place.right, b)):
+            error.labels.append(Label(operand.span, f"shape {tuple(tensor.array.shape)}"))
 
 
 def _is_plain(value: Any) -> bool:
     return type(value) in HOST_TYPES or isinstance(value, tuple | DictView)
 
 
-def as_size(owner: Size, result: Any) -> Any:
+def as_size(result: Any) -> Any:
     """Slices and sums of a torch.Size are one too."""
     return Size(result) if type(result) is tuple and all(type(item) is int for item in result) else result
 

@@ -131,7 +131,7 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
 
 def _push_children(node: Node, stack: list[Node]) -> None:
     """Put the syntax nodes held by `node`'s fields on the stack."""
-    for field in node.__dataclass_fields__:
+    for field in type(node).__slots__:
         _push(getattr(node, field), stack)
 
 

@@ -43,7 +43,7 @@ def _lookup(container: dict[Any, Any], key: Any) -> Any:
 def _sequence_item(container: Any, index: Any) -> Any:
     if type(index) is slice:
         found = container[_plain_slice(index)]
-        return as_size(container, found) if type(container) is Size else found
+        return as_size(found) if type(container) is Size else found
     try:
         return container[_plain_index(container, index)]
     except HOST_ERRORS as error:

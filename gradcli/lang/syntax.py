@@ -5,18 +5,18 @@ Operators are spelled as in the text (`"+"`, `"not in"`). A node's span leaves o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gradcli.source import Source, Span
 
 
-@dataclass(slots=True, eq=False)
 class Node:
     """Anything with a place: [start, end) in the source's text."""
 
-    source: Source
-    start: int
-    end: int
+    __slots__ = ("source", "start", "end")
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
 
     @property
     def span(self) -> Span:
@@ -44,126 +44,200 @@ class Stmt(Node):
 # --- expressions ---------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
 class Constant(Expr):
     """A number, string, True, False, None or Ellipsis; adjacent string literals are one."""
 
-    value: object
+    __slots__ = ("value",)
+
+    def __init__(self, source: Source, start: int, end: int, value: object) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
 
 
-@dataclass(slots=True, eq=False)
 class Name(Expr):
     """A name, read or (as a target) bound."""
 
-    id: str
+    __slots__ = ("id",)
+
+    def __init__(self, source: Source, start: int, end: int, id: str) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.id = id
 
 
-@dataclass(slots=True, eq=False)
 class JoinedStr(Expr):
     """An f-string: pieces of text and fields in order."""
 
-    parts: tuple[str | Field, ...]
+    __slots__ = ("parts",)
+
+    def __init__(self, source: Source, start: int, end: int, parts: tuple[str | Field, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.parts = parts
 
 
-@dataclass(slots=True, eq=False)
 class Field(Node):
     """A replacement field `{value!conversion:spec}`; for `{value=}` the text stands in the pieces before it.
 
     `conversion` is "", "r", "s" or "a"; `spec` is None or again pieces of text and fields (one level deep).
     """
 
-    value: Expr
-    conversion: str
-    spec: tuple[str | Field, ...] | None
+    __slots__ = ("value", "conversion", "spec")
+
+    def __init__(self, source: Source, start: int, end: int, value: Expr, conversion: str, spec: tuple[str | Field, ...] | None) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
+        self.conversion = conversion
+        self.spec = spec
 
 
-@dataclass(slots=True, eq=False)
 class ListExpr(Expr):
     """`[a, *b]`."""
 
-    items: tuple[Expr, ...]
+    __slots__ = ("items",)
+
+    def __init__(self, source: Source, start: int, end: int, items: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.items = items
 
 
-@dataclass(slots=True, eq=False)
 class TupleExpr(Expr):
     """`a, b`, with or without parentheses."""
 
-    items: tuple[Expr, ...]
+    __slots__ = ("items",)
+
+    def __init__(self, source: Source, start: int, end: int, items: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.items = items
 
 
-@dataclass(slots=True, eq=False)
 class SetExpr(Expr):
     """`{a, b}`."""
 
-    items: tuple[Expr, ...]
+    __slots__ = ("items",)
+
+    def __init__(self, source: Source, start: int, end: int, items: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.items = items
 
 
-@dataclass(slots=True, eq=False)
 class DictExpr(Expr):
     """`{k: v, **d}`: a pair whose key is None spreads its value."""
 
-    items: tuple[tuple[Expr | None, Expr], ...]
+    __slots__ = ("items",)
+
+    def __init__(self, source: Source, start: int, end: int, items: tuple[tuple[Expr | None, Expr], ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.items = items
 
 
-@dataclass(slots=True, eq=False)
 class Starred(Expr):
     """`*value` in a call, display, subscript or target."""
 
-    value: Expr
+    __slots__ = ("value",)
+
+    def __init__(self, source: Source, start: int, end: int, value: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
 
 
-@dataclass(slots=True, eq=False)
 class Slice(Expr):
     """`lower:upper:step`, inside a subscript only."""
 
-    lower: Expr | None
-    upper: Expr | None
-    step: Expr | None
+    __slots__ = ("lower", "upper", "step")
+
+    def __init__(self, source: Source, start: int, end: int, lower: Expr | None, upper: Expr | None, step: Expr | None) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.lower = lower
+        self.upper = upper
+        self.step = step
 
 
-@dataclass(slots=True, eq=False)
 class Subscript(Expr):
     """`value[index]`; several indices make a TupleExpr."""
 
-    value: Expr
-    index: Expr
+    __slots__ = ("value", "index")
+
+    def __init__(self, source: Source, start: int, end: int, value: Expr, index: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
+        self.index = index
 
 
-@dataclass(slots=True, eq=False)
 class Attribute(Expr):
     """`value.name`; `name_start` is where the name begins, for carets."""
 
-    value: Expr
-    name: str
-    name_start: int
+    __slots__ = ("value", "name", "name_start")
+
+    def __init__(self, source: Source, start: int, end: int, value: Expr, name: str, name_start: int) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
+        self.name = name
+        self.name_start = name_start
 
 
-@dataclass(slots=True, eq=False)
 class Keyword(Node):
     """`name=value` in a call; name None is `**value`."""
 
-    name: str | None
-    value: Expr
+    __slots__ = ("name", "value")
+
+    def __init__(self, source: Source, start: int, end: int, name: str | None, value: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.name = name
+        self.value = value
 
 
-@dataclass(slots=True, eq=False)
 class Call(Expr):
     """`function(args, keywords)`."""
 
-    function: Expr
-    args: tuple[Expr, ...]
-    keywords: tuple[Keyword, ...]
+    __slots__ = ("function", "args", "keywords")
+
+    def __init__(self, source: Source, start: int, end: int, function: Expr, args: tuple[Expr, ...], keywords: tuple[Keyword, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.function = function
+        self.args = args
+        self.keywords = keywords
 
 
-@dataclass(slots=True, eq=False)
 class Unary(Expr):
     """`-x`, `+x`, `~x`, `not x`."""
 
-    op: str
-    operand: Expr
+    __slots__ = ("op", "operand")
+
+    def __init__(self, source: Source, start: int, end: int, op: str, operand: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.op = op
+        self.operand = operand
 
 
-@dataclass(slots=True, eq=False)
 class Binary(Expr):
     """Left-associative chains of arithmetic of one precedence level, flat: first op[0] rest[0] op[1] rest[1] ...
 
@@ -171,249 +245,417 @@ class Binary(Expr):
     The span of the k-th step reaches from this node's start to the end of rest[k].
     """
 
-    first: Expr
-    ops: tuple[str, ...]
-    rest: tuple[Expr, ...]
+    __slots__ = ("first", "ops", "rest")
+
+    def __init__(self, source: Source, start: int, end: int, first: Expr, ops: tuple[str, ...], rest: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.first = first
+        self.ops = ops
+        self.rest = rest
 
 
-@dataclass(slots=True, eq=False)
 class Compare(Expr):
     """`first ops[0] rest[0] ops[1] rest[1]`: a chain with Python's meaning."""
 
-    first: Expr
-    ops: tuple[str, ...]
-    rest: tuple[Expr, ...]
+    __slots__ = ("first", "ops", "rest")
+
+    def __init__(self, source: Source, start: int, end: int, first: Expr, ops: tuple[str, ...], rest: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.first = first
+        self.ops = ops
+        self.rest = rest
 
 
-@dataclass(slots=True, eq=False)
 class BoolOp(Expr):
     """`a and b and c` or `a or b or c`, flat."""
 
-    op: str
-    items: tuple[Expr, ...]
+    __slots__ = ("op", "items")
+
+    def __init__(self, source: Source, start: int, end: int, op: str, items: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.op = op
+        self.items = items
 
 
-@dataclass(slots=True, eq=False)
 class Conditional(Expr):
     """`body if test else orelse`."""
 
-    test: Expr
-    body: Expr
-    orelse: Expr
+    __slots__ = ("test", "body", "orelse")
+
+    def __init__(self, source: Source, start: int, end: int, test: Expr, body: Expr, orelse: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.test = test
+        self.body = body
+        self.orelse = orelse
 
 
-@dataclass(slots=True, eq=False)
 class NamedExpr(Expr):
     """`(name := value)`."""
 
-    target: Name
-    value: Expr
+    __slots__ = ("target", "value")
+
+    def __init__(self, source: Source, start: int, end: int, target: Name, value: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.target = target
+        self.value = value
 
 
-@dataclass(slots=True, eq=False)
 class Parameter(Node):
     """One parameter of a def or lambda. `kind` is "plain", "*", "**" or "keyword" (after a star)."""
 
-    name: str
-    kind: str
-    default: Expr | None
+    __slots__ = ("name", "kind", "default")
+
+    def __init__(self, source: Source, start: int, end: int, name: str, kind: str, default: Expr | None) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.name = name
+        self.kind = kind
+        self.default = default
 
 
-@dataclass(slots=True, eq=False)
 class Lambda(Expr):
     """`lambda parameters: body`."""
 
-    parameters: tuple[Parameter, ...]
-    body: Expr
+    __slots__ = ("parameters", "body")
+
+    def __init__(self, source: Source, start: int, end: int, parameters: tuple[Parameter, ...], body: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.parameters = parameters
+        self.body = body
 
 
-@dataclass(slots=True, eq=False)
 class For_(Node):
     """One `for target in iterable if c1 if c2` of a comprehension."""
 
-    target: Expr
-    iterable: Expr
-    conditions: tuple[Expr, ...]
+    __slots__ = ("target", "iterable", "conditions")
+
+    def __init__(self, source: Source, start: int, end: int, target: Expr, iterable: Expr, conditions: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.target = target
+        self.iterable = iterable
+        self.conditions = conditions
 
 
-@dataclass(slots=True, eq=False)
 class Comprehension(Expr):
     """`kind` is "list", "set", "dict" or "generator"; `value` is the dict's value, else None."""
 
-    kind: str
-    element: Expr
-    value: Expr | None
-    clauses: tuple[For_, ...]
+    __slots__ = ("kind", "element", "value", "clauses")
+
+    def __init__(
+        self, source: Source, start: int, end: int, kind: str, element: Expr, value: Expr | None, clauses: tuple[For_, ...]
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.kind = kind
+        self.element = element
+        self.value = value
+        self.clauses = clauses
 
 
 # --- statements ----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
 class ExprStmt(Stmt):
     """An expression as a statement; `silent` when a `;` follows it (the prompt does not echo it)."""
 
-    value: Expr
-    silent: bool
+    __slots__ = ("value", "silent")
+
+    def __init__(self, source: Source, start: int, end: int, value: Expr, silent: bool) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
+        self.silent = silent
 
 
-@dataclass(slots=True, eq=False)
 class Assign(Stmt):
     """`targets[0] = targets[1] = value`; an annotation (`x: float = 1`) is parsed and dropped."""
 
-    targets: tuple[Expr, ...]
-    value: Expr
+    __slots__ = ("targets", "value")
+
+    def __init__(self, source: Source, start: int, end: int, targets: tuple[Expr, ...], value: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.targets = targets
+        self.value = value
 
 
-@dataclass(slots=True, eq=False)
 class AugAssign(Stmt):
     """`target op= value`; `op` is the binary operator."""
 
-    target: Expr
-    op: str
-    value: Expr
+    __slots__ = ("target", "op", "value")
+
+    def __init__(self, source: Source, start: int, end: int, target: Expr, op: str, value: Expr) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.target = target
+        self.op = op
+        self.value = value
 
 
-@dataclass(slots=True, eq=False)
 class For(Stmt):
     """`for target in iterable: body else: orelse`."""
 
-    target: Expr
-    iterable: Expr
-    body: tuple[Stmt, ...]
-    orelse: tuple[Stmt, ...]
+    __slots__ = ("target", "iterable", "body", "orelse")
+
+    def __init__(
+        self, source: Source, start: int, end: int, target: Expr, iterable: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...]
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.target = target
+        self.iterable = iterable
+        self.body = body
+        self.orelse = orelse
 
 
-@dataclass(slots=True, eq=False)
 class While(Stmt):
     """`while test: body else: orelse`."""
 
-    test: Expr
-    body: tuple[Stmt, ...]
-    orelse: tuple[Stmt, ...]
+    __slots__ = ("test", "body", "orelse")
+
+    def __init__(self, source: Source, start: int, end: int, test: Expr, body: tuple[Stmt, ...], orelse: tuple[Stmt, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.test = test
+        self.body = body
+        self.orelse = orelse
 
 
-@dataclass(slots=True, eq=False)
 class If(Stmt):
     """`branches` holds (test, body) of if and every elif, flat."""
 
-    branches: tuple[tuple[Expr, tuple[Stmt, ...]], ...]
-    orelse: tuple[Stmt, ...]
+    __slots__ = ("branches", "orelse")
+
+    def __init__(
+        self, source: Source, start: int, end: int, branches: tuple[tuple[Expr, tuple[Stmt, ...]], ...], orelse: tuple[Stmt, ...]
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.branches = branches
+        self.orelse = orelse
 
 
-@dataclass(slots=True, eq=False)
 class With(Stmt):
     """`with context as target, ...: body`."""
 
-    items: tuple[tuple[Expr, Expr | None], ...]
-    body: tuple[Stmt, ...]
+    __slots__ = ("items", "body")
+
+    def __init__(self, source: Source, start: int, end: int, items: tuple[tuple[Expr, Expr | None], ...], body: tuple[Stmt, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.items = items
+        self.body = body
 
 
-@dataclass(slots=True, eq=False)
 class FunctionDef(Stmt):
     """`@decorators def name(parameters): body`; annotations are parsed and dropped."""
 
-    name: str
-    parameters: tuple[Parameter, ...]
-    body: tuple[Stmt, ...]
-    decorators: tuple[Expr, ...]
+    __slots__ = ("name", "parameters", "body", "decorators")
+
+    def __init__(
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        name: str,
+        parameters: tuple[Parameter, ...],
+        body: tuple[Stmt, ...],
+        decorators: tuple[Expr, ...],
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.name = name
+        self.parameters = parameters
+        self.body = body
+        self.decorators = decorators
 
 
-@dataclass(slots=True, eq=False)
 class Handler(Node):
     """`except type as name: body`."""
 
-    type: Expr | None
-    name: str | None
-    body: tuple[Stmt, ...]
+    __slots__ = ("type", "name", "body")
+
+    def __init__(self, source: Source, start: int, end: int, type: Expr | None, name: str | None, body: tuple[Stmt, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.type = type
+        self.name = name
+        self.body = body
 
 
-@dataclass(slots=True, eq=False)
 class Try(Stmt):
     """`try: body except ...: handlers else: orelse finally: finalbody`."""
 
-    body: tuple[Stmt, ...]
-    handlers: tuple[Handler, ...]
-    orelse: tuple[Stmt, ...]
-    finalbody: tuple[Stmt, ...]
+    __slots__ = ("body", "handlers", "orelse", "finalbody")
+
+    def __init__(
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        body: tuple[Stmt, ...],
+        handlers: tuple[Handler, ...],
+        orelse: tuple[Stmt, ...],
+        finalbody: tuple[Stmt, ...],
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.body = body
+        self.handlers = handlers
+        self.orelse = orelse
+        self.finalbody = finalbody
 
 
-@dataclass(slots=True, eq=False)
 class Raise(Stmt):
     """`raise`, `raise error`, `raise error from cause`."""
 
-    error: Expr | None
-    cause: Expr | None
+    __slots__ = ("error", "cause")
+
+    def __init__(self, source: Source, start: int, end: int, error: Expr | None, cause: Expr | None) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.error = error
+        self.cause = cause
 
 
-@dataclass(slots=True, eq=False)
 class Assert(Stmt):
     """`assert test, message`."""
 
-    test: Expr
-    message: Expr | None
+    __slots__ = ("test", "message")
+
+    def __init__(self, source: Source, start: int, end: int, test: Expr, message: Expr | None) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.test = test
+        self.message = message
 
 
-@dataclass(slots=True, eq=False)
 class Delete(Stmt):
     """`del targets`."""
 
-    targets: tuple[Expr, ...]
+    __slots__ = ("targets",)
+
+    def __init__(self, source: Source, start: int, end: int, targets: tuple[Expr, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.targets = targets
 
 
-@dataclass(slots=True, eq=False)
 class Return(Stmt):
     """`return value`."""
 
-    value: Expr | None
+    __slots__ = ("value",)
+
+    def __init__(self, source: Source, start: int, end: int, value: Expr | None) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
 
 
-@dataclass(slots=True, eq=False)
 class Pass(Stmt):
     """`pass`."""
 
+    __slots__ = ()
 
-@dataclass(slots=True, eq=False)
+
 class Break(Stmt):
     """`break`."""
 
+    __slots__ = ()
 
-@dataclass(slots=True, eq=False)
+
 class Continue(Stmt):
     """`continue`."""
 
+    __slots__ = ()
 
-@dataclass(slots=True, eq=False)
+
 class Global(Stmt):
     """`global names`."""
 
-    names: tuple[str, ...]
+    __slots__ = ("names",)
+
+    def __init__(self, source: Source, start: int, end: int, names: tuple[str, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.names = names
 
 
-@dataclass(slots=True, eq=False)
 class Nonlocal(Stmt):
     """`nonlocal names`."""
 
-    names: tuple[str, ...]
+    __slots__ = ("names",)
+
+    def __init__(self, source: Source, start: int, end: int, names: tuple[str, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.names = names
 
 
-@dataclass(slots=True, eq=False)
 class Import(Stmt):
     """`import a.b as c, d`: pairs of dotted name and alias (None without `as`)."""
 
-    names: tuple[tuple[str, str | None], ...]
+    __slots__ = ("names",)
+
+    def __init__(self, source: Source, start: int, end: int, names: tuple[tuple[str, str | None], ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.names = names
 
 
-@dataclass(slots=True, eq=False)
 class ImportFrom(Stmt):
     """`from module import a as b, c`; names empty means `*`."""
 
-    module: str
-    names: tuple[tuple[str, str | None], ...]
+    __slots__ = ("module", "names")
+
+    def __init__(self, source: Source, start: int, end: int, module: str, names: tuple[tuple[str, str | None], ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.module = module
+        self.names = names
 
 
-@dataclass(slots=True, eq=False)
 class Program(Node):
     """A whole file, or one input of the prompt."""
 
-    body: tuple[Stmt, ...]
+    __slots__ = ("body",)
+
+    def __init__(self, source: Source, start: int, end: int, body: tuple[Stmt, ...]) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.body = body

@@ -1,5 +1,7 @@
 """Programs without tensors print what CPython prints."""
 
+# ruff: noqa: E501 (programs are as they are)
+
 import subprocess
 import sys
 

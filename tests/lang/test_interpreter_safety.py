@@ -23,16 +23,18 @@ method = y.sum
 space = torch.nn
 """
 
-ROOTS = (
-    "x y f g err gen it xs d bound method space y.grad_fn y.grad_fn.next_functions y.shape x.dtype x.device x.layout "
-    "torch math np print len int type(x) type(err) ValueError d.keys() enumerate(xs) range(3) slice(1) None True 1 1.5 'a' (1,) {1} ..."
-).split(" ")
+ROOTS = [
+    "x", "y", "f", "g", "err", "gen", "it", "xs", "d", "bound", "method", "space", "y.grad_fn", "y.grad_fn.next_functions", "y.shape",
+    "x.dtype", "x.device", "x.layout", "torch", "math", "np", "print", "len", "int", "type(x)", "type(err)", "ValueError", "d.keys()",
+    "enumerate(xs)", "range(3)", "slice(1)", "None", "True", "1", "1.5", "'a'", "(1,)", "{1}", "...",
+]
 
-DUNDERS = (
-    "__class__ __dict__ __globals__ __code__ __closure__ __defaults__ __self__ __func__ __module__ __bases__ __mro__ __subclasses__ "
-    "__init__ __new__ __reduce__ __reduce_ex__ __getattribute__ __call__ __get__ __doc__ __builtins__ __traceback__ __context__ "
-    "__cause__ __slots__ __wrapped__ __iter__ __next__ __len__ __getitem__ __enter__ __exit__ __array__ _fields _asdict"
-).split()
+DUNDERS = [
+    "__class__", "__dict__", "__globals__", "__code__", "__closure__", "__defaults__", "__self__", "__func__", "__module__",
+    "__bases__", "__mro__", "__subclasses__", "__init__", "__new__", "__reduce__", "__reduce_ex__", "__getattribute__", "__call__",
+    "__get__", "__doc__", "__builtins__", "__traceback__", "__context__", "__cause__", "__slots__", "__wrapped__", "__iter__",
+    "__next__", "__len__", "__getitem__", "__enter__", "__exit__", "__array__", "_fields", "_asdict",
+]
 
 
 @pytest.fixture(scope="module", name="session")

@@ -13,7 +13,7 @@ from gradcli.core.ops import activation_records as records
 from gradcli.core.ops import checks, softmax
 from gradcli.core.ops.arithmetic import DIV, add, sub
 from gradcli.core.ops.exponential import SIGMOID
-from gradcli.core.ops.rounding import ABS
+from gradcli.core.ops.rounding import absolute
 from gradcli.core.ops.trigonometric import TANH
 from gradcli.core.record import Op
 from gradcli.core.tensor import Tensor
@@ -99,7 +99,7 @@ def softplus(input: Tensor, beta: Any = 1, threshold: Any = 20) -> Any:
 
 def softsign(input: Tensor) -> Any:
     """input / (1 + |input|)."""
-    return DIV(input, add(ABS(input), 1))
+    return DIV(input, add(absolute(input), 1))
 
 
 def tanhshrink(input: Tensor) -> Any:
@@ -121,11 +121,25 @@ logsigmoid = _refusing(records.LOG_SIGMOID, "log_sigmoid_cpu")
 hardsigmoid = _refusing(records.HARDSIGMOID, "hardsigmoid_cpu")
 hardswish = _refusing(records.HARDSWISH, "hardswish_cpu")
 hardshrink = _refusing(records.HARDSHRINK, "hardshrink_cpu")
-softshrink = _refusing(records.SOFTSHRINK, "softshrink_cpu")
+
+
+def softshrink(input: Tensor, lambd: Any = 0.5) -> Any:
+    """input moved toward 0 by lambd, 0 within."""
+    _floats_only(input, "softshrink_check")
+    if lambd < 0:
+        most = np.finfo(input.dtype.np).max
+        raise ProgramError(
+            "RuntimeError", f"lambda must be in range [0, {most:.6g}] for input dtype {input.dtype.torch_name}, but found {lambd:g}"
+        )
+    return records.SOFTSHRINK(input, lambd)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Any:
     """input where positive, weight * input elsewhere; one weight, or one for each channel (dimension 1)."""
+    if input.dtype is not weight.dtype:
+        raise ProgramError(
+            "RuntimeError", f"prelu: Type promoting not supported. Got {input.dtype.torch_name} and {weight.dtype.torch_name}"
+        )
     if weight.array.size != 1:
         if not input.array.ndim:
             raise ProgramError("RuntimeError", "Not allow zero-dim input tensor.")
@@ -157,17 +171,38 @@ def glu(input: Tensor, dim: int = -1) -> Any:
     at = checks.wrap_dim(dim, input.array.ndim)
     if input.array.shape[at] % 2:
         raise ProgramError("RuntimeError", f"Halving dimension must be even, but dimension {at} is size {input.array.shape[at]}")
+    _floats_only(input, "glu_cpu")
     return records.GLU(input, dim)
+
+
+#: the in-place forms that PyTorch records under another name
+_WRITTEN: dict[str, Callable[..., Any]] = {
+    "leaky_relu": lambda x, slope: records.LEAKY_RELU_RESULT(x, slope),
+    "elu": lambda x, alpha: records.ELU_RESULT(x, alpha, 1, 1),
+    "selu": lambda x: records.ELU_RESULT(x, _SELU_ALPHA, _SELU_SCALE, 1),
+    "celu": lambda x, alpha: records.CELU_RESULT(x, alpha),
+    "threshold": lambda x, threshold, value: records.THRESHOLD_WRITTEN(x, threshold, value),
+}
+
+
+def write(name: str, run: Callable[..., Any], input: Tensor, *more: Any) -> Any:
+    """The in-place form of an activation function."""
+    if name == "leaky_relu" and more[0] < 0:
+        raise ProgramError(
+            "RuntimeError",
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused by "
+            "calling in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope",
+        )
+    written = _WRITTEN.get(name, run)
+    return inplace.apply(input, f"{name}_", lambda t: written(t, *more))
 
 
 def _with_inplace(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     """The Python function of torch.nn.functional: its last parameter asks for the in-place form."""
 
     def chosen(input: Tensor, *more: Any) -> Any:
-        arguments, wanted = more[:-1], more[-1]
-        if wanted:
-            return inplace.apply(input, f"{name}_", lambda t: run(t, *arguments))
-        return run(input, *arguments)
+        return write(name, run, input, *more[:-1]) if more[-1] else run(input, *more[:-1])
 
     return chosen
 
@@ -350,12 +385,23 @@ _TORCH = (
         aliases=("nn.functional.hardshrink",),
     ),
     *(
-        Function(name, (signature, run), doc=doc, ops=(op,), samples=(Sample(f"torch.{name}({arguments})", None, x=_X),), method=False, inplace=True)
+        Function(name, (signature, run), doc=doc, ops=(op,), samples=(Sample(f"torch.{name}({arguments})", None, x=_X),), method=False)
         for name, signature, run, op, arguments, doc in (
             ("selu", "Tensor input", selu, records.ELU, "x", "elu with the constants of self-normalising networks."),
             ("celu", "Tensor input, Number alpha=1.0", celu, records.CELU, "x", "input where positive, an exponential elsewhere."),
             ("threshold", "Tensor input, Number threshold, Number value", threshold, records.THRESHOLD, "x, 1., 2.", "value where not above threshold."),
         )
+    ),
+    Function("selu_", ("Tensor input", lambda x: write("selu", selu, x)), doc="selu in place.", ops=(records.ELU_RESULT,), method=False),
+    Function(
+        "celu_", ("Tensor input, Number alpha=1.0", lambda x, alpha: write("celu", celu, x, alpha)), doc="celu in place.", ops=(records.CELU_RESULT,), method=False
+    ),
+    Function(
+        "threshold_",
+        ("Tensor input, Number threshold, Number value", lambda x, limit, value: write("threshold", threshold, x, limit, value)),
+        doc="threshold in place.",
+        ops=(records.THRESHOLD_WRITTEN,),
+        method=False,
     ),
 )
 

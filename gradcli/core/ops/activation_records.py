@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.error_function import erf
+from gradcli.core.namespace import as_tensor
 from gradcli.core.ops import scalars
 from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
 from gradcli.core.ops.exponential import SIGMOID, SIGMOID_BACKWARD, logistic
@@ -128,7 +129,7 @@ def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: fl
 
 def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
     curve = grad * grad_output * (input_scale * input_scale * alpha * scale) * xp.exp(input * input_scale)
-    return xp.where(np.less_equal(xp.plain(input), 0), curve, 0.0)
+    return xp.where(np.less(xp.plain(input), 0), curve, 0.0)
 
 
 _ELU_FORMULA = "where(input <= 0, grad * input_scale * alpha * scale * exp(input * input_scale), grad * scale)"
@@ -138,7 +139,7 @@ ELU_BACKWARD = _derivative(
     _elu_gradient,
     "alpha scale input_scale",
     _ELU_FORMULA,
-    Rule(_elu_second, "where(input <= 0, grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale), 0 * grad)"),
+    Rule(_elu_second, "where(input < 0, grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale), 0 * grad)"),
 )
 ELU = Pointwise(
     "EluBackward0",
@@ -162,6 +163,46 @@ CELU = Pointwise(
         _ELU_NOTE,
     ),
 )
+
+# what the in-place forms record: they keep the result, since the input is gone
+
+LEAKY_RELU_RESULT = Pointwise(
+    "LeakyReluBackward1",
+    lambda x, negative_slope: np.where(np.greater(x, 0), x, x * negative_slope),
+    "input",
+    "negative_slope",
+    input=Rule(
+        lambda xp, grad, out, negative_slope: xp.call(LEAKY_RELU_BACKWARD, grad, out, negative_slope),
+        "where(out > 0, grad, grad * negative_slope)",
+        "the negative slope at 0",
+    ),
+)
+
+
+def _elu_from_result(xp: Any, grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    curve = grad * ((out + alpha * scale) * input_scale)
+    return xp.where(np.less_equal(xp.plain(out), 0), curve, grad * scale)
+
+
+ELU_RESULT = Pointwise(
+    "EluBackward1",
+    _elu,
+    "input",
+    "alpha scale input_scale",
+    input=Rule(_elu_from_result, "where(out <= 0, grad * input_scale * (out + alpha * scale), grad * scale)", _ELU_NOTE),
+)
+CELU_RESULT = Pointwise(
+    "CeluBackward1",
+    lambda x, alpha: _elu(x, alpha, 1, 1 / alpha),
+    "input",
+    "alpha",
+    input=Rule(
+        lambda xp, grad, out, alpha: _elu_from_result(xp, grad, out, alpha, 1, 1 / alpha),
+        "where(out <= 0, grad * (out + alpha) / alpha, grad)",
+        _ELU_NOTE,
+    ),
+)
+THRESHOLD_WRITTEN = Pointwise("ThresholdBackward1", THRESHOLD.forward, "input", "threshold value", input=THRESHOLD.rules["input"])
 
 # --- gelu ---
 
@@ -416,13 +457,15 @@ def _glu_second(xp: Any, grad: Any, grad_output: Any, input: Any, dim: int) -> A
     (a, b), (p, q) = _split(xp, input, dim), _split(xp, grad, dim)
     s = xp.call(SIGMOID, b)
     slope = s * (1 - s)
+    grad_output = as_tensor(grad_output)
     first = grad_output * q * slope
     second = grad_output * (p * slope + q * a * slope * (1 - 2 * s))
     return xp.cat([first, second], dim)
 
 
 def _split(xp: Any, x: Any, dim: int) -> tuple[Any, Any]:
-    size = x.shape[dim] // 2
+    x = as_tensor(x)
+    size = x.array.shape[dim] // 2
     return xp.narrow(x, dim, 0, size), xp.narrow(x, dim, size, size)
 
 

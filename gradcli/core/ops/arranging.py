@@ -10,7 +10,8 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.casting import CONTIGUOUS
-from gradcli.core.ops.shape import VIEW, expand, reshape, unsqueeze, wrap_dim
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.shape import VIEW, expand, reshape, unsqueeze
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.function import Function, Overload, Sample
-from gradcli.core.ops.shape import VIEW, expand, flatten, reshape, transpose, unsqueeze
+from gradcli.core.ops.shape import VIEW, expand, flatten, reshape, unsqueeze
 from gradcli.core.ops.slicing import STACK
 from gradcli.core.record import broadcast_error
 from gradcli.core.signature import hooks
@@ -98,19 +98,15 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str | None = None) -> tuple[Te
             raise ProgramError("RuntimeError", "torch.meshgrid expects all tensors to have the same dtype")
     if indexing not in ("ij", "xy"):
         raise ProgramError("RuntimeError", f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    swap = indexing == "xy" and len(tensors) > 1
-    order = [tensors[1], tensors[0], *tensors[2:]] if swap else list(tensors)
-    shape = tuple(t.array.size for t in order)
+    # the grid's dimensions: with "xy" the second vector's comes first
+    place = [1, 0, *range(2, len(tensors))] if indexing == "xy" and len(tensors) > 1 else list(range(len(tensors)))
+    shape = tuple(tensors[place[k]].array.size for k in range(len(tensors)))
     count = 1
     for n in shape:
         count *= n
-    limits.check_elements(count, 4)
+    limits.check_elements(count, tensors[0].dtype.itemsize)
     rank = len(shape)
-    grids = [expand(VIEW(t, (1,) * i + (-1,) + (1,) * (rank - 1 - i)), shape) for i, t in enumerate(order)]
-    if swap:
-        grids = [transpose(g, 0, 1) for g in grids]
-        grids[0], grids[1] = grids[1], grids[0]
-    return tuple(grids)
+    return tuple(expand(VIEW(t, (1,) * k + (-1,) + (1,) * (rank - 1 - k)), shape) for t, k in zip(tensors, place, strict=True))
 
 
 def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:

@@ -13,8 +13,9 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import arithmetic, products
 from gradcli.core.ops.arranging import diagonal
 from gradcli.core.ops.broadcasting import ListFunction
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.products import BMM, chain, chain_matmul
-from gradcli.core.ops.shape import PERMUTE, UNSQUEEZE, VIEW, flatten, movedim, reshape, wrap_dim
+from gradcli.core.ops.shape import PERMUTE, UNSQUEEZE, VIEW, flatten, movedim, reshape
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError

@@ -12,7 +12,8 @@ from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.broadcasting import ListFunction, atleast_1d, atleast_2d, atleast_3d, check_tensors
 from gradcli.core.ops.casting import to_dtype
-from gradcli.core.ops.shape import reshape, wrap_dim
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.shape import reshape
 from gradcli.core.ops.slicing import CAT, SLICE, STACK
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core import inplace
 from gradcli.core.function import Function
 from gradcli.core.ops import shape
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -29,24 +30,24 @@ def _t(input: Tensor) -> Tensor:
 
 
 def _transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    shape.wrap_dim(dim0, input.array.ndim)
-    shape.wrap_dim(dim1, input.array.ndim)
+    wrap_dim(dim0, input.array.ndim)
+    wrap_dim(dim1, input.array.ndim)
     return inplace.reshape_(input, shape.TRANSPOSE_INPLACE, dim0, dim1)
 
 
 def _squeeze_dim(input: Tensor, dim: int) -> Tensor:
-    shape.wrap_dim(dim, input.array.ndim)
+    wrap_dim(dim, input.array.ndim)
     return inplace.reshape_(input, shape.SQUEEZE_DIM_INPLACE, dim)
 
 
 def _squeeze_dims(input: Tensor, dim: Sequence[int]) -> Tensor:
     for d in dim:
-        shape.wrap_dim(d, input.array.ndim)
+        wrap_dim(d, input.array.ndim)
     return inplace.reshape_(input, shape.SQUEEZE_DIMS_INPLACE, tuple(dim))
 
 
 def _unsqueeze(input: Tensor, dim: int) -> Tensor:
-    shape.wrap_dim(dim, input.array.ndim + 1)
+    wrap_dim(dim, input.array.ndim + 1)
     return inplace.reshape_(input, shape.UNSQUEEZE_INPLACE, dim)
 
 

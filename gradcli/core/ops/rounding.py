@@ -130,6 +130,9 @@ def _refusing_bool(op: Pointwise, kernel: str) -> Callable[..., Any]:
     return run
 
 
+absolute = _refusing_bool(ABS, "abs_cpu")
+
+
 def _frac(input: Tensor) -> Any:
     if not input.dtype.is_floating_point:
         raise checks.not_implemented("frac_cpu", input.dtype)
@@ -182,7 +185,7 @@ FUNCTIONS = (
     ),
     _simple("sign", SIGN, "-1, 0 or 1.", np.sign),
     _simple("sgn", SGN, "-1, 0 or 1.", np.sign),
-    _simple("abs", ABS, "The absolute value.", np.abs, ("absolute",), _refusing_bool(ABS, "abs_cpu")),
+    _simple("abs", ABS, "The absolute value.", np.abs, ("absolute",), absolute),
     Function("signbit", ("Tensor input", signbit), doc="Whether the sign is minus.", out=True),
     Function(
         "copysign",

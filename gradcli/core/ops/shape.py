@@ -10,17 +10,10 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.casting import ALIAS, CONTIGUOUS
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Size, Tensor
 from gradcli.errors import ProgramError
-
-
-def wrap_dim(dim: int, ndim: int) -> int:
-    """A dimension counted from the front; 0-d tensors count as having one. PyTorch's IndexError where out of range."""
-    rank = ndim or 1
-    if not -rank <= dim < rank:
-        raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
-    return dim + rank if dim < 0 else dim
 
 
 def _back(xp: Any, grad: Any, input_shape: Any) -> Any:
@@ -401,7 +394,12 @@ def expand(input: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides in elements."""
+    """Strides in elements; where there are none, those that a filled tensor would have."""
+    if not array.size:
+        strides = [1]
+        for n in array.shape[:0:-1]:
+            strides.insert(0, strides[0] * max(n, 1))
+        return tuple(strides[: array.ndim])
     return tuple(s // array.itemsize for s in array.strides)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops.shape import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -224,8 +224,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     size = shape[wrap_dim(dim, len(shape))]
     if start != size:
         if not -size <= start < size:
-            low, high = (-size, size - 1) if size else (-1, 0)
-            raise ProgramError("IndexError", f"start out of range (expected to be in range of [{low}, {high}], but got {start})")
+            raise ProgramError("IndexError", f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
         start %= size
     if start > size - length:
         raise ProgramError("RuntimeError", f"start ({start}) + length ({length}) exceeds dimension size ({size}).")

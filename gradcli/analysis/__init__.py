@@ -1,0 +1,1 @@
+"""What is found out about values and programs: explanations, checks, descriptions. Over core and lang."""

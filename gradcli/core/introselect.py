@@ -1,0 +1,168 @@
+"""Selection and sorting as C++ does them, move by move, because torch's indices of equal elements depend on it.
+
+The algorithms are those that the C++ standard library of GCC describes for nth_element, sort and partial_sort (introspective
+select and sort after Musser, 1997: median of three, then insertion sort on short runs), and Hoare's quickselect with a median
+of three that torch uses for kthvalue. They work on a list of positions; `less(a, b)` compares two positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Less = Callable[[int, int], bool]
+
+
+def nth_element(order: list[int], nth: int, less: Less) -> None:
+    """Rearrange so that place `nth` holds what a sort would put there, smaller before, larger behind."""
+    first, last = 0, len(order)
+    if first == last or nth == last:
+        return
+    depth = 2 * (last.bit_length() - 1)
+    while last - first > 3:
+        if depth == 0:
+            _heap_select(order, first, nth + 1, last, less)
+            order[first], order[nth] = order[nth], order[first]
+            return
+        depth -= 1
+        cut = _partition_pivot(order, first, last, less)
+        if cut <= nth:
+            first = cut
+        else:
+            last = cut
+    _insertion_sort(order, first, last, less)
+
+
+def sort(order: list[int], first: int, last: int, less: Less) -> None:
+    """Sort the places from `first` to before `last`, unstably."""
+    if first == last:
+        return
+    stack = [(first, last, 2 * ((last - first).bit_length() - 1))]
+    while stack:
+        low, high, depth = stack.pop()
+        while high - low > 16:
+            if depth == 0:
+                partial_sort(order, low, high, high, less)
+                break
+            depth -= 1
+            cut = _partition_pivot(order, low, high, less)
+            stack.append((cut, high, depth))
+            high = cut
+    if last - first > 16:
+        _insertion_sort(order, first, first + 16, less)
+        for i in range(first + 16, last):
+            _insert(order, i, less)
+    else:
+        _insertion_sort(order, first, last, less)
+
+
+def partial_sort(order: list[int], first: int, middle: int, last: int, less: Less) -> None:
+    """Sort the smallest elements into the places before `middle`."""
+    _heap_select(order, first, middle, last, less)
+    while middle - first > 1:
+        middle -= 1
+        value = order[middle]
+        order[middle] = order[first]
+        _sift(order, first, 0, middle - first, value, less)
+
+
+def quickselect(order: list[int], k: int, greater: Less) -> None:
+    """torch's own selection for kthvalue: place `k` holds what a sort would put there."""
+    left, right = 0, len(order) - 1
+    while right > left:
+        if right == left + 1:
+            if greater(order[left], order[right]):
+                order[left], order[right] = order[right], order[left]
+            return
+        middle = left + (right - left) // 2
+        order[middle], order[left + 1] = order[left + 1], order[middle]
+        for a, b in ((left + 1, right), (left, right), (left + 1, left)):
+            if greater(order[a], order[b]):
+                order[a], order[b] = order[b], order[a]
+        i, j, pivot = left + 1, right, order[left]
+        while True:
+            i += 1
+            while greater(pivot, order[i]):
+                i += 1
+            j -= 1
+            while greater(order[j], pivot):
+                j -= 1
+            if j < i:
+                break
+            order[i], order[j] = order[j], order[i]
+        order[left], order[j] = order[j], order[left]
+        if j <= k:
+            left = i
+        if j >= k:
+            right = j - 1
+
+
+def _partition_pivot(order: list[int], first: int, last: int, less: Less) -> int:
+    """Move the median of three to the front and split the rest around it."""
+    a, b, c = first + 1, first + (last - first) // 2, last - 1
+    if less(order[a], order[b]):
+        chosen = b if less(order[b], order[c]) else c if less(order[a], order[c]) else a
+    else:
+        chosen = a if less(order[a], order[c]) else c if less(order[b], order[c]) else b
+    order[first], order[chosen] = order[chosen], order[first]
+    pivot = order[first]
+    low, high = first + 1, last
+    while True:
+        while less(order[low], pivot):
+            low += 1
+        high -= 1
+        while less(pivot, order[high]):
+            high -= 1
+        if low >= high:
+            return low
+        order[low], order[high] = order[high], order[low]
+        low += 1
+
+
+def _insertion_sort(order: list[int], first: int, last: int, less: Less) -> None:
+    for i in range(first + 1, last):
+        if less(order[i], order[first]):
+            order.insert(first, order.pop(i))
+        else:
+            _insert(order, i, less)
+
+
+def _insert(order: list[int], at: int, less: Less) -> None:
+    value = order[at]
+    while less(value, order[at - 1]):
+        order[at] = order[at - 1]
+        at -= 1
+    order[at] = value
+
+
+def _heap_select(order: list[int], first: int, middle: int, last: int, less: Less) -> None:
+    """A heap of the smallest elements so far, the largest of them on top."""
+    size = middle - first
+    for parent in range((size - 2) // 2, -1, -1):
+        _sift(order, first, parent, size, order[first + parent], less)
+    for i in range(middle, last):
+        if less(order[i], order[first]):
+            value = order[i]
+            order[i] = order[first]
+            _sift(order, first, 0, size, value, less)
+
+
+def _sift(order: list[int], first: int, hole: int, size: int, value: int, less: Less) -> None:
+    """Let the hole sink to the bottom along the larger children, then let the value rise."""
+    top = hole
+    child = hole
+    while child < (size - 1) // 2:
+        child = 2 * (child + 1)
+        if less(order[first + child], order[first + child - 1]):
+            child -= 1
+        order[first + hole] = order[first + child]
+        hole = child
+    if size % 2 == 0 and child == (size - 2) // 2:
+        child = 2 * (child + 1)
+        order[first + hole] = order[first + child - 1]
+        hole = child - 1
+    parent = (hole - 1) // 2
+    while hole > top and less(order[first + parent], value):
+        order[first + hole] = order[first + parent]
+        hole = parent
+        parent = (hole - 1) // 2
+    order[first + hole] = value
