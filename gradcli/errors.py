@@ -13,17 +13,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gradcli.source import Span
 
 
-@dataclass(slots=True, frozen=True)
 class Label:
     """A remark about a second place in the text, for example `shape (2, 3)` under an operand."""
 
-    span: Span
-    text: str
+    __slots__ = ("span", "text")
+
+    def __init__(self, span: Span, text: str) -> None:
+        self.span = span
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Label) and (self.span, self.text) == (other.span, other.text)
+
+    def __hash__(self) -> int:
+        return hash((self.span, self.text))
+
+    def __repr__(self) -> str:
+        return f"Label({self.span!r}, {self.text!r})"
 
 
 class GradcliError(Exception):

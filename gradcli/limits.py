@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass, fields, replace
 
 from gradcli.errors import LimitError, UsageError
 
@@ -23,29 +22,66 @@ def _three_quarters_of_memory() -> float:
         return NONE
 
 
-@dataclass(slots=True)
 class Limits:
     """The bounds; `math.inf` is none. Sizes are in bytes, time in seconds, work in multiply-adds of one call."""
 
-    source: float = 16 * 2**20
-    nesting: float = 200
-    blocks: float = 100
-    elements: float = NONE
-    bytes: float = NONE
-    work: float = NONE
-    string: float = 64 * 2**20
-    list: float = NONE
-    digits: float = 4300
-    calls: float = 500
-    nodes: float = NONE
-    steps: float = NONE
-    output: float = NONE
-    time: float = NONE
-    untrusted: bool = False
+    __slots__ = (
+        "source",
+        "nesting",
+        "blocks",
+        "elements",
+        "bytes",
+        "work",
+        "string",
+        "list",
+        "digits",
+        "calls",
+        "nodes",
+        "steps",
+        "output",
+        "time",
+        "untrusted",
+    )
+
+    def __init__(
+        self,
+        *,
+        source: float = 16 * 2**20,
+        nesting: float = 200,
+        blocks: float = 100,
+        elements: float = NONE,
+        bytes: float = NONE,
+        work: float = NONE,
+        string: float = 64 * 2**20,
+        list: float = NONE,
+        digits: float = 4300,
+        calls: float = 500,
+        nodes: float = NONE,
+        steps: float = NONE,
+        output: float = NONE,
+        time: float = NONE,
+        untrusted: bool = False,
+    ) -> None:
+        self.source = source
+        self.nesting = nesting
+        self.blocks = blocks
+        self.elements = elements
+        self.bytes = bytes
+        self.work = work
+        self.string = string
+        self.list = list
+        self.digits = digits
+        self.calls = calls
+        self.nodes = nodes
+        self.steps = steps
+        self.output = output
+        self.time = time
+        self.untrusted = untrusted
 
     def changed(self, **values: float) -> Limits:
         """A copy with some bounds replaced."""
-        return replace(self, **values)  # type: ignore[arg-type]
+        kept: dict[str, float] = {name: getattr(self, name) for name in self.__slots__}
+        return Limits(**{**kept, **values})  # type: ignore[arg-type]
 
 
 def default() -> Limits:
@@ -75,7 +111,7 @@ def strict() -> Limits:
 
 
 #: The names that `--limit` takes.
-NAMES = tuple(f.name for f in fields(Limits) if f.name != "untrusted")
+NAMES = tuple(name for name in Limits.__slots__ if name != "untrusted")
 
 current: Limits = Limits()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +20,9 @@ from gradcli.lang.syntax import Node as Place
 from gradcli.limits import Limits
 from gradcli.results import Array, Evaluation, GradientTable, PlainValue, Row, TensorValue, Value
 from gradcli.source import Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.analysis.interactive import Interactive
 
 SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
 
@@ -61,6 +63,7 @@ class Session:
             settings.manual_seed(seed)
         if precision is not None:
             settings.print_options.precision = precision
+        self._seed = seed or 0
         self._read_stdin = read_stdin
         self._interpreter = Interpreter(write=write, warn=lambda category, message, _: warn(f"{category}: {message}"), one_off=True)
         self._variables: dict[str, Tensor] = {}
@@ -95,6 +98,19 @@ class Session:
         source = Source(name, text)
         return self._evaluate(source), _whole(source)
 
+    # --- the prompt ---
+
+    def interactive(self) -> Interactive:
+        """The names of this session for a prompt, which runs one input after the other."""
+        from gradcli.analysis.interactive import Interactive
+
+        return Interactive(self._interpreter, self._result, self._seed)
+
+    def _result(self, value: Any) -> Value:
+        if type(value) is Tensor:
+            return _shown(value)
+        return PlainValue(self._plain(value), types.type_name(value), lambda: self._interpreter.text(value))
+
     def _evaluate(self, source: Source) -> Any:
         return self._interpreter.evaluate(parser.parse_expression(source))
 
@@ -103,13 +119,9 @@ class Session:
     def evaluate(self, source: Source) -> Evaluation:
         """The value of an expression. Raises LanguageError, ProgramError, LimitError."""
         value = self._evaluate(source)
-        shown: Value
-        if type(value) is Tensor:
-            node = value.grad_fn
-            shown = _shown(value)
-            return Evaluation(source.text.strip(), shown, node.type_name if node else None, value.requires_grad)
-        shown = PlainValue(self._plain(value), types.type_name(value), lambda: self._interpreter.text(value))
-        return Evaluation(source.text.strip(), shown, None, False)
+        node = value.grad_fn if type(value) is Tensor else None
+        requires_grad = type(value) is Tensor and value.requires_grad
+        return Evaluation(source.text.strip(), self._result(value), node.type_name if node else None, requires_grad)
 
     def gradient(
         self, source: Source, vectors: Sequence[str], names: Sequence[str] | None = None, *, intermediates: bool = False
@@ -311,5 +323,5 @@ def _cell(array: Array, dtype: str) -> str:
     if array.dtype.kind == "f":
         size = np.abs(array[np.isfinite(array) & (array != 0)])
         scientific = bool(size.size) and bool((size < 1e-4).any() or (size >= 1e6).any())
-    options = replace(settings.print_options, sci_mode=scientific)
+    options = settings.print_options.copy(sci_mode=scientific)
     return printing.values_text(array, dtype, options=options)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 
 
-@dataclass(slots=True, eq=False)
 class Source:
     """A piece of program text and the name people know it by (`<expression>`, a file's path, `<prompt 3>`)."""
 
-    name: str
-    text: str
-    _starts: list[int] = field(default_factory=list, repr=False)
+    # plain classes here and in the syntax tree: a dataclass costs a millisecond of every start
+    __slots__ = ("name", "text", "_starts")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        self._starts: list[int] = []
 
     def line_starts(self) -> list[int]:
         """Offsets at which the lines begin; computed on first use."""
@@ -40,13 +42,24 @@ class Source:
         return self.text[begin:end].rstrip("\r")
 
 
-@dataclass(slots=True, frozen=True)
 class Span:
     """The half-open range [start, end) of a source's text."""
 
-    source: Source
-    start: int
-    end: int
+    __slots__ = ("source", "start", "end")
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span) and (self.source, self.start, self.end) == (other.source, other.start, other.end)
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.start, self.end))
+
+    def __repr__(self) -> str:
+        return f"Span({self.source.name!r}, {self.start}, {self.end})"
 
     @property
     def text(self) -> str:

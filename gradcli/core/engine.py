@@ -6,6 +6,7 @@ gradient is reduced to the shape and dtype of what it belongs to.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
 from sys import getrefcount
@@ -153,7 +154,7 @@ def own(value: Array, tensor: Tensor) -> Tensor:
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("keep", "traced", "capture", "buffers")
+    __slots__ = ("buffers", "capture", "found", "keep", "needed", "targets", "traced", "waiting")
 
     def __init__(self, keep: bool, traced: bool, capture: Capture | None) -> None:
         self.keep = keep
@@ -161,88 +162,103 @@ class Walk:
         self.capture = capture
         #: gradients that have arrived: the sum for nodes with one output, else a list with one place per output
         self.buffers: dict[Node, Any] = {}
+        #: accumulators, with the number of consumers that have not run yet
+        self.waiting: dict[Node, int] = {}
+        self.targets: Sequence[Edge] | None = None
+        #: the gradients that reached the targets
+        self.found: list[Any] = []
+        #: with targets: whether the gradient of one passes through a node
+        self.needed: dict[Node, bool] | None = None
 
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
         """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
         with recording(self.traced):
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
-                value: Any = gradient if self.traced else gradient.array
-                self._arrive(node, number, value)
-            order = reachable(edges)
-            needed = None if targets is None else _leading_to(order, targets)
-            found: list[Any] = [None] * len(targets or ())
-            waiting = _count_consumers(order, needed)
+                self._arrive(node, number, gradient if self.traced else gradient.array)
+            order, self.waiting = reachable(edges)
+            if targets is not None:
+                self.targets = targets
+                self.found = [None] * len(targets)
+                self.needed = needed = _leading_to(order, targets)
+                order = [node for node in order if needed[node]]
+                self.waiting = _count_consumers(order, targets)
             origin = state.origin
             try:
                 for node in order:
-                    if type(node) is AccumulateGrad and node not in self.buffers:
-                        continue  # it ran as soon as its last consumer had
-                    if needed is not None and not needed[node]:
-                        self.buffers.pop(node, None)
-                        continue
-                    self._visit(node, needed, waiting, targets, found)
+                    self._visit(node)
+                for node in self.waiting:
+                    if node in self.buffers:  # a leaf that is a root itself
+                        self._sink(node)
             finally:
                 state.origin = origin
-        return found
+        return self.found
 
     def _arrive(self, node: Node, number: int, value: Any) -> None:
         """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype."""
         outputs = node.outputs
         shape, dtype = (node.shape, node.dtype) if outputs is None else outputs[number]
-        array: Array = value.array if self.traced else value
-        if array.shape != shape:
-            value = (namespace.traced if self.traced else namespace.numeric).sum_to(value, shape)
-            array = value.array if self.traced else value
-        if array.dtype is not dtype.np:
-            value = namespace.traced.cast(value, dtype) if self.traced else array.astype(dtype.np)
+        if self.traced:
+            if value.array.shape != shape:
+                value = namespace.traced.sum_to(value, shape)
+            if value.dtype is not dtype:
+                value = namespace.traced.cast(value, dtype)
+        else:
+            if value.shape != shape:
+                value = namespace.numeric.sum_to(value, shape)
+            if value.dtype is not dtype.np:
+                value = value.astype(dtype.np)
         buffers = self.buffers
+        known = buffers.get(node)
+        if outputs is not None:
+            places = buffers.setdefault(node, [None] * len(outputs))
+            known = places[number]
+        if known is not None:
+            value = known + value
+        if dtype is dtypes.bfloat16 and not self.traced:  # stored wider than it is
+            value = dtypes.round_bfloat16(value)
         if outputs is None:
-            known = buffers.get(node)
-            buffers[node] = value if known is None else known + value
-            return
-        places = buffers.get(node)
-        if places is None:
-            places = buffers[node] = [None] * len(outputs)
-        places[number] = value if places[number] is None else places[number] + value
+            buffers[node] = value
+        else:
+            places[number] = value
 
-    def _visit(
-        self,
-        node: Node,
-        needed: dict[Node, bool] | None,
-        waiting: dict[Node, int],
-        targets: Sequence[Edge] | None,
-        found: list[Any],
-    ) -> None:
+    def _arrived(self, node: Node) -> list[Any]:
+        """The gradients of a node's outputs, after hooks; what a target waits for is noted."""
         value = self.buffers.pop(node, None)
         grads: list[Any] = [value] if node.outputs is None else ([None] * len(node.outputs) if value is None else value)
-        del value
+        del value  # so that the caller holds the only reference
         if node.hooks is not None or node.retained is not None:
             self._hooks(node, grads)
         if self.capture is not None:
             self.capture[node] = [g.array if type(g) is Tensor else g for g in grads]
-        if targets is not None:
-            for k, (target, number) in enumerate(targets):
+        if self.targets is not None:
+            for k, (target, number) in enumerate(self.targets):
                 if target is node:
-                    found[k] = grads[number]
-        if isinstance(node, AccumulateGrad):
-            if targets is None and grads[0] is not None:
-                accumulate(node.variable, grads.pop(), self.traced)
-            return
+                    self.found[k] = grads[number]
+        return grads
+
+    def _sink(self, node: Node) -> None:
+        """Let an accumulator take what has arrived."""
+        grads = self._arrived(node)
+        if self.targets is None and grads[0] is not None:
+            accumulate(node.variable, grads.pop(), self.traced)  # type: ignore[attr-defined]
+
+    def _visit(self, node: Node) -> None:
+        grads = self._arrived(node)
         edges = node.edges
+        needed = self.needed
         if needed is None:
             wanted = [edge[0] is not None for edge in edges]
         else:
             wanted = [edge[0] is not None and needed[edge[0]] for edge in edges]
             if True not in wanted:
                 return
-        results: list[Any]
-        if all(g is None for g in grads):
-            results = [None] * len(edges)
-        else:
+        traced = self.traced
+        results: list[Any] = [None] * len(edges)
+        if grads[0] is not None or any(g is not None for g in grads):
             state.origin = node.origin
             try:
-                results = node.gradients(grads, self.traced, wanted)
+                results = node.gradients(grads, traced, wanted)
             except GradcliError as error:
                 error.backward_origin = node.origin
                 raise
@@ -251,22 +267,24 @@ class Walk:
         if not self.keep:
             node.release()
         del grads
+        waiting = self.waiting
         for i, (nxt, number) in enumerate(edges):
-            if nxt is None or not wanted[i]:
+            if not wanted[i]:
                 continue
+            assert nxt is not None
             result = results[i]
             results[i] = None
             if result is not None:
-                if not self.traced and type(result) is Tensor:
-                    result = result.array
-                elif self.traced and type(result) is not Tensor:
+                if traced:
                     result = namespace.as_tensor(result)
+                elif type(result) is Tensor:
+                    result = result.array
                 self._arrive(nxt, number, result)
                 del result
-            if isinstance(nxt, AccumulateGrad):
+            if nxt in waiting:
                 waiting[nxt] -= 1
-                if waiting[nxt] == 0 and nxt in self.buffers:
-                    self._visit(nxt, needed, waiting, targets, found)
+                if not waiting[nxt] and nxt in self.buffers:
+                    self._sink(nxt)
 
     def _hooks(self, node: Node, grads: list[Any]) -> None:
         """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
@@ -305,43 +323,52 @@ def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
         raise ProgramError("RuntimeError", f"hook '{name}' has changed the size of value")
 
 
-def reachable(edges: Sequence[Edge]) -> list[Node]:
-    """Every node that can be reached, newest first: consumers always come before what they consumed."""
+def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:
+    """The nodes that can be reached, newest first, so that consumers come before what they consumed.
+
+    Accumulators come apart, each with the number of edges into it: it runs as soon as its last consumer has run.
+    """
+    stack: list[Node] = []
     seen: set[Node] = set()
-    stack: list[Node] = [node for node, _ in edges if node is not None]
-    order: list[Node] = []
+    sinks: dict[Node, int] = {}
+    for node, _ in edges:
+        if type(node) is AccumulateGrad:
+            sinks.setdefault(node, 0)
+        elif node is not None and node not in seen:
+            seen.add(node)
+            stack.append(node)
+    order = list(stack)
     while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        order.append(node)
-        for nxt, _ in node.edges:
-            if nxt is not None and nxt not in seen:
-                stack.append(nxt)
-    # accumulators last: each runs as soon as its last consumer has run, or here when it is a root itself
-    order.sort(key=_newest_first, reverse=True)
-    return [n for n in order if type(n) is not AccumulateGrad] + [n for n in order if type(n) is AccumulateGrad]
-
-
-def _count_consumers(order: list[Node], needed: dict[Node, bool] | None) -> dict[Node, int]:
-    counts: dict[Node, int] = {}
-    for node in order:
-        if needed is not None and not needed[node]:
-            continue
-        for nxt, _ in node.edges:
+        for nxt, _ in stack.pop().edges:
             if type(nxt) is AccumulateGrad:
-                counts[nxt] = counts.get(nxt, 0) + 1
-    return counts
+                sinks[nxt] = sinks.get(nxt, 0) + 1
+            elif nxt is not None and nxt not in seen:
+                seen.add(nxt)
+                stack.append(nxt)
+                order.append(nxt)
+    order.sort(key=_newest_first, reverse=True)
+    return order, sinks
 
 
-def _leading_to(order: list[Node], targets: Sequence[Edge]) -> dict[Node, bool]:
-    """For each node, whether a gradient of a target passes through it."""
-    wanted = {node for node, _ in targets}
-    needed: dict[Node, bool] = {}
+def _leading_to(order: list[Node], targets: Sequence[Edge]) -> defaultdict[Node, bool]:
+    """For each node, whether a gradient of a target passes through it; False for what is not reached."""
+    needed: defaultdict[Node, bool] = defaultdict(bool)
+    for node, _ in targets:
+        if node is not None:
+            needed[node] = True
     for node in reversed(order):
-        needed[node] = node in wanted or any(nxt is not None and needed[nxt] for nxt, _ in node.edges)
+        needed[node] = needed[node] or any(nxt is not None and needed[nxt] for nxt, _ in node.edges)
     return needed
+
+
+def _count_consumers(order: list[Node], targets: Sequence[Edge]) -> dict[Node, int]:
+    """The accumulators among the targets, with the number of edges into each from the nodes that will run."""
+    counts: dict[Node, int] = {node: 0 for node, _ in targets if type(node) is AccumulateGrad}
+    for node in order:
+        for nxt, _ in node.edges:
+            if nxt in counts:
+                counts[nxt] += 1
+    return counts
 
 
 def accumulate(variable: Tensor, value: Any, traced: bool) -> None:

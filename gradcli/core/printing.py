@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ _MAX_CHARS = 64 * 2**20
 _C_INT_MAX = 2**31 - 1
 
 
-@dataclass(slots=True)
 class PrintOptions:
     """What `torch.set_printoptions` sets.
 
@@ -34,11 +32,31 @@ class PrintOptions:
     None means that the numbers decide. A precision that is no count is only an error once a number needs it.
     """
 
-    precision: float = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: float = 80
-    sci_mode: bool | None = None
+    __slots__ = ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")
+
+    def __init__(
+        self,
+        precision: float = 4,
+        threshold: float = 1000,
+        edgeitems: int = 3,
+        linewidth: float = 80,
+        sci_mode: bool | None = None,
+    ) -> None:
+        self.precision = precision
+        self.threshold = threshold
+        self.edgeitems = edgeitems
+        self.linewidth = linewidth
+        self.sci_mode = sci_mode
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PrintOptions) and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def copy(self, *, sci_mode: bool | None = None) -> PrintOptions:
+        """The same options; `sci_mode`, where given, in place of what was chosen."""
+        chosen = self.sci_mode if sci_mode is None else sci_mode
+        return PrintOptions(self.precision, self.threshold, self.edgeitems, self.linewidth, chosen)
 
 
 #: precision, threshold, edgeitems, linewidth

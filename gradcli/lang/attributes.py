@@ -53,7 +53,6 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-
 def _format(template: str, /, *args: Any, **kwargs: Any) -> str:
     return format_string(OPS, template, args, kwargs)
 

@@ -170,7 +170,7 @@ def _reversed(sequence: Any, /) -> Any:
     if kind is Tensor:
         from gradcli.core import catalog
 
-        return catalog.function("flip")(sequence, 0) if sequence.array.ndim else sequence
+        return catalog.function("flip")(sequence, (0,)) if sequence.array.ndim else sequence
     if isinstance(sequence, list | tuple | str | range):
         name = "list_reverseiterator" if kind is list else "range_iterator" if kind is range else "reversed"
         return IteratorValue(name, iter(reversed(sequence)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ class Checkpoint:
         self._known = before._copies if before is not None else {}
         self._flags = [getattr(state, name) for name in _FLAGS]
         self._dtype = dtypes.get_default()
-        self._options = replace(settings.print_options)
+        self._options = settings.print_options.copy()
         self._walk([generator.default, variables])
         self._known = {}
 
@@ -59,7 +58,7 @@ class Checkpoint:
         for name, value in zip(_FLAGS, self._flags, strict=True):
             setattr(state, name, value)
         dtypes.set_default(self._dtype)
-        settings.print_options = replace(self._options)
+        settings.print_options = self._options.copy()
         for undo in self._undo:
             undo()
         for base, copy in self._copies.values():

@@ -90,9 +90,7 @@ def _plain(short: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any]
     return run
 
 
-def _plain_constant(
-    short: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any], left: Run, b: Any, step: Step
-) -> Run:
+def _plain_constant(short: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any], left: Run, b: Any, step: Step) -> Run:
     if type(b) is int and not -BIG < b < BIG:
         return _plain(short, function, left, lambda frame: b, step)
     as_float = float(b)

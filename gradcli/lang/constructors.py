@@ -38,9 +38,7 @@ def make_int(*args: Any, **kwargs: Any) -> int:
             value = scalar(value)
         elif type(value) not in (int, float, bool, str):
             kind = type_name(value)
-            raise ProgramError(
-                "TypeError", f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'"
-            )
+            raise ProgramError("TypeError", f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'")
         return conversions.to_int(value)
     return conversions.to_int(*args, **kwargs)
 
@@ -141,4 +139,3 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "range": make_range,
     "slice": make_slice,
 }
-

@@ -22,6 +22,7 @@ class Code:
         "double_star",
         "keyword_only",
         "locals",
+        "places",
         "name",
         "positional",
         "qualified",
@@ -43,6 +44,8 @@ class Code:
         self.qualified = name
         self.positional = positional
         self.keyword_only = keyword_only
+        #: where a parameter given by name goes
+        self.places = {parameter: at for at, parameter in enumerate(positional + keyword_only)}
         self.star = star
         self.double_star = double_star
         #: the number of arguments, when only positional ones are taken; else -1
@@ -135,11 +138,10 @@ def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Put keyword arguments in their places; returns those left for `**`."""
-    names = code.positional + code.keyword_only
     more: dict[str, Any] = {}
     for name, value in kwargs.items():
-        if name in names:
-            at = names.index(name)
+        at = code.places.get(name)
+        if at is not None:
             if values[at] is not MISSING:
                 raise ProgramError("TypeError", f"{code.qualified}() got multiple values for argument '{name}'")
             values[at] = value

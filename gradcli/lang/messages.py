@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from gradcli.errors import Label, LanguageError
@@ -50,16 +49,20 @@ _WANTED = {
 }
 
 
-@dataclass(slots=True)
 class Stuck:
     """Where a parse stopped: the token that does not fit, the one before, the stack's values, the terminals that would fit."""
 
-    lexer: Lexer
-    start: str
-    token: Lexeme
-    before: Lexeme | None
-    values: list[Any]
-    accepted: set[str]
+    __slots__ = ("lexer", "start", "token", "before", "values", "accepted")
+
+    def __init__(
+        self, lexer: Lexer, start: str, token: Lexeme, before: Lexeme | None, values: list[Any], accepted: set[str]
+    ) -> None:
+        self.lexer = lexer
+        self.start = start
+        self.token = token
+        self.before = before
+        self.values = values
+        self.accepted = accepted
 
     def error(self, message: str, *hints: str, at: Lexeme | Expr | None = None) -> LanguageError:
         """The error, at the token unless said otherwise."""

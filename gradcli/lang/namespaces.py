@@ -11,8 +11,6 @@ from gradcli.lang.mathlib import math_table
 from gradcli.lang.operators import OPS
 from gradcli.lang.values import MISSING, Builtin, Namespace
 
-VERSION = "2.13.0+cpu"
-
 _made: dict[str, Namespace] = {}
 
 
@@ -78,7 +76,6 @@ NUMPY = Namespace(
     _numpy_missing,
 )
 TORCH = torch()
-TORCH.members["__version__"] = VERSION
 
 #: modules by dotted name; those below torch are made when asked for
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
@@ -100,5 +97,3 @@ def module(dotted: str) -> Namespace | None:
     if not rest:
         return TOP.get(top)
     return torch(rest) if top == "torch" and rest in library.MODULES else None
-
-

@@ -257,9 +257,7 @@ def _ordering(symbol: str, primitive: Callable[[Any, Any], bool]) -> Callable[[A
         numeric = type(a) in _NUMBERS and type(b) in _NUMBERS
         if numeric or (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, set) and isinstance(b, set)):
             return primitive(a, b)
-        raise ProgramError(
-            "TypeError", f"'{symbol}' not supported between instances of '{type_name(a)}' and '{type_name(b)}'"
-        )
+        raise ProgramError("TypeError", f"'{symbol}' not supported between instances of '{type_name(a)}' and '{type_name(b)}'")
 
     def compare(a: Any, b: Any) -> Any:
         if (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):

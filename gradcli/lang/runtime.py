@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.graph import state
-from gradcli.errors import GradcliError, LimitError, ProgramError
+from gradcli.errors import GradcliError, Label, LimitError, ProgramError
 from gradcli.lang.addresses import Addresses
 from gradcli.lang.syntax import Node
 
@@ -87,6 +87,12 @@ def emit(text: str) -> None:
 
 
 def locate(error: GradcliError) -> None:
-    """Give an error that has no place the place of the operation that ran last."""
+    """Give an error that has no place the place of the operation that ran last.
+
+    One from a backward walk is labelled with the forward text whose rule failed, too.
+    """
     if error.span is None and isinstance(state.origin, Node):
         error.span = state.origin.span
+        forward = error.backward_origin
+        if isinstance(forward, Node) and forward is not state.origin:
+            error.labels.append(Label(forward.span, "the backward of this failed"))

@@ -189,5 +189,3 @@ def _derives(name: str, ancestor: str) -> bool:
     from gradcli.errors import is_exception_subtype
 
     return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
-
-

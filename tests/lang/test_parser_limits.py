@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -92,7 +91,7 @@ NESTED: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("kind", NESTED)
 @pytest.mark.parametrize("most", [7, 200])
 def test_nesting_limit(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "current", replace(limits.current, nesting=most))
+    monkeypatch.setattr(limits, "current", limits.current.changed(nesting=most))
     make = NESTED[kind]
     parse_expression(Source("t", make(most)))
     parse_file(Source("t", f"{make(most)}, {make(most)}\n{make(most)}\n"))
@@ -103,7 +102,7 @@ def test_nesting_limit(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_nesting_of_fstrings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "current", replace(limits.current, nesting=2))
+    monkeypatch.setattr(limits, "current", limits.current.changed(nesting=2))
     parse_expression(Source("t", "f'{f\"{x}\"}'"))
     with pytest.raises(LimitError, match="nesting"):
         parse_expression(Source("t", "f'{f\"{(x)}\"}'"))
@@ -111,7 +110,7 @@ def test_nesting_of_fstrings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("most", [3, 100])
 def test_blocks_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "current", replace(limits.current, blocks=most))
+    monkeypatch.setattr(limits, "current", limits.current.changed(blocks=most))
 
     def nested(depth: int, last: str) -> str:
         return "".join(" " * at + "if x:\n" for at in range(depth)) + " " * depth + last + "\n"
@@ -126,7 +125,7 @@ def test_blocks_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_source_limit_counts_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "current", replace(limits.current, source=6))
+    monkeypatch.setattr(limits, "current", limits.current.changed(source=6))
     parse_file(Source("t", "'\u00e9\u00e9'"))
     with pytest.raises(LimitError, match="7 bytes"):
         parse_file(Source("t", "'\u00e9\u00e9' "))

@@ -10,7 +10,8 @@ from gradcli.core import catalog, dtypes, warnings
 from gradcli.core.function import Sample
 from gradcli.core.namespace import traced
 from gradcli.core.ops import composed_loss, loss_records, nll, scalars
-from gradcli.core.ops.reductions import checked_reduction, legacy_reduction, reduce
+from gradcli.core.ops.reductions import checked_reduction, legacy_reduction
+from gradcli.core.ops.reductions import reduce as reduced
 from gradcli.core.python_function import PythonFunction
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
@@ -48,8 +49,8 @@ def _weighted(loss: Tensor, input: Tensor, weight: Any, reduction: str, average:
         raise ProgramError("ValueError", "Weights and input must have the same size.")
     values = loss * weight
     if reduction == "mean" and not average:
-        return reduce(values, "sum") / catalog.function("sum")(weight)
-    return reduce(values, reduction)
+        return reduced(values, "sum") / catalog.function("sum")(weight)
+    return reduced(values, reduction)
 
 
 def mse_loss(
@@ -63,7 +64,7 @@ def mse_loss(
         return _weighted((input - target) ** 2, input, weight, reduction, False)
     checked_reduction(reduction)
     _floating("mse_cpu", input, target)
-    return loss_records.MSE(input, target, reduction)
+    return loss_records.MSE(input, target, reduction, None)
 
 
 def l1_loss(
@@ -76,11 +77,7 @@ def l1_loss(
     difference = catalog.function("abs")(input - target)
     if weight is not None:
         return _weighted(difference, input, weight, reduction, False)
-    return _reduce(difference, checked_reduction(reduction))
-
-
-def _reduce(values: Any, reduction: str) -> Any:
-    return reduce(values, reduction)
+    return reduced(difference, checked_reduction(reduction))
 
 
 def smooth_l1_loss(
@@ -94,7 +91,7 @@ def smooth_l1_loss(
     if beta < 0:
         raise ProgramError("RuntimeError", "smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return _reduce(catalog.function("abs")(input - target), reduction)
+        return reduced(catalog.function("abs")(input - target), reduction)
     _floating("smooth_l1_cpu", input, target)
     return loss_records.SMOOTH_L1(input, target, reduction, float(beta))
 

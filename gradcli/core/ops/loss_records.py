@@ -29,151 +29,121 @@ def share(x: Any, reduction: str) -> float:
     return 1.0 / x.size if reduction == "mean" else 1.0
 
 
-def _size(x: Any) -> Any:
+def plain(x: Any) -> Any:
+    """The array of an array or a tensor."""
     return x.array if type(x) is Tensor else x
 
 
-def _difference_loss(
-    name: str,
-    attrs: str,
-    value: Callable[..., Any],
-    slope: Callable[..., Any],
-    curvature: Callable[..., Any],
-    formula: str,
-    note: str = "",
-) -> tuple[Op, Op]:
-    """A loss of `input - target`, and its derivative: `value`, `slope` and `curvature` take the difference and the attrs.
-
-    `slope` and `curvature` are given without the derivative of the reduction.
-    """
-    own = attrs.split()[1:]
-
-    def forward(x: Array, target: Array, reduction: str, *rest: Any) -> Any:
-        return reduced(value(x - target, *rest), reduction)
-
-    def backward(grad: Array, x: Array, target: Array, reduction: str, *rest: Any) -> Any:
-        return slope(x - target, *rest) * grad * x.dtype.type(share(x, reduction))
-
-    def along(xp: Any, difference: Any, other: Any, reduction: str, *rest: Any) -> Any:
-        """The derivative of `backward` by the difference, times another gradient."""
-        return other * (curvature(xp.plain(difference), *rest) * share(_size(difference), reduction))
-
-    rules = _second_rules(len(own), slope, along)
-    second = Op(f"{name}BackwardBackward0", backward, "grad_output input target", attrs, **rules)
-    return _first(name, forward, attrs, second, len(own), formula, note), second
+#: for a plain difference: the factor and the constant of the derivative, which is linear piece by piece
+Pieces = Callable[[Array, Any], tuple[Any, Any]]
 
 
-def _second_rules(own: int, slope: Callable[..., Any], along: Callable[..., Any]) -> dict[str, Rule | None]:
-    """The rules of a loss's derivative, for losses without and with a parameter of their own."""
-    by_grad = "= grad times the derivative of the loss"
-    by_input, by_target = "= grad * grad_output times the second derivative", "= minus the gradient of input"
-    if own:
-        return {
-            "grad_output": Rule(
-                lambda xp, grad, input, target, reduction, parameter: grad
-                * (slope(xp.plain(input) - xp.plain(target), parameter) * share(_size(input), reduction)),
-                by_grad,
-            ),
-            "input": Rule(
-                lambda xp, grad, grad_output, input, target, reduction, parameter: along(
-                    xp, input - target, grad * grad_output, reduction, parameter
-                ),
-                by_input,
-            ),
-            "target": Rule(
-                lambda xp, grad, grad_output, input, target, reduction, parameter: -along(
-                    xp, input - target, grad * grad_output, reduction, parameter
-                ),
-                by_target,
-            ),
-        }
-    return {
-        "grad_output": Rule(
-            lambda xp, grad, input, target, reduction: grad * ((input - target) * (2.0 * share(_size(input), reduction))), by_grad
+def _slope(difference: Any, pieces: Pieces, parameter: Any, reduction: str) -> Any:
+    """The derivative by the input, of arrays or tensors."""
+    factor, constant = pieces(plain(difference), parameter)
+    part = share(difference if type(difference) is not Tensor else difference.array, reduction)
+    return difference * (factor * part) + constant * part
+
+
+def _curvature(difference: Array, pieces: Pieces, parameter: Any, reduction: str) -> Any:
+    return np.asarray(pieces(difference, parameter)[0] * share(difference, reduction), difference.dtype)
+
+
+def _difference_loss(name: str, value: Callable[[Array, Any], Any], pieces: Pieces, formula: str, note: str = "") -> tuple[Op, Op]:
+    """A loss of `input - target` and its derivative, which has a derivative again."""
+
+    def forward(x: Array, target: Array, reduction: str, parameter: Any) -> Any:
+        return reduced(value(x - target, parameter), reduction)
+
+    def backward(grad: Array, x: Array, target: Array, reduction: str, parameter: Any) -> Any:
+        difference = x - target
+        return (_slope(difference, pieces, parameter, reduction) * grad).astype(difference.dtype, copy=False)
+
+    def along(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, reduction: str, parameter: Any) -> Any:
+        difference = np.asarray(xp.plain(input) - xp.plain(target))
+        return grad * grad_output * _curvature(difference, pieces, parameter, reduction)
+
+    second = Op(
+        f"{name}BackwardBackward0",
+        backward,
+        "grad_output input target",
+        "reduction parameter",
+        grad_output=Rule(
+            lambda grad, input, target, reduction, parameter: grad * _slope(input - target, pieces, parameter, reduction),
+            "= grad times the derivative of the loss",
         ),
-        "input": Rule(
-            lambda xp, grad, grad_output, input, target, reduction: along(xp, input - target, grad * grad_output, reduction), by_input
-        ),
-        "target": Rule(
-            lambda xp, grad, grad_output, input, target, reduction: -along(xp, input - target, grad * grad_output, reduction), by_target
-        ),
-    }
-
-
-def _first(name: str, forward: Callable[..., Any], attrs: str, second: Op, own: int, formula: str, note: str) -> Op:
-    if own:
-        return Op(
-            f"{name}Backward0",
-            forward,
-            "input target",
-            attrs,
-            input=Rule(
-                lambda xp, grad, input, target, reduction, parameter: xp.call(second, grad, input, target, reduction, parameter), formula, note
+        input=Rule(along, "= grad * grad_output times the second derivative of the loss"),
+        target=Rule(
+            lambda xp, grad, grad_output, input, target, reduction, parameter: -along(
+                xp, grad, grad_output, input, target, reduction, parameter
             ),
-            target=Rule(
-                lambda xp, grad, input, target, reduction, parameter: -xp.call(second, grad, input, target, reduction, parameter),
-                "= minus the gradient of input",
-            ),
-        )
-    return Op(
+            "= minus the gradient of input",
+        ),
+    )
+    first = Op(
         f"{name}Backward0",
         forward,
         "input target",
-        attrs,
-        input=Rule(lambda xp, grad, input, target, reduction: xp.call(second, grad, input, target, reduction), formula, note),
+        "reduction parameter",
+        input=Rule(
+            lambda xp, grad, input, target, reduction, parameter: xp.call(second, grad, input, target, reduction, parameter), formula, note
+        ),
         target=Rule(
-            lambda xp, grad, input, target, reduction: xp.call(second, grad, target, input, reduction), "= minus the gradient of input"
+            lambda xp, grad, input, target, reduction, parameter: xp.call(second, grad, target, input, reduction, parameter),
+            "= minus the gradient of input",
         ),
     )
+    return first, second
 
 
-def _smooth(d: Any, beta: float) -> Any:
+def _smooth(d: Array, beta: float) -> Any:
     z = np.abs(d)
-    return np.where(z < beta, d.dtype.type(0.5) * z * z / d.dtype.type(beta), z - d.dtype.type(0.5 * beta))
+    return np.where(z < beta, z * z * 0.5 / beta, z - 0.5 * beta)
 
 
-def _smooth_slope(d: Any, beta: float) -> Any:
-    return np.where(np.abs(d) < beta, d / d.dtype.type(beta), np.sign(d))
+def _smooth_pieces(d: Array, beta: float) -> tuple[Any, Any]:
+    near = np.abs(d) < beta
+    return near / d.dtype.type(beta), np.where(near, 0, np.sign(d)).astype(d.dtype)
 
 
-def _huber(d: Any, delta: float) -> Any:
+def _huber(d: Array, delta: float) -> Any:
     z = np.abs(d)
-    return np.where(z <= delta, d.dtype.type(0.5) * z * z, d.dtype.type(delta) * (z - d.dtype.type(0.5 * delta)))
+    return np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta))
 
 
-def _huber_slope(d: Any, delta: float) -> Any:
-    return np.clip(d, d.dtype.type(-delta), d.dtype.type(delta))
+def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
+    near = np.abs(d) <= delta
+    return near.astype(d.dtype), np.where(near, 0, np.sign(d) * d.dtype.type(delta)).astype(d.dtype)
 
 
 MSE, MSE_BACKWARD = _difference_loss(
     "MseLoss",
-    "reduction",
-    lambda d: d * d,
-    lambda d: d + d,
-    lambda d: np.full_like(d, 2),
+    lambda d, parameter: d * d,
+    lambda d, parameter: (d.dtype.type(2), d.dtype.type(0)),
     "= 2 * (input - target) * grad, divided by the number of elements for a mean",
 )
 SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
     "SmoothL1Loss",
-    "reduction parameter",
     _smooth,
-    _smooth_slope,
-    lambda d, beta: (np.abs(d) < beta) / d.dtype.type(beta),
-    "= grad * (input - target) / beta where that is less than 1, else grad * sign(input - target); divided by the number of elements for a mean",
-    "both pieces meet with the same derivative where abs(input - target) == beta",
+    _smooth_pieces,
+    "= grad * (input - target) / beta where that is within 1, else grad * sign(input - target); over the number of elements for a mean",
+    "the pieces meet with one derivative where abs(input - target) == beta",
 )
 HUBER, HUBER_BACKWARD = _difference_loss(
     "HuberLoss",
-    "reduction parameter",
     _huber,
-    _huber_slope,
-    lambda d, delta: (np.abs(d) < delta).astype(d.dtype),
+    _huber_pieces,
     "= grad * clamp(input - target, -delta, delta), divided by the number of elements for a mean",
-    "both pieces meet with the same derivative where abs(input - target) == delta",
+    "the pieces meet with one derivative where abs(input - target) == delta",
 )
 
 
 # --- soft margin ---
+
+
+def sigmoid(xp: Any, x: Any) -> Any:
+    """The logistic function of arrays and of tensors."""
+    return catalog.function("sigmoid")(x) if type(x) is Tensor else 1 / (1 + np.exp(-x))
 
 
 def _soft_margin(x: Array, target: Array, reduction: str) -> Any:
@@ -185,19 +155,27 @@ def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) 
     return -target * z / (z + 1) * grad * x.dtype.type(share(x, reduction))
 
 
+def _soft_margin_slope(xp: Any, x: Any, target: Array, reduction: str) -> Any:
+    return sigmoid(xp, x * -target) * (-target * target.dtype.type(share(target, reduction)))
+
+
+def _soft_margin_curvature(xp: Any, x: Any, target: Array, reduction: str) -> Any:
+    s = sigmoid(xp, x * -target)
+    return s * (1.0 - s) * (target * target * target.dtype.type(share(target, reduction)))
+
+
 SOFT_MARGIN_BACKWARD = Op(
     "SoftMarginLossBackwardBackward0",
     _soft_margin_backward,
     "grad_output input",
     "target reduction",
     grad_output=Rule(
-        lambda xp, grad, input, target, reduction: grad
-        * _soft_margin_backward(np.ones((), xp.plain(input).dtype), xp.plain(input), target, reduction),
+        lambda xp, grad, input, target, reduction: grad * _soft_margin_slope(xp, input, target, reduction),
         "= grad times the derivative of the loss",
     ),
     input=Rule(
-        lambda xp, grad, grad_output, input, target, reduction: grad * grad_output * _soft_margin_curvature(xp.plain(input), target, reduction),
-        "= grad * grad_output times the second derivative",
+        lambda xp, grad, grad_output, input, target, reduction: grad * grad_output * _soft_margin_curvature(xp, input, target, reduction),
+        "= grad * grad_output times the second derivative of the loss",
     ),
 )
 SOFT_MARGIN = Op(
@@ -210,11 +188,6 @@ SOFT_MARGIN = Op(
         "= -grad * target / (1 + exp(target * input)), divided by the number of elements for a mean",
     ),
 )
-
-
-def _soft_margin_curvature(x: Array, target: Array, reduction: str) -> Any:
-    s = 1 / (1 + np.exp(-target * x))
-    return target * target * s * (1 - s) * x.dtype.type(share(x, reduction))
 
 
 # --- cross entropy of probabilities, and of logits ---
@@ -238,16 +211,15 @@ def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, re
     return _weighted(values, weight) * x.dtype.type(share(x, reduction))
 
 
-def _bce_target(x: Array, weight: Array | None, reduction: str) -> Any:
-    values = np.maximum(np.log1p(-x), _LOWEST_LOG) - np.maximum(np.log(x), _LOWEST_LOG)
-    return _weighted(values, weight) * x.dtype.type(share(x, reduction))
+def _bce_target(xp: Any, x: Any, weight: Array | None, reduction: str) -> Any:
+    values = xp.maximum(xp.log1p(-x), float(_LOWEST_LOG)) - xp.maximum(xp.log(x), float(_LOWEST_LOG))
+    return values * _factor(weight, plain(x), reduction)
 
 
 def _bce_second(xp: Any, x: Any, target: Any, weight: Array | None, reduction: str) -> Any:
     """The second derivative by the probabilities."""
-    plain = _size(x)
     values = (x * x - 2.0 * x * target + target) / xp.maximum((1.0 - x) * x * ((1.0 - x) * x), _LEAST * _LEAST)
-    return values * _factor(weight, plain, reduction)
+    return values * _factor(weight, plain(x), reduction)
 
 
 def _factor(weight: Array | None, x: Array, reduction: str) -> Any:
@@ -264,7 +236,7 @@ BCE_BACKWARD = Op(
         lambda xp, grad, input, target, weight, reduction: grad
         * (input - target)
         / xp.maximum((1.0 - input) * input, _LEAST)
-        * _factor(weight, _size(input), reduction),
+        * _factor(weight, plain(input), reduction),
         "= grad times the derivative of the loss",
     ),
     input=Rule(
@@ -277,7 +249,7 @@ BCE_BACKWARD = Op(
         lambda xp, grad, grad_output, input, weight, reduction: -grad
         * grad_output
         / xp.maximum((1.0 - input) * input, _LEAST)
-        * _factor(weight, _size(input), reduction),
+        * _factor(weight, plain(input), reduction),
         "= -grad * grad_output / (input * (1 - input))",
     ),
 )
@@ -292,15 +264,10 @@ BCE = Op(
         "at 0 and 1 the denominator is 1e-12",
     ),
     target=Rule(
-        lambda xp, grad, input, weight, reduction: grad * _bce_target(xp.plain(input), weight, reduction),
+        lambda xp, grad, input, weight, reduction: grad * _bce_target(xp, input, weight, reduction),
         "= grad * (log(1 - input) - log(input)) * weight, divided by the number of elements for a mean",
     ),
 )
-
-
-def sigmoid(xp: Any, x: Any) -> Any:
-    """The logistic function of arrays and of tensors."""
-    return catalog.function("sigmoid")(x) if type(x) is Tensor else 1 / (1 + np.exp(-x))
 
 
 def _log_sigmoid(x: Array) -> Any:
@@ -325,13 +292,15 @@ def _bce_logits_rule(
         result = ((t + 1.0 - target) * sigmoid(xp, input) - t) * grad
     if weight is not None:
         result = result * weight
-    return scalars.over(xp, result, _size(input).size) if reduction == "mean" else result
+    return scalars.over(xp, result, plain(input).size) if reduction == "mean" else result
 
 
 def _bce_logits_target_rule(xp: Any, grad: Any, input: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
-    x = xp.plain(input)
-    values = -x if pos_weight is None else -x - (pos_weight - 1) * _log_sigmoid(x)
-    return grad * np.asarray(_weighted(values, weight) * x.dtype.type(share(x, reduction)), x.dtype)
+    values = -input
+    if pos_weight is not None:
+        log = -xp.maximum(-input, 0.0) - xp.log1p(xp.exp(-xp.abs(input)))
+        values = values - log * (pos_weight - 1)
+    return grad * values * _factor(weight, plain(input), reduction)
 
 
 BCE_LOGITS = Op(

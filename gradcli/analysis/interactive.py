@@ -1,0 +1,334 @@
+"""A session that people type into: one input after the other, each of which happens wholly or not at all."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.analysis import behind, describe
+from gradcli.core import dtypes, settings
+from gradcli.core.tensor import Tensor
+from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
+from gradcli.lang import builtins, completing, editing, names, parser, rewriting
+from gradcli.lang.checkpoint import Checkpoint
+from gradcli.lang.interpreter import Interpreter
+from gradcli.lang.rewriting import Input
+from gradcli.lang.syntax import Assign, ExprStmt, Name, Program
+from gradcli.lang.values import MISSING
+from gradcli.results import Completion, Description, GraphNodes, TensorValue, Value, Variable
+from gradcli.source import Source
+
+#: so many inputs can be undone, as long as what they hold in memory is not more than this
+MOST_UNDO = 100
+MOST_UNDO_BYTES = 256 * 2**20
+#: `:save` writes out data of this many numbers at most
+MOST_DATA = 100_000
+
+_OPERATOR = re.compile(r"\s*(?:[*/%@&|^<>]|==|!=)")
+_DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
+
+Show = Callable[[Any], Value]
+
+
+class Interactive:
+    """The names of an interpreter as a prompt uses them. `show` makes a result of a value; `seed` is what the generator began with."""
+
+    def __init__(self, interpreter: Interpreter, show: Show, seed: int) -> None:
+        self._interpreter = interpreter
+        self._show = show
+        self._setup = _setup_lines(seed)
+        #: those that succeeded
+        self.inputs: list[Input] = []
+        #: what to go back to, with the inputs there were
+        self._undo: list[tuple[Checkpoint, list[Input]]] = []
+        self._last: Checkpoint | None = None
+        self._first = Checkpoint(interpreter.variables)
+        builtins.CHOICES.wanted = True
+
+    # --- inputs ---
+
+    def prepared(self, text: str) -> str:
+        """`text` with `_` before an operator that cannot begin an expression."""
+        if not _OPERATOR.match(text) or self._is_decorator(text):
+            return text
+        try:
+            # `*a, b = c` does begin with a star
+            parser.parse_input(Source("", text))
+        except GradcliError:
+            return "_ " + text.lstrip()
+        return text
+
+    def _is_decorator(self, text: str) -> bool:
+        first, newline, _ = text.partition("\n")
+        match = _DECORATOR.match(first)
+        if match is None:
+            return False
+        value = completing.lookup(match[1], self._interpreter.variables)
+        return bool(newline) or not (value is MISSING or type(value) is Tensor)
+
+    def is_complete(self, text: str) -> bool:
+        """Whether the text should be run now, instead of going on in another line."""
+        return editing.is_complete(self.prepared(text))
+
+    def enter(self, source: Source, echo: Callable[[Value], None]) -> None:
+        """Run one input; `echo` gets each value to be shown. After an error everything is as before."""
+        with _Atomic(self):
+            program = parser.parse_input(source)
+            bound = frozenset(self._interpreter.variables)
+            echoes = tuple([self._statement(program, at, echo) for at in range(len(program.body))])
+            if program.body:
+                self.inputs.append(Input(program, echoes, bound))
+
+    def _statement(self, program: Program, at: int, echo: Callable[[Value], None]) -> str:
+        statement = program.body[at]
+        self._interpreter.begin_input()
+        value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)))
+        if not isinstance(statement, ExprStmt) or value is None:
+            return ""
+        if statement.silent:
+            return "silent"
+        echo(self._show(value))
+        return "repr" if isinstance(value, str) or type(value).__module__ == "gradcli.lang.values" else "print"
+
+    def load(self, source: Source) -> None:
+        """Run the text of a file. After an error everything is as before."""
+        with _Atomic(self):
+            program = parser.parse_file(source)
+            bound = frozenset(self._interpreter.variables)
+            self._interpreter.begin_input()
+            self._interpreter.run_file(program)
+            self.inputs.append(Input(program, ("",) * len(program.body), bound, one_off=False))
+
+    def value(self, text: str) -> Any:
+        """The value of an expression, for commands."""
+        return self._interpreter.evaluate(parser.parse_expression(Source("<expression>", text)))
+
+    # --- going back ---
+
+    def begin(self) -> Checkpoint:
+        """The state now."""
+        self._last = Checkpoint(self._interpreter.variables, self._last)
+        return self._last
+
+    def commit(self, checkpoint: Checkpoint, inputs: list[Input]) -> None:
+        """Something succeeded since `checkpoint`, when there were `inputs`: it can be undone from now on."""
+        self._undo.append((checkpoint, inputs))
+        held: dict[int, int] = {}
+        for at in range(len(self._undo) - 1, -1, -1):
+            held |= self._undo[at][0].held()
+            if sum(held.values()) > MOST_UNDO_BYTES or len(self._undo) - at > MOST_UNDO:
+                del self._undo[: at + 1]
+                break
+
+    def undo(self) -> str:
+        """Take the last input back; the text that says so. Raises UsageError when there is none."""
+        if not self._undo:
+            raise UsageError("there is nothing to undo")
+        checkpoint, inputs = self._undo.pop()
+        gone = self.inputs[len(inputs) :]
+        checkpoint.restore()
+        self.inputs[:] = inputs
+        text = gone[-1].source.text.strip() if gone else ""
+        note = "" if checkpoint.complete else "; what was written into large tensors stays, as there was no room for copies"
+        return f"undone: {text}{note}" if text else f"undone{note}"
+
+    def reset(self) -> None:
+        """No names, settings as at the start, and a script that begins anew."""
+        with _Atomic(self):
+            self._first.restore()
+            self._interpreter.variables.clear()
+            self.inputs.clear()
+
+    def zero(self) -> list[str]:
+        """Set the gradient of every named tensor to None; the names that had one."""
+        tensors = [(name, value) for name, value in self._interpreter.variables.items() if type(value) is Tensor]
+        found = [name for name, value in tensors if value.is_leaf and value.grad is not None]
+        if found:
+            self.setting("; ".join(f"{name}.grad = None" for name in found))
+        return found
+
+    def setting(self, text: str) -> None:
+        """Run a line that belongs to the script, such as `torch.manual_seed(1)`."""
+        with _Atomic(self):
+            program = parser.parse_input(Source("<command>", text))
+            bound = frozenset(self._interpreter.variables)
+            for at in range(len(program.body)):
+                self._statement(program, at, _quiet)
+            self.inputs.append(Input(program, ("",) * len(program.body), bound))
+
+    def bound(self, name: str, bind: Callable[[], None]) -> None:
+        """`bind` binds a name to data from outside; the script gets the numbers themselves."""
+        with _Atomic(self):
+            before = frozenset(self._interpreter.variables)
+            bind()
+            value = self._interpreter.get(name)
+            text = self._data_text(name, value)
+            self.inputs.append(Input(parser.parse_input(Source("<command>", text)), ("",), before))
+
+    def _data_text(self, name: str, value: Any) -> str:
+        if type(value) is not Tensor:
+            return f"{name} = {self._interpreter.text(value)}"
+        if value.array.size > MOST_DATA:
+            # kept as a statement, so that saving can say which input is too large
+            return f"{name} = {_TOO_LARGE}"
+        data = re.sub(r"\b(nan|inf)\b", r"float('\1')", str(value.tolist()))
+        more = ", requires_grad=True" if value.requires_grad else ""
+        return f"{name} = torch.tensor({data}, dtype=torch.{value.dtype.name}{more})"
+
+    # --- looking ---
+
+    def preview(self, text: str) -> str:
+        """What the text would give, as one text; "" for nothing. It is run for good: call this on a copy."""
+        program = parser.parse_input(Source("<preview>", self.prepared(text)))
+        if not program.body:
+            return ""
+        value = self._interpreter.execute_input(program)
+        last = program.body[-1]
+        if isinstance(last, Assign) and isinstance(last.targets[0], Name):
+            value = self._interpreter.get(last.targets[0].id)
+        elif not isinstance(last, ExprStmt):
+            return ""
+        return "" if value is None else self._interpreter.text(value)
+
+    def timed(self, text: str) -> tuple[float, int]:
+        """Seconds that one evaluation of an expression takes, the best of several, and how many there were; nothing stays."""
+        expression = parser.parse_expression(Source("<expression>", self.prepared(text)))
+        before = self.begin()
+        best, runs, start = float("inf"), 0, time.perf_counter()
+        try:
+            while runs < 3 or (time.perf_counter() - start < 0.5 and runs < 1000):
+                self._interpreter.begin_input()
+                begin = time.perf_counter()
+                self._interpreter.evaluate(expression)
+                best = min(best, time.perf_counter() - begin)
+                runs += 1
+                if time.perf_counter() - start > 2:
+                    break
+        finally:
+            before.restore()
+        return best, runs
+
+    def variables(self) -> tuple[Variable, ...]:
+        """The names that are bound, with what their values are."""
+        return tuple(self._variable(name, value) for name, value in self._interpreter.variables.items())
+
+    def _variable(self, name: str, value: Any) -> Variable:
+        if type(value) is not Tensor:
+            return Variable(name, self._show(value))
+        node = value.grad_fn
+        grad = None if value.grad is None else self._show(value.grad)
+        return Variable(
+            name,
+            self._show(value),
+            str(tuple(value.shape)),
+            value.dtype.name,
+            str(value.requires_grad),
+            "-" if node is None else node.type_name,
+            grad,
+        )
+
+    def gradients(self, text: str) -> GraphNodes:
+        """Every node of the graph behind an expression; behind the last value for "". Raises ProgramError."""
+        value = self._interpreter.get("_") if not text else self.value(text)
+        if value is MISSING:
+            value = self._latest()
+        if type(value) is not Tensor:
+            raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
+        return behind.nodes_behind(value, self._interpreter.variables, self._show_tensor)
+
+    def _latest(self) -> Any:
+        """The tensor of the newest node among the names, where there is no last value."""
+        found = [v for v in self._interpreter.variables.values() if type(v) is Tensor and v.grad_fn is not None]
+        if not found:
+            raise UsageError("there is no last value and no name with a graph: try :grads NAME")
+        return max(found, key=lambda value: value.grad_fn.sequence if value.grad_fn else 0)
+
+    def _show_tensor(self, value: Tensor) -> TensorValue:
+        shown = self._show(value)
+        assert isinstance(shown, TensorValue)
+        return shown
+
+    def describe(self, path: str) -> Description | Variable:
+        """What `path` is: a function, with an example that is run now, or a value. Raises ProgramError."""
+        value = self._lookup(path)
+        if value is MISSING:
+            hints = names.hints(path.rpartition(".")[2], self._interpreter.variables)
+            raise ProgramError("NameError", f"name '{path}' is not defined", hints=hints)
+        found = describe.describe(path, value)
+        return self._variable(path, value) if found is None else found
+
+    def _lookup(self, path: str) -> Any:
+        value = completing.lookup(path, self._interpreter.variables)
+        return completing.lookup(f"F.{path}", {}) if value is MISSING and "." not in path else value
+
+    def complete(self, text: str) -> list[Completion]:
+        """What may follow `text`, the input up to the cursor."""
+        length = len(completing.word_before(text))
+        prefix = re.search(r"[A-Za-z_][\w.]*\Z", text)
+        owner = (prefix[0] if prefix else "").rpartition(".")[0]
+        return [Completion(c.text, length, c.kind, self._about(owner, c)) for c in completing.candidates(text, self._interpreter.variables)]
+
+    def _about(self, owner: str, candidate: completing.Candidate) -> Callable[[], str]:
+        def about() -> str:
+            if candidate.kind == "variable":
+                return _brief(self._show(candidate.value), candidate.value)
+            if candidate.kind in ("keyword", "module", "keyword argument"):
+                return candidate.kind
+            path = candidate.value or (f"{owner}.{candidate.text}" if owner else candidate.text)
+            place = "torch." if candidate.kind == "name" and owner else ""
+            value = completing.lookup(place + path.removeprefix("torch."), {} if place else self._interpreter.variables)
+            return describe.summary(candidate.text, value)
+
+        return about
+
+    # --- the script ---
+
+    def script(self) -> str:
+        """The inputs that succeeded as a script for gradcli and for PyTorch. Raises DataError for data too large to write out."""
+        for one in self.inputs:
+            if one.source.text.endswith(_TOO_LARGE):
+                raise DataError(f"{one.source.text.split()[0]} has more than {MOST_DATA:,} numbers: too many to write into a script")
+        return rewriting.Writer(self.inputs, builtins.CHOICES).text(self._setup)
+
+
+_TOO_LARGE = "None  # too large"
+
+
+class _Atomic:
+    """All or nothing: on any way out but the ordinary one, the state is put back."""
+
+    def __init__(self, session: Interactive) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        self._before = list(self._session.inputs)
+        self._checkpoint = self._session.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is None:
+            self._session.commit(self._checkpoint, self._before)
+        else:
+            self._checkpoint.restore()
+            self._session.inputs[:] = self._before
+
+
+def _quiet(value: Value) -> None:
+    """Commands do not echo."""
+
+
+def _brief(shown: Value, value: Any) -> str:
+    if isinstance(shown, TensorValue):
+        return f"{shown.dtype} {shown.shape}" + (" requires_grad" if value.requires_grad else "")
+    return shown.type_name
+
+
+def _setup_lines(seed: int) -> list[str]:
+    """The lines that give a script the settings of this session: seed, default dtype, digits."""
+    lines = [f"torch.manual_seed({seed})"]
+    if dtypes.get_default() is not dtypes.float32:
+        lines.append(f"torch.set_default_dtype({dtypes.get_default()})")
+    if settings.print_options.precision != 4:
+        lines.append(f"torch.set_printoptions(precision={settings.print_options.precision})")
+    return lines

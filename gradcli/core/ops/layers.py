@@ -1,0 +1,255 @@
+"""Records of the layers that PyTorch computes in one piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.record import Op, Rule
+from gradcli.core.tensor import Array, Tensor
+
+# --- normalisation ---
+
+
+def _inner(rank: int, count: int) -> tuple[int, ...]:
+    return tuple(range(rank - count, rank))
+
+
+def _moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
+    """Mean and reciprocal deviation over axes, which are kept; summed in double precision."""
+    wide = x.astype(np.float64)
+    mean = wide.mean(axes, keepdims=True)
+    rstd = 1 / np.sqrt(np.square(wide - mean).mean(axes, keepdims=True) + eps)
+    return mean.astype(x.dtype), rstd.astype(x.dtype)
+
+
+def _layer_norm(x: Array, weight: Array | None, bias: Array | None, count: int, eps: float) -> tuple[Array, Array, Array]:
+    mean, rstd = _moments(x, _inner(x.ndim, count), eps)
+    return _scaled((x - mean) * rstd, weight, bias), mean, rstd
+
+
+def _scaled(x: Any, weight: Any, bias: Any) -> Any:
+    if weight is not None:
+        x = x * weight
+    return x if bias is None else x + bias
+
+
+def _standardised(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
+    """`(x - mean) / deviation` and the reciprocal deviation, for arrays and tensors."""
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    centred = x - xp.sum(x, axes, True) / count
+    rstd = 1.0 / xp.sqrt(xp.sum(centred * centred, axes, True) / count + eps)
+    return centred * rstd, rstd
+
+
+def _standardised_rule(xp: Any, grad: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
+    """The derivative of `_standardised`, which takes the mean and the part along the result out of grad."""
+    normal, rstd = _standardised(xp, x, axes, eps)
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    along = xp.sum(grad * normal, axes, True) / count
+    return (grad - xp.sum(grad, axes, True) / count - normal * along) * rstd
+
+
+def _layer_rule(xp: Any, grad: Any, input: Any, weight: Any, count: int, eps: float) -> Any:
+    if weight is not None:
+        grad = grad * weight
+    return _standardised_rule(xp, grad, input, _inner(len(input.shape), count), eps)
+
+
+LAYER_NORM = Op(
+    "NativeLayerNormBackward0",
+    _layer_norm,
+    "input weight bias",
+    "count eps",
+    outputs="result mean rstd",
+    input=Rule(_layer_rule, "= (g - mean(g) - out * mean(g * out)) / std over the last dimensions, with g = grad * weight and out before scaling"),
+    weight=Rule(
+        lambda xp, grad, input, count, eps: grad * _standardised(xp, input, _inner(len(input.shape), count), eps)[0],
+        "= grad * (input - mean) / std",
+    ),
+    bias=Rule(lambda grad: grad, "grad"),
+)
+
+
+def _channels(x: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes that a channel's figures are taken over, and the shape that a channel's figure broadcasts in."""
+    rank = len(x.shape)
+    return (0, *range(2, rank)), tuple(x.shape[1] if i == 1 else 1 for i in range(rank))
+
+
+def _shaped(xp: Any, value: Any, shape: tuple[int, ...]) -> Any:
+    return None if value is None else xp.reshape(value, shape)
+
+
+def _batch_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
+    axes, shape = _channels(x)
+    mean, rstd = _moments(x, axes, eps)
+    return np.asarray(_scaled((x - mean) * rstd, _shaped(np, weight, shape), _shaped(np, bias, shape)))
+
+
+def _batch_rule(xp: Any, grad: Any, input: Any, weight: Any, eps: float) -> Any:
+    axes, shape = _channels(input)
+    if weight is not None:
+        grad = grad * xp.reshape(weight, shape)
+    return _standardised_rule(xp, grad, input, axes, eps)
+
+
+BATCH_NORM = Op(
+    "NativeBatchNormBackward0",
+    _batch_norm,
+    "input weight bias",
+    "eps",
+    input=Rule(_batch_rule, "= (g - mean(g) - out * mean(g * out)) / std for each channel, with g = grad * weight and out before scaling"),
+    weight=Rule(
+        lambda xp, grad, input, eps: xp.sum(grad * _standardised(xp, input, _channels(input)[0], eps)[0], _channels(input)[0]),
+        "= the sum of grad * (input - mean) / std for each channel",
+    ),
+    bias=Rule(lambda xp, grad: xp.sum(grad, _channels(grad)[0]), "= the sum of grad for each channel"),
+)
+
+
+def _fixed(x: Any, mean: Array, var: Array, eps: float) -> tuple[Array, Array]:
+    shape = _channels(x)[1]
+    return mean.reshape(shape), np.asarray(1 / np.sqrt(var + var.dtype.type(eps))).reshape(shape)
+
+
+def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: Array, var: Array, eps: float) -> Array:
+    mean, rstd = _fixed(x, mean, var, eps)
+    shape = _channels(x)[1]
+    return np.asarray(_scaled((x - mean) * rstd, _shaped(np, weight, shape), _shaped(np, bias, shape)))
+
+
+def _fixed_rule(xp: Any, grad: Any, weight: Any, mean: Array, var: Array, eps: float) -> Any:
+    if weight is not None:
+        grad = grad * xp.reshape(weight, _channels(grad)[1])
+    return grad * _fixed(grad, mean, var, eps)[1]
+
+
+def _fixed_weight_rule(xp: Any, grad: Any, input: Any, mean: Array, var: Array, eps: float) -> Any:
+    mean, rstd = _fixed(input, mean, var, eps)
+    return xp.sum(grad * ((input - mean) * rstd), _channels(input)[0])
+
+
+BATCH_NORM_FIXED = Op(
+    "NativeBatchNormBackward0",
+    _batch_norm_fixed,
+    "input weight bias",
+    "running_mean running_var eps",
+    input=Rule(
+        lambda xp, grad, weight, running_mean, running_var, eps: _fixed_rule(xp, grad, weight, running_mean, running_var, eps),
+        "= grad * weight / sqrt(running_var + eps) for each channel",
+    ),
+    weight=Rule(
+        lambda xp, grad, input, running_mean, running_var, eps: _fixed_weight_rule(xp, grad, input, running_mean, running_var, eps),
+        "= the sum of grad * (input - running_mean) / sqrt(running_var + eps) for each channel",
+    ),
+    bias=Rule(lambda xp, grad: xp.sum(grad, _channels(grad)[0]), "= the sum of grad for each channel"),
+)
+
+
+def follow(x: Array, mean: Tensor, var: Tensor, momentum: float) -> None:
+    """Move running figures toward those of a batch; the variance is the unbiased one."""
+    axes = _channels(x)[0]
+    wide = x.astype(np.float64)
+    for kept, new in ((mean, wide.mean(axes)), (var, wide.var(axes, ddof=1))):
+        kept.array[...] = (1 - momentum) * kept.array + momentum * new
+        kept.counter().count += 1
+
+
+# --- embedding ---
+
+
+def _scattered(grad: Array, indices: Array, rows: int, padding_idx: int | None, by_frequency: bool) -> Array:
+    """Rows of grad added up at their indices."""
+    out = np.zeros((rows, grad.shape[-1]), grad.dtype)
+    flat = indices.ravel()
+    values = grad.reshape(flat.size, grad.shape[-1])
+    if by_frequency:
+        values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(grad.dtype)
+    np.add.at(out, flat, values)
+    if padding_idx is not None:
+        out[padding_idx] = 0
+    return out
+
+
+def _taken(grad: Array, indices: Array, rows: int, padding_idx: int | None, by_frequency: bool) -> Array:
+    """The transpose of `_scattered`."""
+    out = grad[indices]
+    if by_frequency:
+        out = out / np.bincount(indices.ravel(), minlength=rows)[indices][..., None].astype(grad.dtype)
+    if padding_idx is not None:
+        out = np.where((indices == padding_idx)[..., None], out.dtype.type(0), out)
+    return out
+
+
+_ATTRS = "indices rows padding_idx by_frequency"
+EMBEDDING_BACKWARD = Op(
+    "EmbeddingDenseBackwardBackward0",
+    _scattered,
+    "grad_output",
+    _ATTRS,
+    grad_output=Rule(
+        lambda xp, grad, indices, rows, padding_idx, by_frequency: xp.call(TAKE_ROWS, grad, indices, rows, padding_idx, by_frequency),
+        "= the rows of grad at the indices",
+    ),
+)
+TAKE_ROWS = Op(
+    "IndexSelectBackward0",
+    _taken,
+    "input",
+    _ATTRS,
+    input=Rule(
+        lambda xp, grad, indices, rows, padding_idx, by_frequency: xp.call(
+            EMBEDDING_BACKWARD, grad, indices, rows, padding_idx, by_frequency
+        ),
+        "= rows of grad added up at their indices",
+    ),
+)
+EMBEDDING = Op(
+    "EmbeddingBackward0",
+    lambda weight, indices, padding_idx, scale_grad_by_freq: weight[indices],
+    "weight",
+    "indices padding_idx scale_grad_by_freq",
+    weight=Rule(
+        lambda xp, grad, weight_shape, indices, padding_idx, scale_grad_by_freq: xp.call(
+            EMBEDDING_BACKWARD, grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq
+        ),
+        "= rows of grad added up at their indices, 0 at padding_idx",
+    ),
+)
+
+
+def shorten(weight: Tensor, indices: Array, most: float, p: float) -> None:
+    """Scale the rows that are looked up down to a norm, in place."""
+    for row in np.unique(indices):
+        values = weight.array[row]
+        norm = float(np.linalg.norm(values, p))
+        if norm > most:
+            values *= values.dtype.type(most / (norm + 1e-7))
+    weight.counter().count += 1
+
+
+# --- padding ---
+
+
+def _pad(x: Array, around: tuple[tuple[int, int], ...], value: Any) -> Array:
+    cut = tuple(slice(max(-before, 0), size - max(-after, 0)) for size, (before, after) in zip(x.shape, around, strict=True))
+    added = [(max(before, 0), max(after, 0)) for before, after in around]
+    return np.pad(x[cut], added, constant_values=value)
+
+
+PAD = Op(
+    "ConstantPadNdBackward0",
+    _pad,
+    "input",
+    "around value",
+    input=Rule(
+        lambda xp, grad, around: xp.call(PAD, grad, tuple((-before, -after) for before, after in around), 0),
+        "= grad without the border, 0 where the input was cut off",
+    ),
+)
