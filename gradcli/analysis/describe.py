@@ -14,6 +14,7 @@ from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.lang import completing, parser
+from gradcli.lang.builtins import ONE_OFF
 from gradcli.lang.checkpoint import Checkpoint
 from gradcli.lang.functions import UserFunction
 from gradcli.lang.interpreter import Interpreter
@@ -53,15 +54,9 @@ def _declared(value: Any) -> Any:
     """The declaration behind a bound method, or behind `sum` and its like, which are either torch's or Python's."""
     if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
         return catalog.method(value.name)
-    if isinstance(value, Builtin) and value.name in _one_off() and value is _one_off()[value.name]:
+    if isinstance(value, Builtin) and ONE_OFF.get(value.name) is value:
         return catalog.function(value.name)
     return value
-
-
-def _one_off() -> dict[str, Builtin]:
-    from gradcli.lang.builtins import ONE_OFF
-
-    return ONE_OFF
 
 
 def _function(path: str, function: Function, *, is_method: bool) -> Description:

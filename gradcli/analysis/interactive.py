@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.analysis import behind, describe
 from gradcli.core import dtypes, settings
+from gradcli.core.function import Function
 from gradcli.core.tensor import Tensor
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang import builtins, completing, editing, names, parser, rewriting
@@ -17,7 +18,7 @@ from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.rewriting import Input
 from gradcli.lang.syntax import Assign, ExprStmt, Name, Program
 from gradcli.lang.values import MISSING
-from gradcli.results import Completion, Description, GraphNodes, TensorValue, Value, Variable
+from gradcli.results import Completion, Description, Evaluation, GraphNodes, TensorValue, Value, Variable
 from gradcli.source import Source
 
 #: so many inputs can be undone, as long as what they hold in memory is not more than this
@@ -30,6 +31,7 @@ _OPERATOR = re.compile(r"\s*(?:[*/%@&|^<>]|==|!=)")
 _DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
 
 Show = Callable[[Any], Value]
+Echo = Callable[[Evaluation], None]
 
 
 class Interactive:
@@ -66,22 +68,22 @@ class Interactive:
         if match is None:
             return False
         value = completing.lookup(match[1], self._interpreter.variables)
-        return bool(newline) or not (value is MISSING or type(value) is Tensor)
+        return bool(newline) or not (value is MISSING or type(value) in (Tensor, Function))
 
     def is_complete(self, text: str) -> bool:
         """Whether the text should be run now, instead of going on in another line."""
         return editing.is_complete(self.prepared(text))
 
-    def enter(self, source: Source, echo: Callable[[Value], None]) -> None:
+    def enter(self, text: str, name: str, echo: Echo) -> None:
         """Run one input; `echo` gets each value to be shown. After an error everything is as before."""
         with _Atomic(self):
-            program = parser.parse_input(source)
+            program = parser.parse_input(Source(name, self.prepared(text)))
             bound = frozenset(self._interpreter.variables)
             echoes = tuple([self._statement(program, at, echo) for at in range(len(program.body))])
             if program.body:
                 self.inputs.append(Input(program, echoes, bound))
 
-    def _statement(self, program: Program, at: int, echo: Callable[[Value], None]) -> str:
+    def _statement(self, program: Program, at: int, echo: Echo) -> str:
         statement = program.body[at]
         self._interpreter.begin_input()
         value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)))
@@ -89,13 +91,14 @@ class Interactive:
             return ""
         if statement.silent:
             return "silent"
-        echo(self._show(value))
+        node = value.grad_fn if type(value) is Tensor else None
+        echo(Evaluation(statement.text, self._show(value), node.type_name if node else None, node is not None))
         return "repr" if isinstance(value, str) or type(value).__module__ == "gradcli.lang.values" else "print"
 
-    def load(self, source: Source) -> None:
-        """Run the text of a file. After an error everything is as before."""
+    def load(self, text: str, name: str) -> None:
+        """Run the text of a file, in which `sum` and its like are Python's. After an error everything is as before."""
         with _Atomic(self):
-            program = parser.parse_file(source)
+            program = parser.parse_file(Source(name, text))
             bound = frozenset(self._interpreter.variables)
             self._interpreter.begin_input()
             self._interpreter.run_file(program)
@@ -314,7 +317,7 @@ class _Atomic:
             self._session.inputs[:] = self._before
 
 
-def _quiet(value: Value) -> None:
+def _quiet(value: Evaluation) -> None:
     """Commands do not echo."""
 
 

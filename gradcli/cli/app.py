@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -18,12 +17,18 @@ from typer.core import TyperCommand, TyperGroup
 
 from gradcli.cli import arguments, output
 from gradcli.cli.options import Version, bundled
+from gradcli.cli.reporting import reporter
 from gradcli.errors import GradcliError, InternalFault, LimitError, UsageError
 
 #: name -> what it does, in a few words; the module of the same name in `gradcli.cli.commands` is loaded when needed
 COMMANDS = {
     "eval": "The value of an expression, with its grad_fn.",
     "grad": "Value and gradients: v^T J; for a scalar, v is 1.",
+    "repl": "The prompt; without a terminal, runs standard input as a script.",
+    "jacobian": "All first derivatives: the whole matrix.",
+    "hessian": "All second derivatives; with --with-grad value and gradient too.",
+    "minimize": "The values of the variables where an expression is smallest.",
+    "run": "Scripts in PyTorch's spelling.",
 }
 
 _EXAMPLES = """\
@@ -150,12 +155,12 @@ def run(words: Sequence[str]) -> int:
     output.prepare_streams()
     try:
         try:
-            return _dispatch(list(words))
+            return _dispatch(list(words) or ["repl"])
         except (GradcliError, ClickException, OSError, MemoryError, RecursionError) as error:
-            return _report(_as_ours(error), words)
+            return reporter(words).report(_as_ours(error))
         except Exception as error:
             fault = InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli; --debug shows where it happened"])
-            return _report(fault, words)
+            return reporter(words).report(fault)
     except output.Stop as stop:
         return stop.code
     except KeyboardInterrupt:
@@ -188,31 +193,3 @@ def _as_ours(error: BaseException) -> GradcliError:
     if isinstance(error, MemoryError):
         return LimitError("bytes", "the memory of this machine is used up")
     return InternalFault(f"{type(error).__name__}: {error}")
-
-
-def _report(error: GradcliError, words: Sequence[str]) -> int:
-    """Show the error on standard error, or as JSON on standard output where JSON was asked for."""
-    from gradcli.render.diagnostic import diagnostic, error_json
-
-    if "--debug" in words:
-        output.write_stderr("".join(traceback.format_exception(error)))
-    colour = _after(words, "--color")
-    if "--json" in words or _after(words, "--format") == "json":
-        try:
-            output.write_stdout(error_json(error), safe=True)
-        except GradcliError:
-            pass
-        else:
-            return error.exit_code
-    output.write_stderr(diagnostic(error, colour=output.use_colour(sys.stderr, colour)))
-    return error.exit_code
-
-
-def _after(words: Sequence[str], option: str) -> str | None:
-    """The value of `option`, read without parsing: an error may come before there is anything parsed."""
-    for i, word in enumerate(words):
-        if word == option:
-            return words[i + 1] if i + 1 < len(words) else None
-        if word.startswith(option + "="):
-            return word.partition("=")[2]
-    return None

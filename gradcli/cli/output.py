@@ -78,11 +78,6 @@ def write_stderr(text: str) -> None:
         abandon(stream)
 
 
-def warn(text: str) -> None:
-    """One warning on standard error."""
-    write_stderr(escape_lines(text) + "\n")
-
-
 def abandon(stream: TextIO) -> None:
     """Point the stream at nothing, so that the interpreter's own flush at exit cannot fail once more."""
     with contextlib.suppress(OSError, ValueError):

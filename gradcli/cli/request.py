@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gradcli import data, limits
@@ -12,7 +12,7 @@ from gradcli.cli.arguments import Binding
 from gradcli.cli.options import Differentiation, Shared
 from gradcli.errors import UsageError
 from gradcli.session import Session
-from gradcli.source import Source
+from gradcli.source import Source, Span
 
 
 @dataclass(slots=True)
@@ -43,15 +43,7 @@ def prepare(words: Sequence[str], command: str, shared: Shared, differentiation:
     """Make the session that `shared` asks for, read the expression, bind the names in order."""
     text, bindings = arguments.split(words, command, has_file=shared.file is not None)
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None))
-    session = Session(
-        bounds=limits.with_options(shared.limit or [], untrusted=shared.untrusted),
-        dtype=shared.dtype,
-        seed=shared.seed,
-        precision=shared.precision,
-        write=output.write_stdout,
-        warn=_ignore if shared.quiet else output.warn,
-        read_stdin=read_stdin,
-    )
+    session = make_session(shared, read_stdin, output.write_stdout)
     if shared.file is not None:
         source = Source(shared.file, data.read_source(shared.file, read_stdin))
     else:
@@ -63,7 +55,27 @@ def prepare(words: Sequence[str], command: str, shared: Shared, differentiation:
     return Request(session, source, bindings, shared, [name for name in inputs if name != "-"])
 
 
-def _ignore(text: str) -> None:
+def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None]) -> Session:
+    """The session that the options ask for; `write` gets what programs print."""
+    return Session(
+        bounds=limits.with_options(shared.limit or [], untrusted=shared.untrusted),
+        dtype=shared.dtype,
+        seed=shared.seed,
+        precision=shared.precision,
+        write=write,
+        warn=_ignore if shared.quiet else _warn,
+        read_stdin=read_stdin,
+    )
+
+
+def _warn(category: str, message: str, span: Span | None) -> None:
+    """One warning on standard error."""
+    from gradcli.render.diagnostic import warning
+
+    output.write_stderr(warning(category, message, span))
+
+
+def _ignore(category: str, message: str, span: Span | None) -> None:
     """Warnings under -q."""
 
 

@@ -133,7 +133,8 @@ def roots(tensors: Sequence[Tensor], gradients: Sequence[Tensor | None] | None) 
         if tensor.requires_grad:
             if tensor.array.size != 1:
                 raise ProgramError("RuntimeError", "grad can be implicitly created only for scalar outputs")
-            grads.append(Tensor(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype))
+            one = np.array(1, tensor.dtype.np)
+            grads.append(Tensor(one.reshape(tensor.array.shape) if tensor.array.ndim else one, tensor.dtype))
         else:
             grads.append(tensor)
     edges = []
@@ -151,10 +152,14 @@ def own(value: Array, tensor: Tensor) -> Tensor:
     return Tensor(value, tensor.dtype)
 
 
+#: what is wanted where everything is: as long as a node has edges, usually
+_EVERY = (True,) * 16
+
+
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("buffers", "capture", "found", "keep", "needed", "targets", "traced", "waiting")
+    __slots__ = ("buffers", "capture", "found", "keep", "needed", "simple", "targets", "traced", "waiting")
 
     def __init__(self, keep: bool, traced: bool, capture: Capture | None) -> None:
         self.keep = keep
@@ -169,6 +174,8 @@ class Walk:
         self.found: list[Any] = []
         #: with targets: whether the gradient of one passes through a node
         self.needed: dict[Node, bool] | None = None
+        #: nobody looks on
+        self.simple = capture is None
 
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
         """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
@@ -178,7 +185,7 @@ class Walk:
                 self._arrive(node, number, gradient if self.traced else gradient.array)
             order, self.waiting = reachable(edges)
             if targets is not None:
-                self.targets = targets
+                self.targets, self.simple = targets, False
                 self.found = [None] * len(targets)
                 self.needed = needed = _leading_to(order, targets)
                 order = [node for node in order if needed[node]]
@@ -244,17 +251,20 @@ class Walk:
             accumulate(node.variable, grads.pop(), self.traced)  # type: ignore[attr-defined]
 
     def _visit(self, node: Node) -> None:
-        grads = self._arrived(node)
+        buffers, needed, traced = self.buffers, self.needed, self.traced
+        if self.simple and node.hooks is None and node.retained is None and node.outputs is None:
+            grads = [buffers.pop(node, None)]
+        else:
+            grads = self._arrived(node)
         edges = node.edges
-        needed = self.needed
+        wanted: Sequence[bool]
         if needed is None:
-            wanted = [edge[0] is not None for edge in edges]
+            wanted = _EVERY if len(edges) <= len(_EVERY) else (True,) * len(edges)
         else:
             wanted = [edge[0] is not None and needed[edge[0]] for edge in edges]
             if True not in wanted:
                 return
-        traced = self.traced
-        results: list[Any] = [None] * len(edges)
+        results: list[Any]
         if grads[0] is not None or any(g is not None for g in grads):
             state.origin = node.origin
             try:
@@ -264,26 +274,36 @@ class Walk:
                 raise
             if state.anomaly:
                 _check_nan(node, results)
+        else:
+            results = [None] * len(edges)
         if not self.keep:
             node.release()
         del grads
         waiting = self.waiting
         for i, (nxt, number) in enumerate(edges):
-            if not wanted[i]:
+            if nxt is None or not wanted[i]:
                 continue
-            assert nxt is not None
             result = results[i]
-            results[i] = None
+            results[i] = None  # so that a leaf may take the array as it is
             if result is not None:
                 if traced:
-                    result = namespace.as_tensor(result)
-                elif type(result) is Tensor:
-                    result = result.array
-                self._arrive(nxt, number, result)
+                    self._arrive(nxt, number, namespace.as_tensor(result))
+                elif (
+                    type(result) is np.ndarray
+                    and nxt.outputs is None
+                    and result.shape == nxt.shape
+                    and result.dtype is nxt.dtype.np
+                    and nxt.dtype is not dtypes.bfloat16
+                ):
+                    known = buffers.get(nxt)
+                    buffers[nxt] = result if known is None else known + result
+                    del known
+                else:
+                    self._arrive(nxt, number, result.array if type(result) is Tensor else result)
                 del result
             if nxt in waiting:
                 waiting[nxt] -= 1
-                if not waiting[nxt] and nxt in self.buffers:
+                if not waiting[nxt] and nxt in buffers:
                     self._sink(nxt)
 
     def _hooks(self, node: Node, grads: list[Any]) -> None:

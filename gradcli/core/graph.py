@@ -92,7 +92,7 @@ class Node:
             return self.shape, self.dtype
         return self.outputs[number]
 
-    def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         """Gradients of the inputs from those of the outputs (arrays; Tensors when `traced`), None where not wanted."""
         raise NotImplementedError
 

@@ -161,14 +161,16 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     """An in-place operation that needs none of the old values: `write` changes the array, `op` describes what happened."""
     wanted = any(type(t) is Tensor and t.requires_grad for t in more)
     check_writable(tensor, wanted)
-    before = _alias(tensor)
+    node = None
+    if state.enabled and tensor.dtype.is_floating_point and (wanted or tensor.requires_grad):
+        # before the write: views among the operands still have the nodes that made them
+        probe = Tensor(tensor.array, tensor.dtype)
+        op.record(probe, (_alias(tensor), *more), attrs)
+        node = probe.node
     write(tensor.array)
     tensor.counter().count += 1
-    if state.enabled and tensor.dtype.is_floating_point and (wanted or tensor.requires_grad):
-        probe = Tensor(tensor.array, tensor.dtype)
-        op.record(probe, (before, *more), attrs)
-        if probe.node is not None:
-            set_history(tensor, probe.node)
+    if node is not None:
+        set_history(tensor, node)
     return tensor
 
 
@@ -242,7 +244,7 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
         op.record(probe, (before,), attrs)
     tensor.array = array
     if probe.node is not None:
-        tensor.node, tensor.output_nr, tensor.requires_grad = probe.node, 0, True
+        _rebase(tensor, probe.node)
         if tensor.view is None:
             _adopt_views(tensor)
     if tensor.view is not None and tensor.version is not None:
@@ -257,15 +259,23 @@ def set_history(tensor: Tensor, node: Node) -> None:
     """Let `node` be what made the present values of `tensor`."""
     view = tensor.view
     if view is None:
-        tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
+        _rebase(tensor, node)
         _adopt_views(tensor)
         return
     base = view.base
-    slices = CopySlices(base.edge(), base, tensor, node)
-    base.node, base.output_nr, base.requires_grad = slices, 0, True
+    _rebase(base, CopySlices(base.edge(), base, tensor, node))
     tensor.requires_grad = True
     _adopt_views(base)
     refresh_view(tensor)
+
+
+def _rebase(tensor: Tensor, node: Node) -> None:
+    """Put a new node in place of the old one; `retain_grad` moves along, hooks stay where they were registered."""
+    old = tensor.node
+    if old is not None and old.retained is not None and old.retained.get(tensor.output_nr) is tensor:
+        del old.retained[tensor.output_nr]
+        node.retained = {0: tensor}
+    tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
 
 
 def _adopt_views(base: Tensor) -> None:
@@ -299,7 +309,8 @@ def refresh_view(tensor: Tensor) -> None:
     probe = Tensor(tensor.array, tensor.dtype)
     with recording(True):
         strided.AS_STRIDED.record(probe, (base,), (where, strided.geometry(base.array, base.array)))
-    tensor.node, tensor.output_nr, tensor.requires_grad = probe.node, 0, True
+    assert probe.node is not None
+    _rebase(tensor, probe.node)
 
 
 class CopySlices(Node):

@@ -128,7 +128,7 @@ def _insertion_sort(order: list[int], first: int, last: int, less: Less) -> None
 
 def _insert(order: list[int], at: int, less: Less) -> None:
     value = order[at]
-    while less(value, order[at - 1]):
+    while at and less(value, order[at - 1]):
         order[at] = order[at - 1]
         at -= 1
     order[at] = value

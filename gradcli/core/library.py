@@ -21,6 +21,7 @@ MODULES = (
     "nn",
     "nn.functional",
     "nn.init",
+    "nn.parameter",
     "nn.utils",
     "optim",
     "optim.lr_scheduler",
@@ -105,6 +106,43 @@ PLACES: dict[str, tuple[str, str]] = {
     "preserve_format": (_SETTINGS, "PRESERVE_FORMAT"),
     "autograd.Variable": (_SETTINGS, "VARIABLE"),
 }
+
+#: classes, by module: NAME is the attribute NAME_TYPE in capitals
+_TYPES = {
+    ("optim", "optim.optimizer"): "Optimizer",
+    ("optim", "optim.sgd"): "SGD",
+    ("optim", "optim.adam"): "Adam AdamW Adamax NAdam RAdam",
+    ("optim", "optim.adaptive"): "Adadelta Adagrad RMSprop Rprop ASGD",
+    ("optim", "optim.lbfgs"): "LBFGS",
+    ("optim.lr_scheduler", "optim.scheduler"): "LRScheduler",
+    ("optim.lr_scheduler", "optim.schedules"): (
+        "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR ConstantLR LinearLR PolynomialLR"
+    ),
+    ("optim.lr_scheduler", "optim.cycles"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
+    ("nn", "nn.module"): "Module",
+    ("nn", "nn.layers"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
+    ("nn", "nn.containers"): "Sequential ModuleList",
+    ("nn", "nn.activations"): (
+        "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "
+        "Softmax LogSoftmax Softmin GLU Sigmoid Tanh LogSigmoid Softsign Tanhshrink PReLU"
+    ),
+    ("nn", "nn.losses"): (
+        "MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss PoissonNLLLoss "
+        "GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss SoftMarginLoss TripletMarginLoss"
+    ),
+}
+PLACES |= {
+    f"{place}.{name}": (f"gradcli.core.{module}", f"{name.upper()}_TYPE")
+    for (place, module), names in _TYPES.items()
+    for name in names.split()
+}
+_INIT = (
+    "uniform_ normal_ constant_ ones_ zeros_ eye_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ calculate_gain"
+)
+_UTILS = "clip_grad_norm_ clip_grad_value_ get_total_norm parameters_to_vector vector_to_parameters"
+PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init", name.upper()) for name in _INIT.split()}
+PLACES |= {f"nn.utils.{name}": ("gradcli.core.nn.utils", name.upper()) for name in _UTILS.split()}
+PLACES["nn.Parameter"] = PLACES["nn.parameter.Parameter"] = ("gradcli.core.nn.parameter", "PARAMETER")
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 

@@ -46,7 +46,6 @@ class Numeric:
     matmul = staticmethod(np.matmul)
     reshape = staticmethod(np.reshape)
     expand_dims = staticmethod(np.expand_dims)
-    broadcast_to = staticmethod(np.broadcast_to)
     isnan = staticmethod(np.isnan)
     logical_and = staticmethod(np.logical_and)
     logical_or = staticmethod(np.logical_or)
@@ -60,6 +59,15 @@ class Numeric:
     def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
         """Sum over axes; of everything by default."""
         return np.add.reduce(x, axis=axis, keepdims=keepdims)
+
+    @staticmethod
+    def broadcast_to(x: Any, shape: Any) -> Array:
+        """Repeated to a larger shape without copying; read-only."""
+        if type(x) is np.ndarray and not x.ndim:  # the common case, without numpy's iterator
+            made: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+            made.flags.writeable = False
+            return made
+        return np.broadcast_to(x, shape)
 
     @staticmethod
     def transpose(x: Array, axes: Any) -> Array:
@@ -225,6 +233,8 @@ class Traced:
     @staticmethod
     def sum_to(x: Tensor, shape: tuple[int, ...]) -> Any:
         """Undo broadcasting, with the nodes PyTorch makes: one sum, and a view where leading axes went."""
+        if not shape and x.array.ndim:
+            return catalog.function("sum")(x)
         have = x.array.shape
         lead = len(have) - len(shape)
         if lead < 0 or any(have[i + lead] not in (n, 1) and n != 1 for i, n in enumerate(shape)):

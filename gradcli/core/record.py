@@ -350,32 +350,44 @@ class Op:
         for t in inputs:
             if type(t) is Tensor and t.requires_grad:
                 mask |= bit
-                node = t.node
-                edges.append((node, t.output_nr) if node is not None and t.view is None else t.edge())
+                edges.append(t.edge())
             else:
                 edges.append(NO_EDGE)
             if not self.variadic:
                 bit += bit
-        if not mask or not (out.dtype.is_floating_point or self.many):
-            return
+        if mask:
+            self._link(out, inputs, attrs, tuple(edges), mask, outs)
+
+    def _link(
+        self,
+        out: Tensor,
+        inputs: Sequence[Any],
+        attrs: tuple[Any, ...],
+        edges: tuple[Edge, ...],
+        mask: int,
+        outs: tuple[Tensor, ...] = (),
+    ) -> None:
+        """Make the node; `mask` has a bit for each input that needs gradients."""
         plan = self.plans.get(mask)
         if plan is None:
             plan = self.plans[mask] = _Plan(self, mask)
-        if not plan.calls:
+        if not plan.calls or not (out.dtype.is_floating_point or self.many):
             return
-        made = OpNode(self, tuple(edges), out.array.shape, out.dtype, plan, attrs)
+        node = OpNode(self, edges, out.array.shape, out.dtype, plan, attrs)
         if plan.keep:
-            self._keep(made, plan, inputs)
+            self._keep(node, plan, inputs)
         if plan.keep_out:
-            made.kept_out = [Saved(o, k) for k, o in enumerate(outs or (out,))]
+            node.kept_out = [Saved(o, k) for k, o in enumerate(outs or (out,))]
+        out.node = node
+        out.requires_grad = True
         if self.many:
-            made.outputs = tuple((o.array.shape, o.dtype) for o in outs)
-        for number, o in enumerate(outs[: self.differentiable] if outs else (out,)):
-            o.node = made
-            o.output_nr = number
-            o.requires_grad = True
+            node.outputs = tuple((o.array.shape, o.dtype) for o in outs)
+            for number, o in enumerate(outs[: self.differentiable]):
+                o.node = node
+                o.output_nr = number
+                o.requires_grad = True
         if state.watch is not None:
-            state.watch.append((made, outs[: self.differentiable] or (out,)))
+            state.watch.append((node, outs[: self.differentiable] or (out,)))
 
     def _keep(self, node: OpNode, plan: _Plan, inputs: Sequence[Any]) -> None:
         if self.variadic:
@@ -400,6 +412,9 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     out.version = version
     if not state.enabled:
         creation = "inference" if state.inference else "no_grad"
+    if state.inference or source.meta is not None:
+        # a view belongs to inference mode exactly where what it looks at does
+        out.meta = {"inference": True} if source.property_of("inference") else None
     base = source if source.view is None else source.view.base
     if source.view is not None and creation == "default":
         creation = source.view.creation
@@ -464,46 +479,33 @@ class Pointwise(Op):
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
-        a = args[0]
         if n == 2:
-            b = args[1]
-            attrs = args[2:]
-            # the usual operands: two floating tensors of one dtype, or one and a number
-            if type(a) is Tensor and a.dtype.is_floating_point:
-                dtype = a.dtype
-                x = a.array
-                kind = type(b)
-                if kind is Tensor and b.dtype is dtype:
-                    y = b.array
-                    if x.shape != y.shape:
-                        check_broadcast(x, y)
-                elif kind is float or kind is int:
-                    y = b
-                else:
-                    dtype, (x, y) = self._promoted((a, b))
-            else:
-                dtype, (x, y) = self._promoted((a, b))
-            try:
-                result = self.forward(x, y, *attrs) if attrs else self.forward(x, y)
-            except ValueError:
-                raise self._mismatch([x, y]) from None
-            operands: tuple[Any, ...] = (a, b)
-        elif n == 1:
-            attrs = args[1:]
+            return self._binary(*args)
+        attrs = args[n:]
+        if n == 1:
+            a = args[0]
             dtype = a.dtype
             x = a.array
             if self.kind == "float" and not dtype.is_floating_point:
                 dtype = dtypes.get_default()
                 x = x.astype(dtype.np)
-            result = self.forward(x, *attrs)
-            operands = (a,)
-        else:
-            operands, attrs = args[:n], args[n:]
-            dtype, arrays = self._promoted(operands)
-            try:
-                result = self.forward(*arrays, *attrs)
-            except ValueError:
-                raise self._mismatch(arrays) from None
+            out = self._made(self.forward(x, *attrs), dtype)
+            if a.requires_grad and state.enabled:
+                self._link(out, (a,), attrs, (a.edge(),), 1)
+            return out
+        operands = args[:n]
+        dtype, arrays = self._promoted(operands)
+        try:
+            result = self.forward(*arrays, *attrs)
+        except ValueError:
+            raise self._mismatch(arrays) from None
+        out = self._made(result, dtype)
+        if state.enabled:
+            self.record(out, operands, attrs)
+        return out
+
+    def _made(self, result: Any, dtype: DType) -> Tensor:
+        """The result as a tensor of the dtype that promotion or the kind asks for."""
         if self.kind == "compare":
             dtype = dtypes.bool_
         array: Array = result if type(result) is np.ndarray else np.asarray(result)
@@ -512,10 +514,43 @@ class Pointwise(Op):
         if dtype is dtypes.bfloat16:
             array = dtypes.round_bfloat16(array)
         out = Tensor(array, dtype)
-        if state.enabled:
-            self.record(out, operands, attrs)
-        elif state.inference:
+        if state.inference:
             out.meta = {"inference": True}
+        return out
+
+    def _binary(self, a: Any, b: Any, *attrs: Any) -> Tensor:
+        """Two operands, tensors or numbers; written out since every script spends most of its time here."""
+        of_a, of_b = type(a), type(b)
+        x: Any
+        y: Any
+        if of_a is Tensor and of_b is Tensor and a.dtype is b.dtype and a.dtype.is_floating_point:
+            dtype = a.dtype
+            x = a.array
+            y = b.array
+            if x.shape != y.shape:
+                check_broadcast(x, y)
+        elif of_a is Tensor and (of_b is float or of_b is int) and a.dtype.is_floating_point:
+            dtype = a.dtype
+            x = a.array
+            y = b
+        else:
+            dtype, (x, y) = self._promoted((a, b))
+        try:
+            result = self.forward(x, y, *attrs)
+        except ValueError:
+            raise self._mismatch([x, y]) from None
+        out = self._made(result, dtype)
+        if state.enabled:
+            mask = 0
+            left = right = NO_EDGE
+            if of_a is Tensor and a.requires_grad:
+                mask = 1
+                left = a.edge()
+            if of_b is Tensor and b.requires_grad:
+                mask |= 2
+                right = b.edge()
+            if mask:
+                self._link(out, (a, b), attrs, (left, right), mask)
         return out
 
     def _promoted(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:

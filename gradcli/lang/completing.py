@@ -11,6 +11,7 @@ from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.objects import Routine, ScriptType
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.lang import attributes, names
+from gradcli.lang.builtins import ONE_OFF
 from gradcli.lang.functions import UserFunction
 from gradcli.lang.lexer import KEYWORDS
 from gradcli.lang.namespaces import TOP, module
@@ -171,6 +172,8 @@ def keyword_names(value: Any) -> list[str]:
     if isinstance(value, UserFunction):
         return [*value.code.positional, *value.code.keyword_only]
     if isinstance(value, Builtin):
+        if ONE_OFF.get(value.name) is value:
+            return keyword_names(catalog.function(value.name))
         return _host_names(value.function)
     return []
 

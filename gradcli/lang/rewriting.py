@@ -12,14 +12,18 @@ from dataclasses import dataclass
 from gradcli.lang import builtins, names, namespaces
 from gradcli.lang.scope import Scope, analyse
 from gradcli.lang.syntax import (
+    Assign,
     Call,
     Comprehension,
     ExprStmt,
     FunctionDef,
     Lambda,
+    ListExpr,
     Name,
+    NamedExpr,
     Node,
     Program,
+    Starred,
     Stmt,
     TupleExpr,
 )
@@ -133,7 +137,8 @@ class Writer:
                 continue
             if isinstance(node, Call):
                 calls[node.function] = node
-            stack += _below(node, inside)
+            targets = _targets(node)
+            stack += [(child, where) for child, where in _below(node, inside) if child not in targets]
 
     def _name(self, node: Name, call: Call | None, one_off: bool, edits: list[Insertion]) -> None:
         name = node.id
@@ -165,6 +170,20 @@ def _below(node: Node, scope: Scope) -> list[tuple[Node, Scope]]:
         outer = [node.clauses[0].iterable]
     aside = set(outer)
     return [(child, scope) for child in outer] + [(child, inner) for child in _children(node) if child not in aside]
+
+
+def _targets(node: Node) -> set[Node]:
+    """The names that `node` binds, and the displays they stand in."""
+    pending: list[Node] = [node.target] if isinstance(node, NamedExpr) else list(node.targets) if isinstance(node, Assign) else []
+    found: set[Node] = set()
+    while pending:
+        target = pending.pop()
+        if isinstance(target, TupleExpr | ListExpr | Starred):
+            pending += _children(target)
+        elif not isinstance(target, Name):
+            continue
+        found.add(target)
+    return found
 
 
 def _children(node: Node) -> list[Node]:

@@ -36,6 +36,16 @@ def diagnostic(error: GradcliError, *, colour: bool = False, columns: int = 100)
     return "\n".join(line.rstrip() for line in out) + "\n"
 
 
+def warning(category: str, message: str, span: Span | None) -> str:
+    """A warning as Python prints it: for text of a file with its place and the source line, else in one line."""
+    text = f"{category}: {escape_lines(message)}\n"
+    if span is None or span.source.name == _PLACELESS:
+        return text
+    number, _ = span.source.position(span.start)
+    line = escape(span.source.line(number).strip())
+    return f"{escape(span.source.name)}:{number}: {text}" + (f"  {line}\n" if line else "")
+
+
 def error_json(error: GradcliError) -> str:
     """The error as one line of JSON."""
     content: dict[str, object] = {"kind": error.kind, "message": error.message, "span": _span_json(error.span), "exit": error.exit_code}

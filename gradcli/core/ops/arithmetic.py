@@ -13,29 +13,35 @@ from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
-def _add(a: Any, b: Any, alpha: Any) -> Any:
-    return np.add(a, b) if alpha == 1 else np.add(a, b * alpha)
-
-
-def _sub(a: Any, b: Any, alpha: Any) -> Any:
-    return np.subtract(a, b) if alpha == 1 else np.subtract(a, b * alpha)
-
-
 ADD = Pointwise(
     "AddBackward0",
-    _add,
+    np.add,
+    "input other",
+    input=Rule(lambda grad: grad, "grad"),
+    other=Rule(lambda grad: grad, "grad"),
+)
+ADD_SCALED = Pointwise(
+    "AddBackward0",
+    lambda a, b, alpha: np.add(a, b * alpha),
     "input other",
     "alpha",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda grad, alpha: grad if alpha == 1 else grad * alpha, "grad * alpha"),
+    other=Rule(lambda grad, alpha: grad * alpha, "grad * alpha"),
 )
 SUB = Pointwise(
     "SubBackward0",
-    _sub,
+    np.subtract,
+    "input other",
+    input=Rule(lambda grad: grad, "grad"),
+    other=Rule(lambda grad: -grad, "-grad"),
+)
+SUB_SCALED = Pointwise(
+    "SubBackward0",
+    lambda a, b, alpha: np.subtract(a, b * alpha),
     "input other",
     "alpha",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda grad, alpha: -grad if alpha == 1 else -grad * alpha, "-grad * alpha"),
+    other=Rule(lambda grad, alpha: -grad * alpha, "-grad * alpha"),
 )
 RSUB = Pointwise(
     "RsubBackward1",
@@ -243,7 +249,9 @@ LERP_TENSOR = Pointwise(
 
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     """`a + alpha * b`; either may be a number."""
-    return ADD(a, b, alpha) if type(a) is Tensor else ADD(b, a, 1)
+    if alpha != 1:
+        return ADD_SCALED(a, b, alpha)
+    return ADD(a, b) if type(a) is Tensor else ADD(b, a)
 
 
 def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
@@ -255,7 +263,7 @@ def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
             "Subtraction, the `-` operator, with two bool tensors is not supported. "
             "Use the `^` or `logical_xor()` operator instead.",
         )
-    return SUB(a, b, alpha)
+    return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
 
 def rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
@@ -380,7 +388,7 @@ FUNCTIONS = (
         "add",
         ("Operand input, Operand other, *, Number alpha=1", add),
         doc="Sum; other is scaled by alpha first.",
-        ops=(ADD,),
+        ops=(ADD, ADD_SCALED),
         samples=(Sample("x + y", lambda x, y: x + y, x=_X, y=_Y), Sample("add(x, y, alpha=3)", lambda x, y: x + 3 * y, x=_X, y=[2.0])),
         inplace=True,
         out=True,
@@ -389,7 +397,7 @@ FUNCTIONS = (
         "sub",
         ("Operand input, Operand other, *, Number alpha=1", sub),
         doc="Difference; other is scaled by alpha first.",
-        ops=(SUB,),
+        ops=(SUB, SUB_SCALED),
         samples=(Sample("x - y", lambda x, y: x - y, x=_X, y=_Y),),
         inplace=True,
         aliases=("subtract",),

@@ -84,10 +84,11 @@ ROT90 = Op(
 
 
 def _diagonal(a: Array, offset: int, dim1: int, dim2: int) -> Array:
-    made = np.diagonal(a, offset, dim1, dim2)
-    if a.flags.writeable and made.size:
-        return np.lib.stride_tricks.as_strided(made, made.shape, made.strides, writeable=True) if not made.flags.writeable else made
-    return made
+    moved = np.moveaxis(a, (dim1, dim2), (-2, -1))
+    corner = moved[..., max(-offset, 0) :, max(offset, 0) :]
+    *lead, row, column = corner.strides
+    shape = (*corner.shape[:-2], min(corner.shape[-2:]))
+    return np.lib.stride_tricks.as_strided(corner, shape, (*lead, row + column), writeable=a.flags.writeable)
 
 
 def _diagonal_back(grad: Array, offset: int, dim1: int, dim2: int, shape: Any) -> Array:

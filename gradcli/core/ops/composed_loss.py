@@ -12,8 +12,8 @@ from gradcli.core.function import Sample
 from gradcli.core.mode import recording
 from gradcli.core.namespace import traced
 from gradcli.core.ops import scalars
-from gradcli.core.ops.reductions import checked_reduction, legacy_reduction
-from gradcli.core.ops.reductions import reduce as reduced
+from gradcli.core.ops.loss_reduction import checked_reduction, legacy_reduction
+from gradcli.core.ops.loss_reduction import reduce as reduced
 from gradcli.core.python_function import PythonFunction
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -72,10 +72,8 @@ def poisson_nll_loss(
 ) -> Any:
     """Negative log likelihood of counts; `full` adds Stirling's approximation of log(target!)."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if log_input:
-        loss = _call("exp", input) - target * input
-    else:
-        loss = input - target * _call("log", scalars.plus(traced, input, eps))
+    rate, log = (_call("exp", input), input) if log_input else (input, _call("log", scalars.plus(traced, input, eps)))
+    loss = rate - target * log
     if full:
         counts = target.array
         stirling = counts * np.log(counts) - counts + 0.5 * np.log(2 * math.pi * counts)

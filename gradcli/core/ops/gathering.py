@@ -8,247 +8,32 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core import dtypes
-from gradcli.core.ops import scalars
+from gradcli.core.function import Function, Sample
+from gradcli.core.ops import arranging
 from gradcli.core.ops.broadcasting import common_shape
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.choosing import MASKED_FILL
+from gradcli.core.ops.gathering_records import (
+    GATHER,
+    INDEX_ADD,
+    INDEX_COPY,
+    INDEX_FILL,
+    INDEX_FILL_TENSOR,
+    INDEX_SELECT,
+    MASKED_SCATTER,
+    MASKED_SELECT,
+    PUT,
+    SCATTER,
+    SCATTER_ADD,
+    SCATTER_NUMBER,
+    TAKE,
+)
 from gradcli.core.ops.shape import expand, reshape
-from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
 
 def _error(text: str, kind: str = "RuntimeError") -> ProgramError:
     return ProgramError(kind, text)
-
-
-def _along(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
-    """An index for numpy that takes `index` along one dimension and each element's own place along the others."""
-    if not rank:
-        return (...,)
-    places: list[Any] = list(np.indices(index.shape, sparse=True))
-    places[dim] = index
-    return tuple(places)
-
-
-def _at(dim: int, index: Any, rank: int) -> tuple[Any, ...]:
-    """An index for numpy of whole slices along a dimension."""
-    return (slice(None),) * (dim % rank if rank else 0) + ((index,) if rank else (...,))
-
-
-# --- the records ---
-
-
-def _gather(a: Array, dim: int, index: Array) -> Array:
-    return np.asarray(a[_along(dim, index, a.ndim)]) if a.ndim else np.broadcast_to(a, index.shape).copy()
-
-
-def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) -> Array:
-    made = a.copy()
-    if isinstance(src, np.ndarray) and src.shape != index.shape and src.ndim:
-        src = src[tuple(slice(0, n) for n in index.shape)]
-    if not made.ndim:
-        made[...] = made + np.sum(src) if add else np.asarray(src).reshape(-1)[-1]
-    elif add:
-        np.add.at(made, _along(dim, index, made.ndim), src)
-    else:
-        made[_along(dim, index, made.ndim)] = src
-    return made
-
-
-def _source(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str) -> Any:
-    if tuple(src_shape) != index.shape:
-        raise _error(
-            f"Function {name} returned an invalid gradient at index 1 - got {list(index.shape)} but expected shape compatible with "
-            f"{list(src_shape)}"
-        )
-    return xp.call(GATHER, grad, dim, index)
-
-
-GATHER = Op(
-    "GatherBackward0",
-    _gather,
-    "input",
-    "dim index",
-    input=Rule(
-        lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(SCATTER_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index),
-        "= grad added up at the positions it was gathered from",
-    ),
-)
-_ZEROED = Rule(lambda xp, grad, dim, index: xp.call(SCATTER_NUMBER, grad, dim, index, 0), "grad.scatter(dim, index, 0)")
-SCATTER = Op(
-    "ScatterBackward0",
-    _scattered,
-    "input src",
-    "dim index",
-    input=_ZEROED,
-    src=Rule(
-        lambda xp, grad, dim, index, src_shape: _source(xp, grad, dim, index, src_shape, "ScatterBackward0"), "grad.gather(dim, index)"
-    ),
-)
-SCATTER_NUMBER = Op("ScatterBackward1", lambda a, dim, index, value: _scattered(a, value, dim, index), "input", "dim index value", input=_ZEROED)
-SCATTER_ADD = Op(
-    "ScatterAddBackward0",
-    lambda a, src, dim, index: _scattered(a, src, dim, index, True),
-    "input src",
-    "dim index",
-    input=Rule(lambda grad: grad, "grad"),
-    src=Rule(
-        lambda xp, grad, dim, index, src_shape: _source(xp, grad, dim, index, src_shape, "ScatterAddBackward0"), "grad.gather(dim, index)"
-    ),
-)
-
-
-def _index_select(a: Array, dim: int, index: Array) -> Array:
-    return np.take(a, index, axis=dim) if a.ndim else a.copy()
-
-
-def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> Array:
-    made = a.copy()
-    source = source if alpha == 1 else source * alpha
-    if made.ndim:
-        np.add.at(made, _at(dim, index, made.ndim), source.reshape((*made.shape[: dim % made.ndim], index.size, *made.shape[dim % made.ndim + 1 :])))
-    else:
-        made[...] += np.sum(source)
-    return made
-
-
-def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
-    return xp.broadcast_to(xp.call(INDEX_SELECT, grad, dim, index), source_shape)
-
-
-INDEX_SELECT = Op(
-    "IndexSelectBackward0",
-    _index_select,
-    "input",
-    "dim index",
-    input=Rule(
-        lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(INDEX_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index, 1),
-        "= grad added up at the selected slices",
-    ),
-)
-INDEX_ADD = Op(
-    "IndexAddBackward0",
-    _index_add,
-    "input source",
-    "dim index alpha",
-    input=Rule(lambda grad: grad, "grad"),
-    source=Rule(
-        lambda xp, grad, dim, index, alpha, source_shape: (
-            _slices(xp, grad, dim, index, source_shape) if alpha == 1 else scalars.times(xp, _slices(xp, grad, dim, index, source_shape), alpha)
-        ),
-        "alpha * grad.index_select(dim, index)",
-    ),
-)
-
-
-def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
-    made = a.copy()
-    made[_at(dim, index, made.ndim)] = value
-    return made
-
-
-_UNFILLED = Rule(lambda xp, grad, dim, index: xp.call(INDEX_FILL, grad, dim, index, 0), "grad.index_fill(dim, index, 0)")
-INDEX_FILL = Op("IndexFillBackward0", lambda a, dim, index, value: _filled(a, value, dim, index), "input", "dim index value", input=_UNFILLED)
-INDEX_FILL_TENSOR = Op(
-    "IndexFillBackward1",
-    _filled,
-    "input value",
-    "dim index",
-    input=_UNFILLED,
-    value=Rule(lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, index)), "grad.index_select(dim, index).sum()"),
-)
-INDEX_COPY = Op(
-    "IndexCopyBackward0",
-    _filled,
-    "input source",
-    "dim index",
-    input=_UNFILLED,
-    source=Rule(lambda xp, grad, dim, index, source_shape: _slices(xp, grad, dim, index, source_shape), "grad.index_select(dim, index)"),
-)
-
-
-def _masked_scatter(a: Array, source: Array, mask: Array) -> Array:
-    shape = np.broadcast_shapes(a.shape, mask.shape)
-    made = np.array(np.broadcast_to(a, shape))
-    wide = np.broadcast_to(mask, shape)
-    made[wide] = source.reshape(-1)[: np.count_nonzero(wide)]
-    return made
-
-
-def _masked_back(grad: Array, mask: Array, shape: Any) -> Array:
-    made = np.zeros(shape, grad.dtype)
-    taken = grad[np.broadcast_to(mask, grad.shape)]
-    made.reshape(-1)[: taken.size] = taken
-    return made
-
-
-def _masked_select_rule(xp: Any, grad: Any, mask: Any, input_shape: Any, input_dtype: Any) -> Any:
-    shape = np.broadcast_shapes(input_shape, mask.shape)
-    return xp.call(MASKED_SCATTER, xp.zeros(shape, input_dtype), grad, mask)
-
-
-MASKED_SELECT = Op(
-    "MaskedSelectBackward0",
-    lambda a, mask: np.broadcast_to(a, np.broadcast_shapes(a.shape, mask.shape))[np.broadcast_to(mask, np.broadcast_shapes(a.shape, mask.shape))],
-    "input",
-    "mask",
-    input=Rule(_masked_select_rule, "= grad placed where the mask is True, 0 elsewhere"),
-)
-MASKED_SCATTER = Op(
-    "MaskedScatterBackward0",
-    _masked_scatter,
-    "input source",
-    "mask",
-    input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0.0), "grad.masked_fill(mask, 0)"),
-    source=Rule(
-        lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape), "= the masked elements of grad, then 0"
-    ),
-)
-MASKED_SCATTER_BACK = Op(
-    "MaskedScatterBackwardBackward0",
-    _masked_back,
-    "input",
-    "mask shape",
-    input=Rule(
-        lambda xp, grad, mask, input_shape, input_dtype: xp.call(MASKED_SCATTER, xp.zeros(input_shape, input_dtype), grad, mask),
-        "= grad placed where the mask is True, 0 elsewhere",
-    ),
-)
-
-
-def _put(a: Array, source: Array, index: Array, accumulate: bool) -> Array:
-    made = np.array(a, order="C")
-    flat = made.reshape(-1)
-    if accumulate:
-        np.add.at(flat, index.reshape(-1), source.reshape(-1))
-    else:
-        flat[index.reshape(-1)] = source.reshape(-1)
-    return made
-
-
-def _put_rule(xp: Any, grad: Any, index: Any, accumulate: bool, input_dtype: Any) -> Any:
-    return grad if accumulate else xp.call(PUT, grad, xp.zeros(index.shape, input_dtype), index, False)
-
-
-TAKE = Op(
-    "TakeBackward0",
-    lambda a, index: a.reshape(-1)[index],
-    "input",
-    "index",
-    input=Rule(
-        lambda xp, grad, index, input_shape, input_dtype: xp.call(PUT, xp.zeros(input_shape, input_dtype), grad, index, True),
-        "= grad added up at the taken elements",
-    ),
-)
-PUT = Op(
-    "PutBackward0",
-    _put,
-    "input source",
-    "index accumulate",
-    input=Rule(_put_rule, "= grad, 0 at the positions unless accumulated"),
-    source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
-)
 
 
 # --- checks ---
@@ -420,7 +205,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where a mask is True, as a vector."""
     if mask.dtype is not dtypes.bool_:
         raise _error("masked_select: expected BoolTensor for mask")
-    common_shape([input.array.shape, mask.array.shape])
+    common_shape([mask.array.shape, input.array.shape])
     return MASKED_SELECT(input, mask.array)  # type: ignore[no-any-return]
 
 
@@ -519,3 +304,140 @@ def repeated_positions(repeats: Tensor, output_size: int | None = None) -> Tenso
     if repeats.array.ndim != 1:
         raise _error("repeat_interleave only accept 1D vector as repeat")
     return wrap(_repeated(repeats.array, repeats))
+
+
+def _scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> Tensor:
+    """`scatter` that adds or multiplies instead of writing; PyTorch defines no derivative."""
+    if reduce not in ("add", "multiply"):
+        raise _error("reduce argument must be either add or multiply.")
+    if input.requires_grad or (type(src) is Tensor and src.requires_grad):
+        raise _error("derivative for aten::scatter is not implemented")
+    tensor = src if type(src) is Tensor else None
+    _check_gather("scatter", input, dim, index, tensor)
+    made = input.array.copy()
+    values = src if tensor is None else tensor.array[tuple(slice(0, n) for n in index.array.shape)]
+    places: list[Any] = list(np.indices(index.array.shape, sparse=True))
+    if places:
+        places[dim] = index.array
+    (np.add if reduce == "add" else np.multiply).at(made, tuple(places) or (...,), values)
+    return Tensor(made, input.dtype)
+
+
+_M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+_S: Any = [[7.0, 8.0]]
+_V: Any = [7.0, 8.0]
+_REPEATS = "int? dim=None, *, int? output_size=None"
+
+
+def _inplace(name: str, signature: str, run: Any, doc: str, ops: Any, *samples: Sample) -> Function:
+    return Function(name, (signature, run), doc=doc, ops=ops, samples=samples, inplace=True)
+
+
+FUNCTIONS = (
+    Function(
+        "gather",
+        ("Tensor input, int dim, Tensor index, *, bool sparse_grad=False", gather),
+        doc="Elements whose position along one dimension an index tells.",
+        ops=(GATHER,),
+        samples=(Sample("gather(x, 1, tensor([[0, 0, 2], [1, 2, 1]]))", None, x=_M),),
+    ),
+    Function(
+        "scatter",
+        ("Tensor input, int dim, Tensor index, Tensor src", scatter),
+        ("Tensor input, int dim, Tensor index, Tensor src, *, str reduce", _scatter_reduced),
+        ("Tensor input, int dim, Tensor index, Number value", scatter),
+        ("Tensor input, int dim, Tensor index, Number value, *, str reduce", _scatter_reduced),
+        doc="A copy with elements of src, or a number, written where the index tells.",
+        ops=(SCATTER, SCATTER_NUMBER),
+        samples=(Sample("scatter(x, 1, tensor([[2, 0]]), s)", None, x=_M, s=_S), Sample("scatter(x, 0, tensor([[1, 0]]), 5.0)", None, x=_M)),
+        inplace=True,
+    ),
+    _inplace(
+        "scatter_add",
+        "Tensor input, int dim, Tensor index, Tensor src",
+        scatter_add,
+        "A copy with elements of src added where the index tells.",
+        (SCATTER_ADD,),
+        Sample("scatter_add(x, 1, tensor([[2, 2]]), s)", None, x=_M, s=_S),
+    ),
+    Function(
+        "index_select",
+        ("Tensor input, int dim, Tensor index", index_select),
+        doc="The slices of a dimension that an index lists.",
+        ops=(INDEX_SELECT,),
+        samples=(Sample("index_select(x, 1, tensor([2, 0, 2]))", lambda x: x[:, [2, 0, 2]], x=_M),),
+    ),
+    _inplace(
+        "index_add",
+        "Tensor input, int dim, Tensor index, Tensor source, *, Number alpha=1",
+        index_add,
+        "A copy with slices of source added at the slices that an index lists.",
+        (INDEX_ADD,),
+        Sample("index_add(x, 0, tensor([0, 0]), x, alpha=2)", None, x=_M),
+    ),
+    Function(
+        "index_fill",
+        ("Tensor input, int dim, Tensor index, Tensor value", index_fill),
+        ("Tensor input, int dim, Tensor index, Number value", index_fill),
+        doc="A copy with the slices that an index lists filled with one value.",
+        ops=(INDEX_FILL, INDEX_FILL_TENSOR),
+        samples=(Sample("index_fill(x, 1, tensor([0]), 5.0)", None, x=_M), Sample("index_fill(x, 1, tensor([0]), v[0])", None, x=_M, v=_V)),
+        inplace=True,
+    ),
+    _inplace(
+        "index_copy",
+        "Tensor input, int dim, Tensor index, Tensor source",
+        index_copy,
+        "A copy with slices of source written at the slices that an index lists.",
+        (INDEX_COPY,),
+        Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),
+    ),
+    Function(
+        "masked_select",
+        ("Tensor input, Tensor mask", masked_select),
+        doc="The elements where a mask is True, as a vector.",
+        ops=(MASKED_SELECT,),
+        samples=(Sample("masked_select(x, x > 2.5)", lambda x: x[x > 2.5], x=_M),),
+    ),
+    _inplace(
+        "masked_scatter",
+        "Tensor input, Tensor mask, Tensor source",
+        masked_scatter,
+        "A copy with elements of source written where a mask is True.",
+        (MASKED_SCATTER,),
+        Sample("masked_scatter(x, x > 4.5, v)", None, x=_M, v=_V),
+    ),
+    Function(
+        "take",
+        ("Tensor input, Tensor index", take),
+        doc="Elements by their position in the flattened tensor.",
+        ops=(TAKE,),
+        samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
+    ),
+    _inplace(
+        "put",
+        "Tensor input, Tensor index, Tensor source, bool accumulate=False",
+        put,
+        "A copy with elements written, or added, at positions of the flattened tensor.",
+        (PUT,),
+        Sample("put(x, tensor([5, 0]), v)", None, x=_M, v=_V),
+        Sample("put(x, tensor([5, 5]), v, True)", None, x=_M, v=_V),
+    ),
+    Function(
+        "take_along_dim",
+        ("Tensor input, Tensor indices, int? dim=None", take_along_dim),
+        doc="gather, with input and indices broadcast to each other.",
+        samples=(Sample("take_along_dim(x, tensor([[2], [0]]), 1)", lambda x: np.take_along_axis(x, np.array([[2], [0]]), 1), x=_M),),
+    ),
+    Function(
+        "repeat_interleave",
+        ("Tensor repeats, *, int? output_size=None", repeated_positions),
+        (f"Tensor input, Tensor repeats, {_REPEATS}", repeat_interleave),
+        (f"Tensor input, int repeats, {_REPEATS}", arranging.repeat_interleave),
+        doc="Every element or slice several times in a row.",
+        samples=(
+            Sample("repeat_interleave(x, 2, 1)", lambda x: np.repeat(x, 2, 1), x=_M),
+            Sample("repeat_interleave(x, tensor([1, 2]), 0)", lambda x: np.repeat(x, [1, 2], 0), x=_M),
+        ),
+    ),
+)

@@ -379,11 +379,13 @@ def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
         return value
     if type(value) not in (int, float, bool):
         raise ProgramError("TypeError", f"can't assign a {hooks.type_name(value)} to a torch.{tensor.dtype.torch_name}Tensor")
-    if type(value) is float and not tensor.dtype.is_floating_point and tensor.dtype is not dtypes.bool_ and not np.isfinite(value):
-        c_name = {"int32": "int", "int64": "int64_t"}.get(tensor.dtype.name, f"{tensor.dtype.name}_t")
-        raise ProgramError("RuntimeError", f"value cannot be converted to type {c_name} without overflow")
     if type(value) is int and abs(value) >= 1 << 63:
         raise ProgramError("ValueError", "Overflow when unpacking long long")
+    if tensor.dtype.category == 1:
+        info = np.iinfo(tensor.dtype.np)
+        if not max(info.min, -info.max) <= value <= info.max:
+            name = "int" if tensor.dtype is dtypes.int32 else f"{tensor.dtype.name}_t"
+            raise ProgramError("RuntimeError", f"value cannot be converted to type {name} without overflow")
     if type(value) is float and tensor.dtype.category == 1:
         value = int(value)
     return Tensor(dtypes.cast(np.asarray(scalar_of(value, tensor.dtype)), tensor.dtype), tensor.dtype)
@@ -401,8 +403,8 @@ def _copy_to(target: Tensor, value: Tensor) -> None:
     elif value.array.ndim == 0:
         inplace.fill_(target, value)
     else:
-        shaped: Tensor = VIEW(value, _without_leading_ones(value.array.shape)) if value.array.flags.c_contiguous else value
-        inplace.copy_(target, expand(shaped, target.array.shape))
+        shaped: Tensor = VIEW(value, _without_leading_ones(value.array.shape))
+        inplace.copy_(target, shaped if shaped.array.shape == target.array.shape else expand(shaped, target.array.shape))
 
 
 def setitem(tensor: Tensor, index: Any, value: Any) -> None:

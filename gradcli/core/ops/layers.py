@@ -67,7 +67,9 @@ LAYER_NORM = Op(
     "input weight bias",
     "count eps",
     outputs="result mean rstd",
-    input=Rule(_layer_rule, "= (g - mean(g) - out * mean(g * out)) / std over the last dimensions, with g = grad * weight and out before scaling"),
+    input=Rule(
+        _layer_rule, "= (g - mean(g) - out * mean(g * out)) / std over the last dimensions, with g = grad * weight and out before scaling"
+    ),
     weight=Rule(
         lambda xp, grad, input, count, eps: grad * _standardised(xp, input, _inner(len(input.shape), count), eps)[0],
         "= grad * (input - mean) / std",
@@ -188,7 +190,7 @@ def _taken(grad: Array, indices: Array, rows: int, padding_idx: int | None, by_f
 
 
 _ATTRS = "indices rows padding_idx by_frequency"
-EMBEDDING_BACKWARD = Op(
+EMBEDDING_BACKWARD: Op = Op(
     "EmbeddingDenseBackwardBackward0",
     _scattered,
     "grad_output",
@@ -198,7 +200,7 @@ EMBEDDING_BACKWARD = Op(
         "= the rows of grad at the indices",
     ),
 )
-TAKE_ROWS = Op(
+TAKE_ROWS: Op = Op(
     "IndexSelectBackward0",
     _taken,
     "input",
@@ -243,7 +245,7 @@ def _pad(x: Array, around: tuple[tuple[int, int], ...], value: Any) -> Array:
     return np.pad(x[cut], added, constant_values=value)
 
 
-PAD = Op(
+PAD: Op = Op(
     "ConstantPadNdBackward0",
     _pad,
     "input",

@@ -10,8 +10,8 @@ from gradcli.core import catalog, dtypes, warnings
 from gradcli.core.function import Sample
 from gradcli.core.namespace import traced
 from gradcli.core.ops import composed_loss, loss_records, nll, scalars
-from gradcli.core.ops.reductions import checked_reduction, legacy_reduction
-from gradcli.core.ops.reductions import reduce as reduced
+from gradcli.core.ops.loss_reduction import checked_reduction, legacy_reduction
+from gradcli.core.ops.loss_reduction import reduce as reduced
 from gradcli.core.python_function import PythonFunction
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
@@ -249,7 +249,8 @@ def binary_cross_entropy_with_logits(
     if not input.dtype.is_floating_point:
         raise ProgramError("NotImplementedError", f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.torch_name}'")
     if not target.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", f"result type {input.dtype.torch_name} can't be cast to the desired output type {target.dtype.torch_name}")
+        names = (input.dtype.torch_name, target.dtype.torch_name)
+        raise ProgramError("RuntimeError", "result type {} can't be cast to the desired output type {}".format(*names))
     factor = None if weight is None else weight.array
     return loss_records.BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
 

@@ -260,13 +260,15 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor x1, Tensor x2, int dim=1, float eps=1e-08", cosine_similarity),
         doc="Cosine of the angle between vectors.",
         samples=(Sample("F.cosine_similarity(x, w)", None, x=_X, w=_W),),
-        namespace="torch.nn.functional",
         method=False,
-        aliases=(),
+        aliases=("nn.functional.cosine_similarity",),
     ),
     Function(
         "layer_norm",
-        ("Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True", layer_norm),
+        (
+            "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True",
+            layer_norm,
+        ),
         doc="Mean 0 and variance 1 over the last dimensions.",
         ops=(layers.LAYER_NORM,),
         samples=(Sample("F.layer_norm(x, (3,), w, b)", None, x=_X, w=[1.0, 2.0, 0.5], b=[0.1, 0.2, 0.3]),),
@@ -280,7 +282,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=(layers.BATCH_NORM, layers.BATCH_NORM_FIXED),
         samples=(
             Sample("F.batch_norm(x, None, None, w, b, training=True)", None, x=[*_X, _W[0]], w=[1.0, 2.0, 0.5], b=[0.1, 0.2, 0.3]),
-            Sample("F.batch_norm(x, tensor([1., 2., 3.]), tensor([1., 4., 2.]), w, b)", None, x=_X, w=[1.0, 2.0, 0.5], b=[0.1, 0.2, 0.3]),
+            Sample("F.batch_norm(x, tensor([1., 2., 3.]), tensor([1., 4., 2.]), w)", None, x=_X, w=[1.0, 2.0, 0.5]),
         ),
     ),
     PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger."),

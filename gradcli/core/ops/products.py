@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import arithmetic
+from gradcli.core.ops import arithmetic, scalars
 from gradcli.core.ops.broadcasting import common_shape
 from gradcli.core.ops.casting import CONTIGUOUS
 from gradcli.core.ops.shape import (
@@ -99,8 +99,8 @@ BMM = Op(
 )
 
 
-def _scaled(value: Any, factor: Any) -> Any:
-    return value if factor == 1 else value * factor
+def _scaled(xp: Any, value: Any, factor: Any) -> Any:
+    return value if factor == 1 else scalars.times(xp, value, factor)
 
 
 def _whole(array: Array, factor: Any) -> Any:
@@ -109,9 +109,12 @@ def _whole(array: Array, factor: Any) -> Any:
 
 
 def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
-    product = _scaled(product, _whole(product, alpha))
+    if alpha != 1:
+        product = product * _whole(product, alpha)
     # with beta 0 what is in the tensor does not count, not even its nans
-    return product if beta == 0 else _scaled(a, _whole(a, beta)) + product
+    if beta == 0:
+        return product
+    return (a if beta == 1 else a * _whole(a, beta)) + product
 
 
 ADDMM = Op(
@@ -119,12 +122,12 @@ ADDMM = Op(
     lambda a, x, y, beta, alpha, left_columns, right_columns: _sum(a, multiply(x, y), beta, alpha),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
-    input=Rule(lambda grad, beta: _scaled(grad, beta), "beta * grad"),
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
     mat1=Rule(
-        lambda xp, grad, mat2, alpha, left_columns: _scaled(_left(xp, grad, mat2, left_columns), alpha), "alpha * (grad @ mat2.t())"
+        lambda xp, grad, mat2, alpha, left_columns: _scaled(xp, _left(xp, grad, mat2, left_columns), alpha), "alpha * (grad @ mat2.t())"
     ),
     mat2=Rule(
-        lambda xp, grad, mat1, alpha, right_columns: _scaled(_right(xp, grad, mat1, right_columns), alpha), "alpha * (mat1.t() @ grad)"
+        lambda xp, grad, mat1, alpha, right_columns: _scaled(xp, _right(xp, grad, mat1, right_columns), alpha), "alpha * (mat1.t() @ grad)"
     ),
 )
 ADDMV = Op(
@@ -132,20 +135,20 @@ ADDMV = Op(
     lambda a, mat, vec, beta, alpha: _sum(a, multiply(mat, vec), beta, alpha),
     "input mat vec",
     "beta alpha",
-    input=Rule(lambda grad, beta: _scaled(grad, beta), "beta * grad"),
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
     mat=Rule(
-        lambda xp, grad, vec, alpha: _scaled(xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"
+        lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"
     ),
-    vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
+    vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
 ADDR = Op(
     "AddrBackward0",
     lambda a, x, y, beta, alpha: _sum(a, x[:, None] * y, beta, alpha),
     "input vec1 vec2",
     "beta alpha",
-    input=Rule(lambda grad, beta: _scaled(grad, beta), "beta * grad"),
-    vec1=Rule(lambda xp, grad, vec2, alpha: _scaled(xp.call(MV, grad, vec2), alpha), "alpha * (grad @ vec2)"),
-    vec2=Rule(lambda xp, grad, vec1, alpha: _scaled(xp.call(MV, xp.call(T_RECORD, grad), vec1), alpha), "alpha * (grad.t() @ vec1)"),
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    vec1=Rule(lambda xp, grad, vec2, alpha: _scaled(xp, xp.call(MV, grad, vec2), alpha), "alpha * (grad @ vec2)"),
+    vec2=Rule(lambda xp, grad, vec1, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, grad), vec1), alpha), "alpha * (grad.t() @ vec1)"),
 )
 
 
@@ -158,13 +161,13 @@ ADDBMM = Op(
     lambda a, x, y, beta, alpha: _sum(a, multiply(x, y).sum(0), beta, alpha),
     "input batch1 batch2",
     "beta alpha",
-    input=Rule(lambda grad, beta: _scaled(grad, beta), "beta * grad"),
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
     batch1=Rule(
-        lambda xp, grad, batch2, alpha: _scaled(xp.call(BMM, _batched(xp, grad, batch2.shape[0]), xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
+        lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, _batched(xp, grad, batch2.shape[0]), xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
         "alpha * (grad @ batch2.mT)",
     ),
     batch2=Rule(
-        lambda xp, grad, batch1, alpha: _scaled(xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), _batched(xp, grad, batch1.shape[0])), alpha),
+        lambda xp, grad, batch1, alpha: _scaled(xp, xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), _batched(xp, grad, batch1.shape[0])), alpha),
         "alpha * (batch1.mT @ grad)",
     ),
 )
@@ -173,12 +176,12 @@ BADDBMM = Op(
     lambda a, x, y, beta, alpha: _sum(a, multiply(x, y), beta, alpha),
     "input batch1 batch2",
     "beta alpha",
-    input=Rule(lambda grad, beta: _scaled(grad, beta), "beta * grad"),
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
     batch1=Rule(
-        lambda xp, grad, batch2, alpha: _scaled(xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha), "alpha * (grad @ batch2.mT)"
+        lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha), "alpha * (grad @ batch2.mT)"
     ),
     batch2=Rule(
-        lambda xp, grad, batch1, alpha: _scaled(xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), grad), alpha), "alpha * (batch1.mT @ grad)"
+        lambda xp, grad, batch1, alpha: _scaled(xp, xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), grad), alpha), "alpha * (batch1.mT @ grad)"
     ),
 )
 
@@ -427,8 +430,9 @@ def _chained(matrices: list[Tensor]) -> Tensor:
     for width in range(1, n):
         for i in range(n - width):
             j = i + width
-            options = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
-            cost[i][j], split[i][j] = min(options)
+            options = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], -k) for k in range(i, j)]
+            cost[i][j], last = min(options)
+            split[i][j] = -last
 
     def product(i: int, j: int) -> Tensor:
         if i == j:

@@ -15,6 +15,7 @@ from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.ops.casting import check_device
 from gradcli.core.ops.creation import finish
+from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
@@ -144,8 +145,16 @@ def _layout(tensor: Tensor) -> tuple[tuple[int, ...], list[int], bool]:
 def _fill(tensor: Tensor, grad_fn: str, draw: Callable[[tuple[int, ...], bool], Array]) -> Tensor:
     """Overwrite with random values drawn in memory order."""
     shape, back, contiguous = _layout(tensor)
-    inplace.check_writable(tensor)
-    return inplace.overwrite(tensor, draw(shape, contiguous).transpose(back) if shape else draw(shape, contiguous), grad_fn)
+
+    def write(array: Array) -> None:
+        array[...] = draw(shape, contiguous).transpose(back)
+
+    return inplace.write_part(tensor, _overwriting(grad_fn), (), (), write)
+
+
+def _overwriting(grad_fn: str) -> Op:
+    """The record of a draw in place: what was there before has no influence."""
+    return Op(grad_fn, lambda a: a, "input", input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"))
 
 
 def _uniform_(input: Tensor, low: float, high: float, generator: Any) -> Tensor:
@@ -177,8 +186,10 @@ def _bernoulli_p_(input: Tensor, p: float, generator: Any) -> Tensor:
 
 
 def _bernoulli_tensor_(input: Tensor, p: Tensor, generator: Any) -> Tensor:
-    inplace.check_writable(input)
-    return inplace.overwrite(input, _source(generator).bernoulli(p.array, input.array.shape, input.dtype.np), "BernoulliBackward1")
+    def write(array: Array) -> None:
+        array[...] = _source(generator).bernoulli(p.array, array.shape, array.dtype)
+
+    return inplace.write_part(input, _overwriting("BernoulliBackward1"), (), (), write)
 
 
 def _exponential_(input: Tensor, lambd: float, generator: Any) -> Tensor:

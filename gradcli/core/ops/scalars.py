@@ -50,7 +50,7 @@ def over(xp: Any, x: Any, number: float) -> Any:
 
 def from_number(xp: Any, number: float, x: Any) -> Any:
     """`number - x`."""
-    return xp.call(arithmetic.SUB, number, x, 1)
+    return xp.call(arithmetic.SUB, number, x)
 
 
 def times_data(xp: Any, x: Any, data: Array) -> Any:

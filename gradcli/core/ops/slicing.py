@@ -87,7 +87,8 @@ SLICE_BACK = Op(
 
 
 def _cat(arrays: Sequence[Array], dim: int) -> Array:
-    return np.concatenate(arrays, axis=dim)
+    # numpy keeps the order in memory that the parts have; PyTorch makes rows
+    return np.ascontiguousarray(np.concatenate(arrays, axis=dim))
 
 
 def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, sizes: Any) -> list[Any]:
@@ -110,7 +111,7 @@ CAT = Op(
 
 
 def _stack(arrays: Sequence[Array], dim: int) -> Array:
-    return np.stack(arrays, axis=dim)
+    return np.ascontiguousarray(np.stack(arrays, axis=dim))
 
 
 def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:

@@ -34,25 +34,57 @@ def _order(x: Array, dim: int, descending: bool) -> Array:
     return x.shape[dim] - 1 - back
 
 
-def _sorted(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     order = _order(x, dim, descending)
     return np.take_along_axis(x, order, dim), order
 
 
+def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
+    """torch sorts short rows by insertion, which is stable, and longer ones as C++ does, which is not."""
+    if x.size and x.shape[dim] > 16 and has_ties(x, dim):
+        _check_work(x)
+        return rows(x, dim, x.shape[dim], lambda row: _sort_row(row, descending))
+    return _order(x, dim, descending)
+
+
+def _sort_row(row: Array, descending: bool) -> list[int]:
+    less, greater = comparisons(row)
+    order = list(range(len(row)))
+    introselect.sort(order, 0, len(row), greater if descending else less)
+    return order
+
+
+def _sorted(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    order = _unstable_order(x, dim, descending)
+    return np.take_along_axis(x, order, dim), order
+
+
 SORT = keeping("SortBackward0", _sorted, "descending")
+#: the overload that names `stable`
+SORT_STABLE = keeping("SortBackward1", _stable, "descending")
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False) -> NamedResult:
-    """Values in order and where they come from; equal elements keep their order."""
+    """Values in order and where they come from."""
     return result("sort", SORT(input, dim, descending))
 
 
-def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
+def sort_stable(input: Tensor, stable: bool, dim: int, descending: bool) -> NamedResult:
+    """The same, with equal elements in their order where `stable`."""
+    record = SORT_STABLE if stable else _SORT_NAMED
+    return result("sort", record(input, dim, descending))
+
+
+_SORT_NAMED = keeping("SortBackward1", _sorted, "descending")
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Where the sorted values come from."""
     at = checks.wrap_dim(dim, input.array.ndim)
     if not input.array.ndim:
         return wrap(np.zeros((), np.int64))
-    return wrap(np.ascontiguousarray(_order(input.array, at, descending), np.int64))
+    order = (_order if stable else _unstable_order)(input.array, at, descending)
+    return wrap(np.ascontiguousarray(order, np.int64))
 
 
 def msort(input: Tensor) -> Any:
@@ -215,10 +247,10 @@ def _as_index(found: Tensor, small: bool) -> Tensor:
 FUNCTIONS = (
     Function(
         "sort",
-        ("Tensor input, *, bool? stable, int dim=-1, bool descending=False", lambda x, stable, dim, descending: sort(x, dim, descending)),
+        ("Tensor input, *, bool stable, int dim=-1, bool descending=False", sort_stable),
         ("Tensor input, int dim=-1, bool descending=False", sort),
         doc="Values in order along dim, and the indices they come from.",
-        ops=(SORT,),
+        ops=(SORT, SORT_STABLE),
         samples=(
             Sample("sort(x).values", np.sort, x=_X),
             Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M),
@@ -226,7 +258,7 @@ FUNCTIONS = (
     ),
     Function(
         "argsort",
-        ("Tensor input, *, bool stable, int dim=-1, bool descending=False", lambda x, stable, dim, descending: argsort(x, dim, descending)),
+        ("Tensor input, *, bool stable, int dim=-1, bool descending=False", lambda x, stable, dim, descending: argsort(x, dim, descending, stable)),
         ("Tensor input, int dim=-1, bool descending=False", argsort),
         doc="The indices that sort along dim.",
         samples=(Sample("argsort(tensor([3., 1., 2.]))"),),

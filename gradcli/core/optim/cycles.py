@@ -245,8 +245,8 @@ class ReduceLROnPlateau(Scheduler):
         """Whether the metric improved by more than the threshold."""
         sign = 1 if self.mode == "min" else -1
         if self.threshold_mode == "rel":
-            return sign * current < sign * (self.best * (1.0 - sign * self.threshold))
-        return sign * current < sign * (self.best - sign * self.threshold)
+            return bool(sign * current < sign * (self.best * (1.0 - sign * self.threshold)))
+        return bool(sign * current < sign * (self.best - sign * self.threshold))
 
 
 def _float(value: Any) -> float:

@@ -1,0 +1,120 @@
+"""`gradcli repl`: the interactive prompt; with standard input from elsewhere, a script."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradcli.cli import output
+from gradcli.cli.options import Shared
+
+if TYPE_CHECKING:
+    from gradcli.repl.loop import Prompt
+    from gradcli.repl.screen import Screen
+    from gradcli.session import Session
+
+EXAMPLES = """\
+gradcli
+gradcli repl tutorial.py
+gradcli repl --vi --precision 8
+echo 'print(torch.ones(2))' | gradcli"""
+
+HELP = """The prompt: type expressions and statements, see values, gradients and graphs.
+
+FILE is run first, and its names stay. :help lists the prompt's own commands. Where standard input is no terminal, it is run as
+a script. History is kept in the user's directory for state, or in $GRADCLI_STATE_DIR.
+"""
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="[FILE]", hidden=True)] = None,
+    vi: Annotated[bool, typer.Option("--vi", help="The keys of vi.")] = False,
+    *,
+    shared: Shared,
+) -> int:
+    """Run the prompt."""
+    from gradcli.errors import UsageError
+
+    format_ = shared.chosen_format("repr", ("repr", "table"))
+    if shared.file or shared.output:
+        raise UsageError(f"gradcli repl takes no {'-f' if shared.file else '-o'}", hints=["try :load FILE or :save FILE at the prompt"])
+    files = words or []
+    if len(files) > 1:
+        raise UsageError("gradcli repl takes one file at most", hints=["try :load FILE at the prompt for more"])
+    if not output.is_terminal(sys.stdin):
+        return _script(files, shared)
+    screen = make_screen(shared)
+    session = make_session(shared, screen)
+    prompt = make_prompt(session, screen)
+    prompt.format = format_
+    for path in files:
+        prompt.names.load(session.read_source(path), path)
+        prompt.inputs.append(path)
+    return interact(prompt, vi=vi)
+
+
+def make_screen(shared: Shared) -> Screen:
+    """Standard output and standard error for a prompt."""
+    from gradcli.repl.screen import Screen
+
+    return Screen(
+        raw=output.write_stdout,
+        safe=lambda text: output.write_stdout(text, safe=True),
+        error=output.write_stderr,
+        colour=output.use_colour(sys.stdout, shared.color),
+    )
+
+
+def make_session(shared: Shared, screen: Screen) -> Session:
+    """The session that the options ask for, whose programs print on `screen`."""
+    from gradcli import data, limits
+    from gradcli.session import Session
+
+    return Session(
+        bounds=limits.with_options(shared.limit or [], untrusted=shared.untrusted),
+        dtype=shared.dtype,
+        seed=shared.seed,
+        precision=shared.precision,
+        write=screen.program,
+        warn=_ignore if shared.quiet else output.warn,
+        read_stdin=data.stdin_reader(getattr(sys.stdin, "buffer", None)),
+    )
+
+
+def interact(prompt: Prompt, *, vi: bool = False) -> int:
+    """Read from the terminal until the user leaves; the exit code."""
+    from gradcli.repl.history import HistoryFile, default_path
+    from gradcli.repl.plain import PlainReader
+
+    history = HistoryFile(default_path(), output.warn)
+    if os.environ.get("TERM") == "dumb" or not output.is_terminal(sys.stdout):
+        return prompt.run(PlainReader(history, prompt.names.is_complete))
+    from gradcli.repl.editor import Behaviour, Editor
+
+    behaviour = Behaviour(prompt.names.is_complete, prompt.names.complete, prompt.preview)
+    editor = Editor(history, behaviour, vi=vi, colour=prompt.screen.colour)
+    prompt.screen.show("gradcli: PyTorch's gradients. :help for the commands, Ctrl-D leaves.\n")
+    return prompt.run(editor)
+
+
+def make_prompt(session: Session, screen: Screen) -> Prompt:
+    """A prompt over the names that `session` has."""
+    from gradcli.repl.loop import Prompt
+
+    return Prompt(session, screen, output.write_file)
+
+
+def _script(files: list[str], shared: Shared) -> int:
+    """FILE, then standard input, as scripts."""
+    session = make_session(shared, make_screen(shared))
+    names = session.interactive()
+    for path in [*files, "-"]:
+        names.load(session.read_source(path), "<stdin>" if path == "-" else path)
+    return 0
+
+
+def _ignore(text: str) -> None:
+    """Warnings under -q."""

@@ -1,0 +1,51 @@
+"""Errors as people and programs get them: a diagnostic on standard error, or JSON on standard output."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradcli.cli import output
+from gradcli.errors import GradcliError
+
+
+@dataclass(slots=True)
+class Reporter:
+    """How errors are to be shown. Read from the words without parsing them: an error may come before there is anything parsed."""
+
+    colour: str | None
+    as_json: bool
+    debug: bool
+
+    def report(self, error: GradcliError) -> int:
+        """Show the error; its exit code."""
+        from gradcli.render.diagnostic import diagnostic, error_json
+
+        if self.debug:
+            output.write_stderr("".join(traceback.format_exception(error)))
+        if self.as_json:
+            try:
+                output.write_stdout(error_json(error), safe=True)
+            except GradcliError:
+                pass
+            else:
+                return error.exit_code
+        output.write_stderr(diagnostic(error, colour=output.use_colour(sys.stderr, self.colour)))
+        return error.exit_code
+
+
+def reporter(words: Sequence[str]) -> Reporter:
+    """What the words of a command line say about errors."""
+    as_json = "--json" in words or _after(words, "--format") == "json"
+    return Reporter(_after(words, "--color"), as_json, "--debug" in words)
+
+
+def _after(words: Sequence[str], option: str) -> str | None:
+    for i, word in enumerate(words):
+        if word == option:
+            return words[i + 1] if i + 1 < len(words) else None
+        if word.startswith(option + "="):
+            return word.partition("=")[2]
+    return None

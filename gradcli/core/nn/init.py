@@ -1,0 +1,164 @@
+"""`nn.init`: values to begin with (Glorot and Bengio 2010; He et al. 2015)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import dtypes, generator, warnings
+from gradcli.core.objects import Routine
+from gradcli.core.optim.optimizer import written
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def _fill(tensor: Any, values: Any) -> Tensor:
+    """Write values into a tensor, outside the graph."""
+    checked = _checked(tensor)
+    checked.array[...] = values
+    written(checked)
+    return checked
+
+
+def _checked(tensor: Any) -> Tensor:
+    if type(tensor) is not Tensor:
+        raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'dim'")
+    return tensor
+
+
+def _draw_uniform(tensor: Any, low: float, high: float, source: Any) -> Tensor:
+    t = _checked(tensor)
+    draws = _source(source).uniform(t.array.shape, t.dtype.np, low, high, bfloat16=t.dtype is dtypes.bfloat16)
+    return _fill(t, draws)
+
+
+def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
+    t = _checked(tensor)
+    draws = _source(source).normal(t.array.shape, t.dtype.np, mean, std, bfloat16=t.dtype is dtypes.bfloat16)
+    return _fill(t, draws)
+
+
+def _source(source: Any) -> generator.Generator:
+    return generator.default if source is None else source
+
+
+def uniform_(tensor: Any, a: Any = 0.0, b: Any = 1.0, generator: Any = None) -> Tensor:
+    """Uniform between a and b."""
+    return _draw_uniform(tensor, float(a), float(b), generator)
+
+
+def normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Tensor:
+    """Normal."""
+    return _draw_normal(tensor, float(mean), float(std), generator)
+
+
+def constant_(tensor: Any, val: Any) -> Tensor:
+    """One value everywhere."""
+    return _fill(tensor, val)
+
+
+def ones_(tensor: Any) -> Tensor:
+    """Ones."""
+    return _fill(tensor, 1)
+
+
+def zeros_(tensor: Any) -> Tensor:
+    """Zeros."""
+    return _fill(tensor, 0)
+
+
+def eye_(tensor: Any) -> Tensor:
+    """Ones on the diagonal of a matrix."""
+    if _checked(tensor).array.ndim != 2:
+        raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
+    return _fill(tensor, np.eye(*tensor.array.shape))
+
+
+def fans(tensor: Any) -> tuple[int, int]:
+    """How many inputs an output has, and outputs an input."""
+    shape = _checked(tensor).array.shape
+    if len(shape) < 2:
+        raise ProgramError("ValueError", "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+def xavier_uniform_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
+    """Uniform with variance gain**2 * 2 / (fan in + fan out)."""
+    fan_in, fan_out = fans(tensor)
+    bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(fan_in + fan_out)))
+    return _draw_uniform(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
+    """Normal with variance gain**2 * 2 / (fan in + fan out)."""
+    fan_in, fan_out = fans(tensor)
+    return _draw_normal(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+
+
+def _kaiming_std(tensor: Any, a: Any, mode: Any, nonlinearity: Any) -> float | None:
+    if 0 in _checked(tensor).array.shape:
+        warnings.emit("Initializing zero-element tensors is a no-op")
+        return None
+    wanted = mode.lower() if isinstance(mode, str) else mode
+    if wanted not in ("fan_in", "fan_out"):
+        raise ProgramError("ValueError", f"Mode {wanted} not supported, please use one of ['fan_in', 'fan_out']")
+    fan = fans(tensor)[wanted == "fan_out"]
+    return float(calculate_gain(nonlinearity, a) / math.sqrt(fan))
+
+
+def kaiming_uniform_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
+    """Uniform with variance gain**2 / fan."""
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    if std is None:
+        return _checked(tensor)
+    bound = math.sqrt(3.0) * std
+    return _draw_uniform(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
+    """Normal with variance gain**2 / fan."""
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return _checked(tensor) if std is None else _draw_normal(tensor, 0.0, std, generator)
+
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+
+
+def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
+    """By how much a nonlinearity shrinks the deviation of what passes through it."""
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    if nonlinearity != "leaky_relu":
+        raise ProgramError("ValueError", f"Unsupported nonlinearity {nonlinearity}")
+    if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+        raise ProgramError("ValueError", f"negative_slope {param} not a valid number")
+    slope = 0.01 if param is None else param
+    return math.sqrt(2.0 / (1 + slope**2))
+
+
+def uniform_array(shape: tuple[int, ...], bound: float, dtype: dtypes.DType) -> Array:
+    """What layers begin with: uniform between -bound and bound."""
+    return generator.default.uniform(shape, dtype.np, -bound, bound, bfloat16=dtype is dtypes.bfloat16)
+
+
+UNIFORM_ = Routine(uniform_)
+NORMAL_ = Routine(normal_)
+CONSTANT_ = Routine(constant_)
+ONES_ = Routine(ones_)
+ZEROS_ = Routine(zeros_)
+EYE_ = Routine(eye_)
+XAVIER_UNIFORM_ = Routine(xavier_uniform_)
+XAVIER_NORMAL_ = Routine(xavier_normal_)
+KAIMING_UNIFORM_ = Routine(kaiming_uniform_)
+KAIMING_NORMAL_ = Routine(kaiming_normal_)
+CALCULATE_GAIN = Routine(calculate_gain)

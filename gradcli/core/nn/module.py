@@ -1,0 +1,335 @@
+"""The base of all modules: parameters, buffers and submodules by name, and what scripts can do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradcli.core import dtypes
+from gradcli.core.dtypes import DType
+from gradcli.core.mapping import Mapping, OrderedDict
+from gradcli.core.objects import Generated, Routine, ScriptType
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+class Module:
+    """A module. Subclasses have `forward`, and fields that `extra` shows in the repr."""
+
+    SCRIPT_NAME = "Module"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"training": lambda module: module.training}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+    #: fields to show in the repr: `name=value` for each
+    SHOWN = ""
+    #: `forward` with Python's errors for wrong calls, by class
+    _forwards: dict[type, Routine] = {}
+
+    def __init__(self) -> None:
+        self.training = True
+        self.own_parameters: dict[str, Tensor | None] = {}
+        self.own_buffers: dict[str, Tensor | None] = {}
+        self.children_by_name: dict[str, Module] = {}
+
+    # --- calls ---
+
+    def forward(self, *input: Any) -> Any:
+        """The value for an input."""
+        raise ProgramError("NotImplementedError", f'Module [{self.SCRIPT_NAME}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        kind = type(self)
+        routine = Module._forwards.get(kind)
+        if routine is None:
+            routine = Module._forwards[kind] = Routine(kind.forward, f"{self.SCRIPT_NAME}.forward")
+        return routine(self, *args, **kwargs)
+
+    # --- repr ---
+
+    def extra(self) -> str:
+        """What stands between the parentheses of the repr."""
+        fields = vars(self)
+        return ", ".join(f"{name}={fields[name]}" for name in self.SHOWN.split())
+
+    def lines(self) -> list[str]:
+        """The repr of the submodules, each under its name."""
+        return [f"({name}): {indented(repr(child))}" for name, child in self.children_by_name.items()]
+
+    def __repr__(self) -> str:
+        extra, lines = self.extra(), self.lines()
+        if not lines:
+            return f"{self.SCRIPT_NAME}({extra})"
+        return "\n  ".join([f"{self.SCRIPT_NAME}(", *([extra] if extra else []), *lines]) + "\n)"
+
+    # --- walks ---
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and all below it, each once, with dotted names."""
+        seen: set[int] = set()
+        pending: list[tuple[str, Module]] = [(prefix, self)]
+        while pending:
+            name, module = pending.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield name, module
+            below = [(f"{name}.{n}" if name else n, child) for n, child in module.children_by_name.items()]
+            pending += reversed(below)
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The parameters, each once, with dotted names."""
+        seen: set[int] = set()
+        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name, parameter in module.own_parameters.items():
+                if parameter is not None and id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield f"{path}.{name}" if path else name, parameter
+
+    def named_state(self) -> Iterator[tuple[str, Module, str, Tensor]]:
+        """Parameters and buffers: full name, owner, name in the owner, tensor."""
+        for path, module in self.named_modules():
+            for name, tensor in (*module.own_parameters.items(), *module.own_buffers.items()):
+                if tensor is not None:
+                    yield f"{path}.{name}" if path else name, module, name, tensor
+
+    # --- changes ---
+
+    def set_parameter(self, name: str, value: Any) -> None:
+        """`module.name = value` for a parameter. TypeError for what is none."""
+        if value is not None and not (type(value) is Tensor and value.is_parameter):
+            kind = f"torch.{value.dtype.torch_name}Tensor" if type(value) is Tensor else hooks.type_name(value)
+            raise ProgramError("TypeError", f"cannot assign '{kind}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+        self.own_parameters[name] = value
+
+    def convert(self, dtype: DType) -> Module:
+        """Floating point parameters and buffers in another dtype, in place."""
+        for *_, tensor in list(self.named_state()):
+            if not tensor.dtype.is_floating_point or tensor.dtype is dtype:
+                continue
+            for held in (tensor, tensor.grad):
+                if held is not None:
+                    held.array, held.dtype, held.accumulator = dtypes.cast(held.array, dtype), dtype, None
+        return self
+
+
+def indented(text: str) -> str:
+    """Further lines moved in, as in the repr of a module that holds another."""
+    return text.replace("\n", "\n  ")
+
+
+def parameters_of(names: str) -> tuple[dict[str, Callable[[Any], Any]], dict[str, Callable[[Any, Any], None]]]:
+    """Getters and setters of parameters, for the tables of a class."""
+
+    def getter(name: str) -> Callable[[Any], Any]:
+        return lambda module: module.own_parameters[name]
+
+    def setter(name: str) -> Callable[[Any, Any], None]:
+        return lambda module, value: module.set_parameter(name, value)
+
+    return {n: getter(n) for n in names.split()}, {n: setter(n) for n in names.split()}
+
+
+# --- methods ---
+
+
+def _parameters(self: Module, recurse: Any = True) -> Generated:
+    return Generated((p for _, p in self.named_parameters("", bool(recurse))), "Module.parameters")
+
+
+def _named_parameters(self: Module, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
+    return Generated(self.named_parameters(prefix, bool(recurse)), "Module.named_parameters")
+
+
+def _buffers(self: Module, recurse: Any = True) -> Generated:
+    return Generated((t for _, module, name, t in self.named_state() if name in module.own_buffers), "Module.buffers")
+
+
+def _modules(self: Module) -> Generated:
+    return Generated((module for _, module in self.named_modules()), "Module.modules")
+
+
+def _named_modules(self: Module, memo: Any = None, prefix: Any = "", remove_duplicate: Any = True) -> Generated:
+    return Generated(self.named_modules(prefix), "Module.named_modules")
+
+
+def _distinct(self: Module) -> Iterator[tuple[str, Module]]:
+    seen: set[int] = set()
+    for name, child in self.children_by_name.items():
+        if id(child) not in seen:
+            seen.add(id(child))
+            yield name, child
+
+
+def _children(self: Module) -> Generated:
+    return Generated((child for _, child in _distinct(self)), "Module.children")
+
+
+def _named_children(self: Module) -> Generated:
+    return Generated(_distinct(self), "Module.named_children")
+
+
+def _state_dict(self: Module) -> OrderedDict:
+    made = OrderedDict()
+    for name, _, _, tensor in self.named_state():
+        held = Tensor(tensor.array, tensor.dtype)
+        held.version = tensor.counter()
+        made.table[name] = held
+    return made
+
+
+class IncompatibleKeys(tuple[list[str], list[str]]):
+    """What `load_state_dict` returns: the keys that were missing and those that had no place."""
+
+    __slots__ = ()
+    _fields = ("missing_keys", "unexpected_keys")
+
+    SCRIPT_NAME = "_IncompatibleKeys"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"missing_keys": lambda keys: keys[0], "unexpected_keys": lambda keys: keys[1]}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __repr__(self) -> str:
+        if not self[0] and not self[1]:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+def _load_state_dict(self: Module, state_dict: Any, strict: Any = True, assign: Any = False) -> IncompatibleKeys:
+    if not isinstance(state_dict, (dict, Mapping)):
+        raise ProgramError("TypeError", f"Expected state_dict to be dict-like, got <class '{hooks.type_name(state_dict)}'>.")
+    given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
+    own = {name: tensor for name, _, _, tensor in self.named_state()}
+    missing = [name for name in own if name not in given]
+    unexpected = [name for name in given if name not in own]
+    errors: list[str] = []
+    if strict and unexpected:
+        errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+    if strict and missing:
+        errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+    for name, tensor in own.items():
+        value = given.get(name)
+        if type(value) is not Tensor:
+            continue
+        if value.array.shape != tensor.array.shape:
+            errors.append(
+                f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
+                f"the shape in current model is {tensor.shape}."
+            )
+            continue
+        tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
+        tensor.counter().count += 1
+    if errors:
+        raise ProgramError("RuntimeError", f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
+    return IncompatibleKeys((missing, unexpected))
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _zero_grad(self: Module, set_to_none: Any = True) -> None:
+    for _, parameter in self.named_parameters():
+        gradient = parameter.grad
+        if gradient is None:
+            continue
+        if set_to_none:
+            parameter.grad = None
+        else:
+            gradient.node, gradient.requires_grad = None, False
+            gradient.array[...] = 0
+            gradient.counter().count += 1
+
+
+def _train(self: Module, mode: Any = True) -> Module:
+    if type(mode) is not bool:
+        raise ProgramError("ValueError", "training mode is expected to be boolean")
+    for _, module in self.named_modules():
+        module.training = mode
+    return self
+
+
+def _eval(self: Module) -> Module:
+    return _train(self, False)
+
+
+def _requires_grad_(self: Module, requires_grad: Any = True) -> Module:
+    from gradcli.core.autograd import set_requires_grad
+
+    for _, parameter in self.named_parameters():
+        set_requires_grad(parameter, requires_grad)
+    return self
+
+
+def _to(self: Module, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False) -> Module:
+    from gradcli.core.ops.casting import check_device
+
+    for value in (*args, *(v for v in (dtype, device) if v is not None)):
+        wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else hooks.as_dtype(value)
+        if wanted is None:
+            check_device(value)
+            continue
+        if not wanted.is_floating_point:
+            raise ProgramError(
+                "TypeError", f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}"
+            )
+        self.convert(wanted)
+    return self
+
+
+def _apply(self: Module, fn: Any) -> Module:
+    """Call a function on every submodule, children first, and on the module itself."""
+    order: list[Module] = []
+    pending = [self]
+    while pending:
+        module = pending.pop()
+        order.append(module)
+        pending += module.children_by_name.values()
+    for module in reversed(order):
+        fn(module)
+    return self
+
+
+def _extra_repr(self: Module) -> str:
+    return self.extra()
+
+
+def _caster(dtype: DType) -> Callable[[Module], Module]:
+    return lambda self: self.convert(dtype)
+
+
+Module.SCRIPT_METHODS |= {
+    name: Routine(function, f"Module.{name}")
+    for name, function in (
+        ("parameters", _parameters),
+        ("named_parameters", _named_parameters),
+        ("buffers", _buffers),
+        ("modules", _modules),
+        ("named_modules", _named_modules),
+        ("children", _children),
+        ("named_children", _named_children),
+        ("state_dict", _state_dict),
+        ("load_state_dict", _load_state_dict),
+        ("zero_grad", _zero_grad),
+        ("train", _train),
+        ("eval", _eval),
+        ("requires_grad_", _requires_grad_),
+        ("to", _to),
+        ("apply", _apply),
+        ("extra_repr", _extra_repr),
+        ("float", _caster(dtypes.float32)),
+        ("double", _caster(dtypes.float64)),
+        ("half", _caster(dtypes.float16)),
+        ("bfloat16", _caster(dtypes.bfloat16)),
+        ("forward", lambda self, *args, **kwargs: self(*args, **kwargs)),
+        ("__call__", lambda self, *args, **kwargs: self(*args, **kwargs)),
+    )
+}
+
+
+def module_type(made: type[Module], module: str) -> ScriptType:
+    """The type of a module, under the name that the class declares."""
+    return ScriptType(made.SCRIPT_NAME, f"torch.nn.modules.{module}", made, lambda value: isinstance(value, made))
+
+
+MODULE_TYPE = module_type(Module, "module")

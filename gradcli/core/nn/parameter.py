@@ -1,0 +1,41 @@
+"""`nn.Parameter`: a leaf tensor that modules know as theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import dtypes
+from gradcli.core.autograd import detach
+from gradcli.core.objects import ScriptType
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
+    """A parameter that shares memory with a tensor."""
+    if requires_grad and not tensor.dtype.is_floating_point:
+        raise ProgramError("RuntimeError", "Only Tensors of floating point and complex dtype can require gradients")
+    made = detach(tensor)
+    made.meta = {"parameter": True}
+    made.requires_grad = requires_grad
+    return made
+
+
+def new_parameter(array: Array, dtype: dtypes.DType | None = None) -> Tensor:
+    """A parameter of an array."""
+    return as_parameter(Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype))
+
+
+def _parameter(data: Any = None, requires_grad: Any = True) -> Tensor:
+    if data is None:
+        default = dtypes.get_default()
+        return as_parameter(Tensor(np.empty(0, default.np), default), bool(requires_grad))
+    if type(data) is not Tensor:
+        raise ProgramError("AttributeError", f"'{hooks.type_name(data)}' object has no attribute 'detach'")
+    return as_parameter(data, bool(requires_grad))
+
+
+PARAMETER = ScriptType("Parameter", "torch.nn.parameter", _parameter, lambda value: type(value) is Tensor and value.is_parameter)

@@ -1,0 +1,102 @@
+"""`nn.utils`: clipping gradients, and parameters as one vector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import catalog, dtypes
+from gradcli.core.objects import Routine
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def _given(parameters: Any) -> list[Tensor]:
+    """One tensor or any iterable of them."""
+    if type(parameters) is Tensor:
+        return [parameters]
+    if not hasattr(parameters, "__iter__"):
+        raise ProgramError("TypeError", f"'{hooks.type_name(parameters)}' object is not iterable")
+    return list(parameters)
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    return [p.grad for p in _given(parameters) if p.grad is not None]
+
+
+def _norm(x: Array, order: float) -> Array:
+    values = np.abs(x.reshape(-1))
+    if order == float("inf"):
+        return np.asarray(values.max() if values.size else values.dtype.type(0))
+    if order == 2.0:
+        return np.asarray(np.sqrt(np.add.reduce(np.square(values))))
+    if order == 1.0:
+        return np.asarray(np.add.reduce(values))
+    return np.asarray(np.add.reduce(values**order) ** (1.0 / order), values.dtype)
+
+
+def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) -> Tensor:
+    """The norm of the norms."""
+    if not tensors:
+        return Tensor(np.zeros((), np.float32), dtypes.float32)
+    total = _norm(np.stack([_norm(t.array, order) for t in tensors]), order)
+    if error_if_nonfinite and not np.isfinite(total):
+        raise ProgramError(
+            "RuntimeError",
+            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
+            "this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`",
+        )
+    return Tensor(total, tensors[0].dtype)
+
+
+def clip_grad_norm_(
+    parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None
+) -> Tensor:
+    """Scale gradients so that their norm together is `max_norm` at most; the norm before."""
+    gradients = _gradients(parameters)
+    total = total_norm(gradients, float(norm_type), bool(error_if_nonfinite))
+    limit = float(max_norm) / (total.array + total.array.dtype.type(1e-6))
+    factor = np.minimum(limit, limit.dtype.type(1.0))
+    for gradient in gradients:
+        gradient.array *= factor
+        gradient.counter().count += 1
+    return total
+
+
+def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> None:
+    """Cut gradients off at plus and minus a value."""
+    bound = float(clip_value)
+    for gradient in _gradients(parameters):
+        np.clip(gradient.array, -bound, bound, out=gradient.array)
+        gradient.counter().count += 1
+
+
+def get_total_norm(tensors: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
+    """The norm of tensors together."""
+    return total_norm(_given(tensors), float(norm_type), bool(error_if_nonfinite))
+
+
+def parameters_to_vector(parameters: Any) -> Any:
+    """All elements in one vector."""
+    view = catalog.method("view")
+    return catalog.function("cat")([view.method(p, (-1,), {}) for p in _given(parameters)])
+
+
+def vector_to_parameters(vec: Any, parameters: Any) -> None:
+    """Give the parameters the elements of a vector."""
+    if type(vec) is not Tensor:
+        raise ProgramError("TypeError", f"expected torch.Tensor, but got: {hooks.type_name(vec)}")
+    at = 0
+    for parameter in _given(parameters):
+        count = parameter.array.size
+        parameter.array = vec.array[at : at + count].reshape(parameter.array.shape)
+        at += count
+
+
+CLIP_GRAD_NORM_ = Routine(clip_grad_norm_)
+CLIP_GRAD_VALUE_ = Routine(clip_grad_value_)
+GET_TOTAL_NORM = Routine(get_total_norm)
+PARAMETERS_TO_VECTOR = Routine(parameters_to_vector)
+VECTOR_TO_PARAMETERS = Routine(vector_to_parameters)

@@ -1,0 +1,44 @@
+"""A Pygments lexer for the language: colours of the prompt."""
+
+from __future__ import annotations
+
+from pygments.lexer import RegexLexer, include, words
+from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
+
+_KEYWORDS = (
+    *("and", "as", "assert", "break", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global"),
+    *("if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with"),
+)
+_MODULES = ("torch", "nn", "F", "optim", "math", "np")
+
+
+class GradcliLexer(RegexLexer):
+    """Python's lexical rules as far as the language has them, and the commands of the prompt."""
+
+    name = "gradcli"
+    aliases = ("gradcli",)
+    tokens = {  # noqa: RUF012 - Pygments reads it from the class
+        "root": [
+            (r"\A\s*:[a-z]+", Keyword.Pseudo),
+            (r"\A\s*\?|\?\s*\Z", Keyword.Pseudo),
+            include("code"),
+        ],
+        "code": [
+            (r"\s+", Whitespace),
+            (r"#[^\n]*", Comment),
+            (r"(?i)(?:rf|fr|[rfu])?'''(?:[^\\']|\\.|'(?!''))*(?:'''|\Z)", String),
+            (r'(?i)(?:rf|fr|[rfu])?"""(?:[^\\"]|\\.|"(?!""))*(?:"""|\Z)', String),
+            (r"(?i)(?:rf|fr|[rfu])?'(?:[^'\\\n]|\\.)*(?:'|$)", String),
+            (r'(?i)(?:rf|fr|[rfu])?"(?:[^"\\\n]|\\.)*(?:"|$)', String),
+            (r"0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+", Number),
+            (r"(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?", Number),
+            (words(_KEYWORDS, prefix=r"(?<!\.)\b", suffix=r"\b"), Keyword),
+            (r"\b(?:True|False|None)\b", Keyword.Constant),
+            (words(_MODULES, prefix=r"(?<!\.)\b", suffix=r"(?=\.)"), Name.Namespace),
+            (r"[A-Za-z_]\w*(?=\s*\()", Name.Function),
+            (r"[A-Za-z_]\w*", Name),
+            (r"[-+*/%@&|^~<>=!:]+", Operator),
+            (r"[()\[\]{},;.\\]", Punctuation),
+            (r".", Error),
+        ],
+    }

@@ -1,0 +1,153 @@
+"""The loop of the prompt: read, run, show. No error ends it, and no signal loses what was typed."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Protocol
+
+from gradcli.errors import GradcliError, InternalFault
+from gradcli.render.diagnostic import diagnostic
+from gradcli.render.tables import evaluation_table
+from gradcli.repl.commands import Leave, describe, dispatch
+from gradcli.repl.screen import Screen
+from gradcli.results import Evaluation
+from gradcli.session import Session
+
+#: path, content, files that must not be written over
+Save = Callable[[str, bytes, list[str]], None]
+
+#: seconds after which another Ctrl-C interrupts again: what the first one began must not be interrupted itself
+_PATIENCE = 2.0
+
+
+class Reader(Protocol):
+    """Where inputs come from."""
+
+    def read(self) -> str:
+        """The next input. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C."""
+
+
+class Terminated(BaseException):
+    """A signal asks to leave."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.code = 128 + number
+
+
+class Prompt:
+    """A session at the prompt. `names` is what inputs act on, `format` how values are shown."""
+
+    def __init__(self, session: Session, screen: Screen, save: Save) -> None:
+        self.session = session
+        self.names = session.interactive()
+        self.screen = screen
+        self.save = save
+        self.format = "repr"
+        #: files that were loaded
+        self.inputs: list[str] = []
+        self._count = 0
+        self._interrupted = 0.0
+
+    def run(self, reader: Reader) -> int:
+        """Until the end of input or `:quit`; the exit code."""
+        with self._signals(reader):
+            try:
+                while self._step(reader):
+                    pass
+            except Terminated as terminated:
+                return terminated.code
+            except OSError:
+                # the terminal is gone
+                return 128 + 1
+        return 0
+
+    def _step(self, reader: Reader) -> bool:
+        """One input; False to leave."""
+        try:
+            self._interrupted = 0.0
+            self.screen.fresh_line()
+            text = reader.read()
+        except KeyboardInterrupt:
+            return True
+        except EOFError:
+            return False
+        try:
+            self.handle(text)
+        except Leave:
+            return False
+        except KeyboardInterrupt:
+            self.screen.fresh_line()
+            self.screen.error("interrupted; everything is as before this input\n")
+        return True
+
+    def handle(self, text: str) -> None:
+        """Run one input, whatever it is. Raises Leave, KeyboardInterrupt."""
+        stripped = text.strip()
+        try:
+            if stripped.startswith(":"):
+                dispatch(self, stripped)
+            elif stripped.endswith("?") or stripped.startswith("?"):
+                describe(self, stripped.strip("? "))
+            elif stripped:
+                self._count += 1
+                # a place is worth telling only where there are several lines
+                name = f"<prompt {self._count}>" if "\n" in stripped or "lambda" in stripped or "def " in stripped else "<expression>"
+                self.names.enter(text, name, self._echo)
+        except GradcliError as error:
+            self._report(error)
+        except (KeyboardInterrupt, Leave, OSError):
+            raise
+        except Exception as error:
+            self._report(InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli"]))
+
+    def _echo(self, found: Evaluation) -> None:
+        if self.format == "table":
+            self.screen.show(evaluation_table(found, colour=self.screen.colour))
+        else:
+            self.screen.result(found.value.repr() + "\n")
+
+    def _report(self, error: GradcliError) -> None:
+        self.screen.fresh_line()
+        self.screen.error(diagnostic(error, colour=self.screen.colour))
+
+    def preview(self, text: str) -> str:
+        """What the text would show; for a copy of the process."""
+        shown = self.names.preview(text)
+        return "" if shown.startswith("<") else shown
+
+    # --- signals ---
+
+    @contextmanager
+    def _signals(self, reader: Reader) -> Iterator[None]:
+        leave = getattr(reader, "leave", None)
+
+        def terminate(number: int, frame: FrameType | None) -> None:
+            error = Terminated(number)
+            if leave is None or not leave(error):
+                raise error
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            now = time.monotonic()
+            if now - self._interrupted > _PATIENCE:
+                self._interrupted = now
+                raise KeyboardInterrupt
+
+        handlers: dict[int, Any] = {signal.SIGINT: interrupt, signal.SIGTERM: terminate}
+        if hasattr(signal, "SIGHUP"):
+            handlers[signal.SIGHUP] = terminate
+        try:
+            before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        except ValueError:
+            # not the main thread: signals are somebody else's
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

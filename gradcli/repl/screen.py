@@ -1,0 +1,40 @@
+"""Where the prompt writes. The command line hands over how, since it knows about streams, pipes and encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Screen:
+    """`raw` takes text of programs, which it makes harmless for a terminal; `safe` takes text of ours; `error` goes beside."""
+
+    raw: Callable[[str], None]
+    safe: Callable[[str], None]
+    error: Callable[[str], None]
+    colour: bool = False
+    #: whether a program left its line unfinished
+    within_line: bool = False
+
+    def program(self, text: str) -> None:
+        """What a program prints."""
+        if text:
+            self.within_line = not text.endswith("\n")
+            self.raw(text)
+
+    def result(self, text: str) -> None:
+        """A value, which may hold a program's text; ends with a line end."""
+        self.fresh_line()
+        self.raw(text)
+
+    def show(self, text: str) -> None:
+        """A table or a remark of ours."""
+        self.fresh_line()
+        self.safe(text)
+
+    def fresh_line(self) -> None:
+        """End the line that a program has left unfinished."""
+        if self.within_line:
+            self.within_line = False
+            self.safe("\n")

@@ -1,0 +1,152 @@
+"""The one facade: source in, plain results out. Commands, the prompt and tests use nothing below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import data, limits
+from gradcli.core import dtypes, settings
+from gradcli.core.graph import state
+from gradcli.core.ops.creation import from_data
+from gradcli.core.tensor import Tensor, wrap
+from gradcli.errors import ProgramError
+from gradcli.lang import parser, types
+from gradcli.lang.interpreter import Interpreter
+from gradcli.limits import Limits
+from gradcli.results import Evaluation, GradientTable, PlainValue, Row
+from gradcli.session import reading
+from gradcli.session.showing import plain, shown
+from gradcli.session.walking import SCALAR_ONLY, Made, steps, walk
+from gradcli.source import Source, Span
+
+__all__ = ["SCALAR_ONLY", "Session"]
+
+Write = Callable[[str], None]
+#: a warning's category, text and place
+Warn = Callable[[str, str, "Span | None"], None]
+
+
+class Session:
+    """Names and settings that expressions and scripts share.
+
+    `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
+    are put in force at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Limits,
+        write: Write,
+        warn: Warn,
+        read_stdin: data.ReadStdin,
+        dtype: str | None = None,
+        seed: int | None = None,
+        precision: int | None = None,
+    ) -> None:
+        limits.use(bounds)
+        settings.reset()
+        state.enabled, state.inference, state.anomaly = True, False, False
+        if dtype is not None:
+            dtypes.set_default(dtypes.NAMED[dtype])
+        if seed is not None:
+            settings.manual_seed(seed)
+        if precision is not None:
+            settings.print_options.precision = precision
+        self._read_stdin = read_stdin
+        self._interpreter = Interpreter(write=write, warn=warn, one_off=True)
+        self._variables: dict[str, Tensor] = {}
+        #: the shape of what `gradient` differentiated last, also when it then failed
+        self.output_shape: tuple[int, ...] = ()
+
+    # --- names ---
+
+    def bind(self, name: str, text: str, *, exact: bool) -> None:
+        """Bind what `text` says: as a float leaf that requires grad, or (`exact`) as PyTorch reads it.
+
+        Raises LanguageError, ProgramError, DataError, LimitError.
+        """
+        value, span = self._read(text, f"<value of {name}>")
+        bound = value
+        if not exact:
+            bound = reading.leaf(name, value, span)
+        elif reading.is_numbers(value):
+            bound = from_data(value, None)
+        if type(bound) is Tensor and bound.requires_grad and bound.is_leaf:
+            self._variables[name] = bound
+        self._interpreter.set(name, bound)
+
+    def _read(self, text: str, name: str) -> tuple[Any, Span | None]:
+        return reading.read(text, name, self._read_stdin, self._evaluate)
+
+    def _evaluate(self, source: Source) -> Any:
+        return self._interpreter.evaluate(parser.parse_expression(source))
+
+    # --- scripts ---
+
+    def read_source(self, name: str) -> str:
+        """The text of a program file. Raises DataError, LimitError."""
+        return data.read_source(name, self._read_stdin)
+
+    def run(self, source: Source) -> None:
+        """Run a script, which is parsed whole before. Raises LanguageError, ProgramError, LimitError."""
+        self._interpreter.run_file(parser.parse_file(source))
+
+    # --- answers ---
+
+    def evaluate(self, source: Source) -> Evaluation:
+        """The value of an expression. Raises LanguageError, ProgramError, LimitError."""
+        value = self._evaluate(source)
+        if type(value) is Tensor:
+            node = value.grad_fn
+            return Evaluation(source.text.strip(), shown(value), node.type_name if node else None, value.requires_grad)
+        text = self._interpreter.text
+        result = PlainValue(plain(value, text), types.type_name(value), lambda: text(value))
+        return Evaluation(source.text.strip(), result, None, False)
+
+    def gradient(
+        self, source: Source, vectors: Sequence[str], names: Sequence[str] | None = None, *, intermediates: bool = False
+    ) -> GradientTable:
+        """Value and gradients: one forward pass, and one backward pass for each of `vectors` (one with 1 for none).
+
+        `names` chooses among the bound variables, None is all that require grad. Raises what `evaluate` raises.
+        """
+        made: Made = []
+        if intermediates:
+            state.watch = made
+        try:
+            value = self._evaluate(source)
+        finally:
+            if intermediates:
+                state.watch = None
+        span = reading.whole(source)
+        out = reading.as_tensor(value, span)
+        self.output_shape = tuple(out.array.shape)
+        given = [self._weights(text, out) for text in vectors]
+        variables = self._chosen(names)
+        captures, found = walk(out, given or [None], list(variables.values()), span)
+        weights = given or [wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)]
+        node = out.grad_fn
+        output = Row("out", source.text.strip(), node.type_name if node else "-", shown(out), tuple(map(shown, weights)))
+        leaves = [
+            Row(name, "leaf", "AccumulateGrad", shown(variable), tuple(None if g is None else shown(g) for g in gradients))
+            for (name, variable), gradients in zip(variables.items(), found, strict=True)
+        ]
+        return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
+
+    def _chosen(self, names: Sequence[str] | None) -> dict[str, Tensor]:
+        if names is None:
+            return self._variables
+        for name in names:
+            if name not in self._variables:
+                raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad", hints=[f"{name} does not"])
+        return {name: self._variables[name] for name in names}
+
+    def _weights(self, text: str, out: Tensor) -> Tensor:
+        value, span = self._read(text, "<value of -v>")
+        if type(value) is Tensor:
+            return wrap(dtypes.cast(value.array, out.dtype), out.dtype)
+        return reading.at(span, lambda: from_data(value, out.dtype))

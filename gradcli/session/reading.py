@@ -1,0 +1,93 @@
+"""Words of the command line as values: files, ranges, escaped strings, expressions; leaves made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import data
+from gradcli.core import dtypes
+from gradcli.core.ops.creation import from_data
+from gradcli.core.tensor import Tensor, wrap
+from gradcli.errors import DataError, GradcliError, ProgramError
+from gradcli.lang import types
+from gradcli.source import Source, Span
+
+#: LO..HI or LO..HI:N, where `...` and strings are something else
+_RANGE = re.compile(r"([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\s*)?", re.S)
+_RANGE_POINTS = 101
+
+
+def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[Source], Any]) -> tuple[Any, Span | None]:
+    """The value of a word, and its place when it is an expression."""
+    if text.startswith("\\@"):
+        return text[1:], None
+    if text.startswith("@"):
+        return _from_file(text, read_stdin), None
+    if interval := _RANGE.fullmatch(text):
+        text = f"linspace({interval[1]}, {interval[2]}, {interval[3] or _RANGE_POINTS})"
+    source = Source(name, text)
+    return evaluate(source), whole(source)
+
+
+def whole(source: Source) -> Span:
+    """The expression without the blanks around it."""
+    text = source.text
+    return Span(source, len(text) - len(text.lstrip()), len(text.rstrip()) or len(text))
+
+
+def at(span: Span | None, make: Callable[[], Tensor]) -> Tensor:
+    """What `make` makes; its errors are about `span`."""
+    try:
+        return make()
+    except GradcliError as error:
+        error.span = error.span or span
+        raise
+
+
+def _from_file(reference: str, read_stdin: data.ReadStdin) -> Tensor:
+    array = data.load(reference, read_stdin)
+    try:
+        return wrap(array)
+    except KeyError:
+        raise DataError(f"{reference[1:]}: an array of {array.dtype} is not supported") from None
+
+
+def is_numbers(value: Any) -> bool:
+    """Whether `value` is a list or tuple, nested or not, of numbers alone."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    stack = [value]
+    while stack:
+        for item in stack.pop():
+            if isinstance(item, (list, tuple)):
+                stack.append(item)
+            elif not isinstance(item, (bool, int, float)):
+                return False
+    return True
+
+
+def leaf(name: str, value: Any, span: Span | None) -> Tensor:
+    """A fresh leaf of floating dtype that requires grad; only an expression that is floating already keeps its dtype."""
+    if type(value) is Tensor:
+        dtype = value.dtype if span is not None and value.dtype.is_floating_point else dtypes.get_default()
+        made = wrap(np.array(dtypes.cast(value.array, dtype)), dtype)
+    elif isinstance(value, (bool, int, float, list, tuple, range)):
+        made = at(span, lambda: from_data(value, dtypes.get_default()))
+    else:
+        message = f"{name}=... takes numbers, not {types.type_name(value)}"
+        raise ProgramError("TypeError", message, span=span, hints=[f"{name}:=... takes any value"])
+    made.requires_grad = True
+    return made
+
+
+def as_tensor(value: Any, span: Span) -> Tensor:
+    """The value of an expression that is to be differentiated. Raises ProgramError for what is no tensor and no number."""
+    if type(value) is Tensor:
+        return value
+    if isinstance(value, (bool, int, float)) or is_numbers(value):
+        return from_data(value, None)
+    raise ProgramError("TypeError", f"a gradient needs a tensor, and this is {types.type_name(value)}", span=span)

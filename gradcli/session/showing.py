@@ -1,0 +1,42 @@
+"""Values as results: tensors with PyTorch's text and the text of table cells, other values as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import printing, settings
+from gradcli.core.tensor import Tensor
+from gradcli.results import Array, TensorValue
+
+
+def shown(tensor: Tensor) -> TensorValue:
+    """A tensor to be shown."""
+    array = np.asarray(tensor.array)  # large ones may still wait to be computed
+    return TensorValue(array, tensor.dtype.name, lambda: settings.text(tensor), lambda: _cell(array, tensor.dtype.name))
+
+
+def _cell(array: Array, dtype: str) -> str:
+    """Torch's layout without `tensor(...)`; scientific only where a finite nonzero magnitude is below 1e-4 or from 1e6 on."""
+    scientific = False
+    if array.dtype.kind == "f":
+        size = np.abs(array[np.isfinite(array) & (array != 0)])
+        scientific = bool(size.size) and bool((size < 1e-4).any() or (size >= 1e6).any())
+    options = settings.print_options.copy()
+    options.sci_mode = scientific
+    return printing.values_text(array, dtype, options=options)
+
+
+def plain(value: Any, text: Callable[[Any], str]) -> object:
+    """A value as JSON has it: tensors as nested lists, what has no counterpart as its `text`."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if type(value) is Tensor:
+        return value.tolist()
+    if isinstance(value, (list, tuple, range)):
+        return [plain(item, text) for item in value]
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else text(key): plain(item, text) for key, item in value.items()}
+    return text(value)

@@ -1,0 +1,88 @@
+"""Walking backward from the value of an expression: gradients of the variables and of every step, errors with their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gradcli.core import engine
+from gradcli.core.graph import Node
+from gradcli.core.tensor import Tensor, wrap
+from gradcli.errors import GradcliError, Label
+from gradcli.lang.syntax import Node as Place
+from gradcli.results import Row
+from gradcli.session.showing import shown
+from gradcli.source import Span
+
+SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
+
+#: recorded steps: nodes with their output tensors
+Made = list[tuple[Node, tuple[Tensor, ...]]]
+
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_CLOSER = re.compile(r"\s*\)")
+
+
+def walk(
+    out: Tensor, weights: Sequence[Tensor | None], variables: Sequence[Tensor], span: Span
+) -> tuple[list[engine.Capture], list[list[Tensor | None]]]:
+    """For each vector what arrived at every node; for each variable its gradients."""
+    captures: list[engine.Capture] = []
+    found: list[list[Tensor | None]] = [[] for _ in variables]
+    for i, weight in enumerate(weights):
+        for variable in variables:
+            variable.grad = None
+        captures.append({})
+        try:
+            engine.backward([out], [weight], retain_graph=i + 1 < len(weights), capture=captures[-1])
+        except GradcliError as error:
+            explain(error, out, span)
+            raise
+        for variable, gradients in zip(variables, found, strict=True):
+            gradients.append(variable.grad)
+    return captures, found
+
+
+def explain(error: GradcliError, out: Tensor, span: Span) -> None:
+    """Say where an error of the backward walk belongs in the text, and what the output is."""
+    origin = error.backward_origin
+    if error.span is None:
+        error.span = origin.span if isinstance(origin, Place) else span
+    shape = tuple(out.array.shape)
+    if error.message == SCALAR_ONLY:
+        error.labels.append(Label(span, f"this has shape {shape}; backward needs one weight per element"))
+    elif not out.requires_grad:
+        error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))
+
+
+def steps(made: Made, captures: list[engine.Capture], root: Node | None) -> list[Row]:
+    """A row for each intermediate value, from the output backwards; the numbers count forwards."""
+    nodes = [(node, outs) for node, outs in made if node in captures[0] and node is not root]
+    rows = []
+    for number, (node, outs) in reversed(list(enumerate(nodes, 1))):
+        for k, tensor in enumerate(outs):
+            gradients = []
+            for capture in captures:
+                places = capture[node]
+                array = places[k] if k < len(places) else None
+                gradients.append(None if array is None else shown(wrap(array, tensor.dtype)))
+            name = f"#{number}" if len(outs) == 1 else f"#{number}[{k}]"
+            rows.append(Row(name, _text_of(node.origin), node.type_name, shown(tensor), tuple(gradients)))
+    return rows
+
+
+def _text_of(origin: object) -> str:
+    """The text that made a node, on one line. A step of a chain ends inside its right operand's parentheses: they are closed."""
+    if not isinstance(origin, Place):
+        return ""
+    text, end = origin.source.text, origin.end
+    for _ in range(_open_parentheses(origin.text)):
+        closer = _CLOSER.match(text, end)
+        end = end if closer is None else closer.end()
+    return " ".join(text[origin.start : end].split())
+
+
+def _open_parentheses(text: str) -> int:
+    """How many parentheses stay open at the end of `text`, those in strings aside."""
+    bare = _STRING.sub("", text)
+    return bare.count("(") - bare.count(")")
