@@ -137,3 +137,127 @@ class Completion:
     length: int
     kind: str
     about: Callable[[], str]
+
+
+# --- explanations and graphs ---
+
+
+@dataclass(slots=True, frozen=True)
+class Arithmetic:
+    """One computation written out: what was computed, the same with numbers, what came out."""
+
+    formula: str
+    numbers: str
+    result: str
+
+
+@dataclass(slots=True, frozen=True)
+class Made:
+    """One output of a step. `name` is `#3`, `#3[0]` where there are several, or a variable's name.
+
+    `came` says how the gradient came from the consumers', `came_latex` in mathematics. What is not known is None.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    value: TensorValue | None
+    gradient: TensorValue | None
+    came: str
+    came_latex: str
+    arithmetic: tuple[Arithmetic, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
+class Link:
+    """An edge of the graph: input `argument` is output `output` of the step `name`."""
+
+    name: str
+    output: int
+    argument: str
+
+
+@dataclass(slots=True, frozen=True)
+class StepResult:
+    """A node of the graph. `expression` is the user's text with `#k` for earlier steps, `variable` the name it was given.
+
+    `start` and `end` are its place in the text, -1 where it has none.
+    """
+
+    name: str
+    grad_fn: str
+    expression: str
+    expression_latex: str
+    variable: str
+    is_leaf: bool
+    outputs: tuple[Made, ...]
+    inputs: tuple[Link, ...]
+    start: int = -1
+    end: int = -1
+    arithmetic: tuple[Arithmetic, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
+class Explanation:
+    """Every step behind a value, in backward order, leaves last; `notes` say why gradients are missing, and what is left out."""
+
+    text: str
+    steps: tuple[StepResult, ...]
+    notes: tuple[str, ...]
+    total: int
+
+
+@dataclass(slots=True, frozen=True)
+class Comparison:
+    """One element of a gradient, by rule and by differences. `output` is which element of the output, None for the only one."""
+
+    index: tuple[int, ...]
+    output: tuple[int, ...] | None
+    analytic: float
+    numeric: float
+    remark: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class Origin:
+    """Where a nan or an infinity was first made: the step, its line of text with the columns to mark, and what it saw.
+
+    `place` is empty where the line alone is the whole text.
+    """
+
+    what: str
+    grad_fn: str
+    place: str
+    line: str
+    first: int
+    last: int
+    remark: str
+
+
+@dataclass(slots=True, frozen=True)
+class InputCheck:
+    """The check of one input: the worst absolute and relative error, the element of the worst, and what is remarkable."""
+
+    name: str
+    shape: tuple[int, ...]
+    absolute: float
+    relative: float
+    worst: Comparison | None
+    wrong: tuple[Comparison, ...]
+    kinks: tuple[Comparison, ...]
+    checked: int
+
+
+@dataclass(slots=True, frozen=True)
+class CheckResult:
+    """Analytic gradients against differences. `conditions` says how they were taken."""
+
+    expression: str
+    inputs: tuple[InputCheck, ...]
+    origins: tuple[Origin, ...]
+    conditions: str
+    notes: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing disagrees."""
+        return not any(one.wrong for one in self.inputs)

@@ -24,11 +24,11 @@ from gradcli.errors import GradcliError, InternalFault, LimitError, UsageError
 COMMANDS = {
     "eval": "The value of an expression, with its grad_fn.",
     "grad": "Value and gradients: v^T J; for a scalar, v is 1.",
-    "repl": "The prompt; without a terminal, runs standard input as a script.",
     "jacobian": "All first derivatives: the whole matrix.",
     "hessian": "All second derivatives; with --with-grad value and gradient too.",
     "minimize": "The values of the variables where an expression is smallest.",
-    "run": "Scripts in PyTorch's spelling.",
+    "run": "Scripts written for PyTorch, unchanged.",
+    "repl": "The prompt; without a terminal, runs standard input as a script.",
 }
 
 _EXAMPLES = """\
@@ -170,6 +170,8 @@ def run(words: Sequence[str]) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
+    if not words:
+        words = ["repl"] if output.is_terminal(sys.stdin) else ["run", "-"]
     group = make_group()
     try:
         with group.make_context("gradcli", words) as context:

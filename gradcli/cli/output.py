@@ -78,6 +78,11 @@ def write_stderr(text: str) -> None:
         abandon(stream)
 
 
+def warn(text: str) -> None:
+    """A warning of gradcli itself on standard error, in one line."""
+    write_stderr(escape_lines(text) + "\n")
+
+
 def abandon(stream: TextIO) -> None:
     """Point the stream at nothing, so that the interpreter's own flush at exit cannot fail once more."""
     with contextlib.suppress(OSError, ValueError):

@@ -397,7 +397,8 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
     if known is None:
         if traced:
             gradient: Tensor = namespace.as_tensor(value)
-            variable.grad = namespace.traced.fresh_copy(gradient) if gradient.requires_grad else Tensor(gradient.array.copy(), variable.dtype)
+            recorded = gradient.requires_grad
+            variable.grad = namespace.traced.fresh_copy(gradient) if recorded else Tensor(np.array(gradient.array), variable.dtype)
         else:
             # the walk's own reference and this call's are the only ones of an array nobody else shares
             if value.base is not None or not value.flags.writeable or getrefcount(value) > 3:

@@ -241,10 +241,7 @@ def gradgradcheck(
     Without `grad_outputs` these are drawn uniformly from [-1, 1) by the default generator.
     """
     given = _tensors(inputs)
-    if grad_outputs is None:
-        vectors = tuple(_drawn(o) for o in _tracked(_outputs(func, given)))
-    else:
-        vectors = _tensors(grad_outputs)
+    vectors = tuple(_drawn(o) for o in _tracked(_outputs(func, given))) if grad_outputs is None else _tensors(grad_outputs)
     count = len(vectors)
     wanted = [k for k, v in enumerate(given) if type(v) is Tensor and v.requires_grad]
 

@@ -46,9 +46,7 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
         if view.creation != "default":
             raise ProgramError("RuntimeError", _why_not(tensor, "is being modified inplace", "is being modified inplace"))
         if tensor.requires_grad and view.base.node is None:
-            raise ProgramError(
-                "RuntimeError", "a view of a leaf Variable that requires grad is being used in an in-place operation."
-            )
+            raise ProgramError("RuntimeError", "a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if tensor.requires_grad and tensor.node is None:
         raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, dtypes
+from gradcli.core import catalog, dtypes, elementary, summation
 from gradcli.core.dtypes import DType
 from gradcli.core.tensor import Array, Tensor, wrap
 
@@ -24,18 +24,18 @@ class Numeric:
 
     __slots__ = ()
 
-    exp = staticmethod(np.exp)
-    exp2 = staticmethod(np.exp2)
-    log = staticmethod(np.log)
-    log1p = staticmethod(np.log1p)
-    expm1 = staticmethod(np.expm1)
+    exp = staticmethod(elementary.exp)
+    exp2 = staticmethod(elementary.exp2)
+    log = staticmethod(elementary.log)
+    log1p = staticmethod(elementary.log1p)
+    expm1 = staticmethod(elementary.expm1)
     sqrt = staticmethod(np.sqrt)
-    sin = staticmethod(np.sin)
-    cos = staticmethod(np.cos)
-    tan = staticmethod(np.tan)
-    sinh = staticmethod(np.sinh)
-    cosh = staticmethod(np.cosh)
-    tanh = staticmethod(np.tanh)
+    sin = staticmethod(elementary.sin)
+    cos = staticmethod(elementary.cos)
+    tan = staticmethod(elementary.tan)
+    sinh = staticmethod(elementary.sinh)
+    cosh = staticmethod(elementary.cosh)
+    tanh = staticmethod(elementary.tanh)
     abs = staticmethod(np.abs)
     sign = staticmethod(np.sign)
     floor = staticmethod(np.floor)
@@ -58,7 +58,7 @@ class Numeric:
     @staticmethod
     def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
         """Sum over axes; of everything by default."""
-        return np.add.reduce(x, axis=axis, keepdims=keepdims)
+        return summation.total(x, axis, keepdims)
 
     @staticmethod
     def broadcast_to(x: Any, shape: Any) -> Array:
@@ -118,7 +118,7 @@ class Numeric:
         if lead < 0 or any(x.shape[i + lead] not in (n, 1) and n != 1 for i, n in enumerate(shape)):
             return np.broadcast_to(x, shape)
         if axes:
-            x = np.add.reduce(x, axis=axes, keepdims=True)
+            x = summation.total(x, axes, True)
         if lead:
             x = x.reshape(x.shape[lead:])
         return x if x.shape == shape else np.broadcast_to(x, shape)

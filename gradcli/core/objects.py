@@ -3,6 +3,7 @@
 A class whose instances are script values declares, as class attributes,
 
     SCRIPT_NAME         type(v).__name__
+    SCRIPT_TYPE         type(v), where scripts know the class: a ScriptType
     SCRIPT_ATTRIBUTES   name -> getter(value)
     SCRIPT_SETTERS      name -> setter(value, new)
     SCRIPT_METHODS      name -> Routine; called with the value first
@@ -127,10 +128,11 @@ class ScriptType:
         return self.construct(*args, **kwargs)
 
 
-def script_type(made: type, module: str) -> ScriptType:
-    """The type of a class of ours, under the name that the class declares; instances of subclasses belong to it."""
-    name: str = made.SCRIPT_NAME  # type: ignore[attr-defined]
-    return ScriptType(name, module, made, lambda value: isinstance(value, made))
+def script_type(made: Any, module: str, exact: bool = False) -> ScriptType:
+    """The type of a class of ours, under the name that the class declares; `exact`: subclasses do not belong to it."""
+    test: Callable[[Any], bool] = (lambda value: type(value) is made) if exact else lambda value: isinstance(value, made)
+    made.SCRIPT_TYPE = ScriptType(made.SCRIPT_NAME, module, made, test)
+    return made.SCRIPT_TYPE  # type: ignore[no-any-return]
 
 
 class Attributes:

@@ -83,7 +83,7 @@ def outside(view: Geometry, base: Geometry) -> Array:
     return ~whole
 
 
-AS_STRIDED = Op(
+AS_STRIDED: Op = Op(
     "AsStridedBackward0",
     lambda array, view, base: gather(array, view, base),
     "input",
@@ -93,7 +93,7 @@ AS_STRIDED = Op(
         "= grad placed at the view's elements, 0 elsewhere",
     ),
 )
-STRIDED_SCATTER = Op(
+STRIDED_SCATTER: Op = Op(
     "AsStridedScatterBackward0",
     scatter,
     "input",

@@ -64,7 +64,8 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
     def binary(self, c: Children) -> Binary:
         """A finished chain of arithmetic."""
         head, ops, rest = c[0]
-        return Binary(self.source, self.first(head), self.last(rest[-1]), head, tuple(ops), tuple(rest))
+        ends = tuple(map(self.last, rest))
+        return Binary(self.source, self.first(head), ends[-1], head, tuple(ops), tuple(rest), ends)
 
     def compare(self, c: Children) -> Compare:
         """A finished chain of comparisons."""
@@ -95,7 +96,8 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
         """`a ** b`."""
         base, op, exponent = c
         self.lexer.depth -= 1
-        return Binary(self.source, self.first(base), self.last(exponent), base, (op.text,), (exponent,))
+        end = self.last(exponent)
+        return Binary(self.source, self.first(base), end, base, (op.text,), (exponent,), (end,))
 
     def conditional(self, c: Children) -> Conditional:
         """`body if test else orelse`."""

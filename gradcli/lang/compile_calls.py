@@ -11,6 +11,7 @@ from gradcli.lang import attributes, calls, operators, subscripts
 from gradcli.lang.compile_displays import sequence
 from gradcli.lang.compiling import Context, Frame, Run
 from gradcli.lang.functions import UserFunction, invoke
+from gradcli.lang.shapes import label_arguments, label_tensor
 from gradcli.lang.syntax import Attribute, Call, Constant, Expr, Slice, Starred, Subscript
 from gradcli.lang.values import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
 
@@ -54,9 +55,11 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
                     return callee.function(arg)
                 except TypeError as error:
                     raise wrong_call(callee, error, (arg,)) from None
-            if callable(callee):
-                return callee(arg)
-            return calls.call(callee, (arg,), node)
+            try:
+                return callee(arg) if callable(callee) else calls.call(callee, (arg,), node)
+            except ProgramError as error:
+                label_arguments(error, node, (arg,))
+                raise
 
         return run_one
 
@@ -72,9 +75,11 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
                 return callee.function(*values)
             except TypeError as error:
                 raise wrong_call(callee, error, values) from None
-        if callable(callee):
-            return callee(*values)
-        return calls.call(callee, tuple(values), node)
+        try:
+            return callee(*values) if callable(callee) else calls.call(callee, tuple(values), node)
+        except ProgramError as error:
+            label_arguments(error, node, values)
+            raise
 
     return run
 
@@ -86,9 +91,11 @@ def _call_general(node: Call, function: Run, arguments: Arguments) -> Run:
         if type(callee) is UserFunction:
             return invoke(callee, args, kwargs, node)
         state.origin = node
-        if callable(callee):
-            return callee(*args, **kwargs)
-        return calls.call(callee, tuple(args), node, kwargs)
+        try:
+            return callee(*args, **kwargs) if callable(callee) else calls.call(callee, tuple(args), node, kwargs)
+        except ProgramError as error:
+            label_arguments(error, node, args, kwargs)
+            raise
 
     return run
 
@@ -106,7 +113,11 @@ def _method_plain(node: Call, attribute: Attribute, owner: Run, args: tuple[Run,
         if value is known_space:
             values = [arg(frame) for arg in args]
             state.origin = node
-            return known_member(*values)
+            try:
+                return known_member(*values)
+            except ProgramError as error:
+                label_arguments(error, node, values)
+                raise
         method = find(type(value))
         if method is None:
             state.origin = attribute
@@ -114,10 +125,18 @@ def _method_plain(node: Call, attribute: Attribute, owner: Run, args: tuple[Run,
             if type(value) is Namespace and callable(callee):
                 known_space, known_member = value, callee  # namespaces never change
             values = [arg(frame) for arg in args]
-            return calls.call(callee, tuple(values), node)
+            try:
+                return calls.call(callee, tuple(values), node)
+            except ProgramError as error:
+                label_arguments(error, node, values)
+                raise
         values = [arg(frame) for arg in args]
         state.origin = node
-        return method(value, *values)
+        try:
+            return method(value, *values)
+        except ProgramError as error:
+            label_arguments(error, node, values, owner=value)
+            raise
 
     return run
 
@@ -133,10 +152,18 @@ def _method(node: Call, attribute: Attribute, owner: Run, arguments: Arguments) 
             state.origin = attribute
             callee = attributes.get_attribute(value, name)
             args, kwargs = arguments(frame)
-            return calls.call(callee, tuple(args), node, kwargs)
+            try:
+                return calls.call(callee, tuple(args), node, kwargs)
+            except ProgramError as error:
+                label_arguments(error, node, args, kwargs)
+                raise
         args, kwargs = arguments(frame)
         state.origin = node
-        return method(value, *args, **kwargs)
+        try:
+            return method(value, *args, **kwargs)
+        except ProgramError as error:
+            label_arguments(error, node, args, kwargs, owner=value)
+            raise
 
     return run
 
@@ -289,7 +316,11 @@ def subscript(node: Subscript, context: Context) -> Run:
         if type(container) is list and type(key) is int and -len(container) <= key < len(container):
             return container[key]
         state.origin = node
-        return subscripts.getitem(container, key)
+        try:
+            return subscripts.getitem(container, key)
+        except ProgramError as error:
+            label_tensor(error, node.value, container)
+            raise
 
     return run
 

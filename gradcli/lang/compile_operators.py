@@ -28,8 +28,8 @@ def binary(node: Binary, context: Context) -> Run:
     """A flat chain of one precedence."""
     left: Node = node.first
     steps: list[tuple[str, Run, Step, Expr]] = []
-    for op, right in zip(node.ops, node.rest, strict=True):
-        step = Step(op, left, right, node.start)
+    for op, right, end in zip(node.ops, node.rest, node.ends, strict=True):
+        step = Step(op, left, right, node.start, end)
         steps.append((op, context.expression(right), step, right))
         left = step
     run = context.expression(node.first)
@@ -168,11 +168,11 @@ def compare(node: Compare, context: Context) -> Run:
     first = context.expression(node.first)
     rest = context.expressions(node.rest)
     if len(rest) == 1:
-        return _compare_two(node.ops[0], first, rest[0], Step(node.ops[0], node.first, node.rest[0], node.start))
+        return _compare_two(node.ops[0], first, rest[0], Step(node.ops[0], node.first, node.rest[0], node.start, node.end))
     parts: list[tuple[Callable[[Any, Any], Any], Run, Step]] = []
     left: Node = node.first
     for op, right, run_right in zip(node.ops, node.rest, rest, strict=True):
-        parts.append((operators.COMPARE[op], run_right, Step(op, left, right, left.start)))
+        parts.append((operators.COMPARE[op], run_right, Step(op, left, right, left.start, right.end)))
         left = right
     last = len(parts) - 1
 

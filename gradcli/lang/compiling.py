@@ -22,8 +22,8 @@ class Step(Node):
 
     __slots__ = ("left", "op", "right")
 
-    def __init__(self, op: str, left: Node, right: Node, start: int) -> None:
-        super().__init__(left.source, start, right.end)
+    def __init__(self, op: str, left: Node, right: Node, start: int, end: int) -> None:
+        super().__init__(left.source, start, end)
         self.op = op
         self.left = left
         self.right = right

@@ -26,7 +26,7 @@ _STRINGS = re.compile(r"'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^
 
 
 class Candidate(NamedTuple):
-    """One way to go on: the text that replaces the word before the cursor, its kind, and what it stands for."""
+    """One way to go on: the text that replaces the word before the cursor, its kind, and the value it is, or is a member of."""
 
     text: str
     kind: str
@@ -96,16 +96,16 @@ def _attributes(before: str, variables: dict[str, Any]) -> list[Candidate]:
     else:
         return []
     kind = "method" if type(owner) is not Namespace else "name"
-    return [Candidate(name, kind, _member(owner, name)) for name in attributes.names_of(owner)]
+    return [Candidate(name, kind, owner) for name in attributes.names_of(owner)]
 
 
-def _member(owner: Any, name: str) -> Any:
-    """How to find the member later: reading it may load a family."""
-    if type(owner) is Tensor:
-        return f"Tensor.{name}"
-    if type(owner) is Namespace:
-        return f"{owner.path}.{name}".removeprefix("torch.")
-    return None
+def value_of(candidate: Candidate, variables: dict[str, Any]) -> Any:
+    """What a candidate would give, MISSING where there is nothing to say; may load a family."""
+    if candidate.kind == "variable":
+        return candidate.value
+    if candidate.kind in ("method", "name") and candidate.value is not None:
+        return attributes.find_attribute(candidate.value, candidate.text)
+    return lookup(candidate.text, variables) if candidate.kind == "name" else MISSING
 
 
 def lookup(path: str, variables: dict[str, Any]) -> Any:

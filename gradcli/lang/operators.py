@@ -10,13 +10,13 @@ from gradcli import limits
 from gradcli.core import operators as core
 from gradcli.core.graph import state
 from gradcli.core.tensor import Size, Tensor
-from gradcli.errors import Label, ProgramError
+from gradcli.errors import ProgramError
 from gradcli.lang import comparing, numbers, text
-from gradcli.lang.compiling import Step
 from gradcli.lang.mappings import range_length
 from gradcli.lang.protocol import HOST_TYPES
 from gradcli.lang.reprs import iterate_set
 from gradcli.lang.runtime import check_time, counting, ticking
+from gradcli.lang.shapes import label_operands
 from gradcli.lang.types import type_name
 from gradcli.lang.values import IteratorValue, NumpyArray, make_error
 from gradcli.lang.views import DictView, ItemsView, KeysView
@@ -91,7 +91,7 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
                 try:
                     return for_tensors(a, b)
                 except ProgramError as error:
-                    label_shapes(error, a, b)
+                    label_operands(error, a, b)
                     raise
             if type(b) in _NUMBERS:
                 return for_tensors(a, b)
@@ -104,14 +104,6 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
         return _mixed(symbol, shown, for_host, a, b)
 
     return operate
-
-
-def label_shapes(error: ProgramError, a: Tensor, b: Tensor) -> None:
-    """Remark on both operands' shapes, where the error is about them."""
-    place = state.origin
-    if isinstance(place, Step) and ("size" in error.message or "shape" in error.message) and not error.labels:
-        for operand, tensor in ((place.left, a), (place.right, b)):
-            error.labels.append(Label(operand.span, f"shape {tuple(tensor.array.shape)}"))
 
 
 def _is_plain(value: Any) -> bool:
@@ -166,7 +158,11 @@ def _inplace(symbol: str) -> Callable[[Any, Any], Any]:
 
     def operate(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
-            return core.augmented(symbol, a, b)
+            try:
+                return core.augmented(symbol, a, b)
+            except ProgramError as error:
+                label_operands(error, a, b)
+                raise
         if type(b) is Tensor or not _is_plain(a) or not _is_plain(b):
             if isinstance(a, list) and symbol == "+":
                 return numbers.augmented(OPS, HOST_BINARY, symbol, a, b)

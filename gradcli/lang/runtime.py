@@ -14,7 +14,8 @@ from gradcli import limits
 from gradcli.core.graph import state
 from gradcli.errors import GradcliError, Label, LimitError, ProgramError
 from gradcli.lang.addresses import Addresses
-from gradcli.lang.syntax import Node
+from gradcli.lang.syntax import Attribute, Node
+from gradcli.source import Span
 
 
 def _nowhere(text: str) -> None:
@@ -91,8 +92,10 @@ def locate(error: GradcliError) -> None:
 
     One from a backward walk is labelled with the forward text whose rule failed, too.
     """
-    if error.span is None and isinstance(state.origin, Node):
-        error.span = state.origin.span
+    place = state.origin
+    if error.span is None and isinstance(place, Node):
+        # what is wrong with `value.name` is the name
+        error.span = Span(place.source, place.name_start, place.end) if type(place) is Attribute else place.span
         forward = error.backward_origin
-        if isinstance(forward, Node) and forward is not state.origin:
+        if isinstance(forward, Node) and forward is not place:
             error.labels.append(Label(forward.span, "the backward of this failed"))

@@ -242,18 +242,28 @@ class Binary(Expr):
     """Left-associative chains of arithmetic of one precedence level, flat: first op[0] rest[0] op[1] rest[1] ...
 
     `a - b + c` is one Binary with ops ("-", "+"). `**` is right-associative: always one operator.
-    The span of the k-th step reaches from this node's start to the end of rest[k].
+    The span of the k-th step reaches from this node's start to ends[k], where rest[k] and its parentheses end.
     """
 
-    __slots__ = ("first", "ops", "rest")
+    __slots__ = ("first", "ops", "rest", "ends")
 
-    def __init__(self, source: Source, start: int, end: int, first: Expr, ops: tuple[str, ...], rest: tuple[Expr, ...]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        first: Expr,
+        ops: tuple[str, ...],
+        rest: tuple[Expr, ...],
+        ends: tuple[int, ...],
+    ) -> None:
         self.source = source
         self.start = start
         self.end = end
         self.first = first
         self.ops = ops
         self.rest = rest
+        self.ends = ends
 
 
 class Compare(Expr):

@@ -12,12 +12,15 @@ from __future__ import annotations
 import json
 
 from gradcli.errors import GradcliError, Label
+from gradcli.render.advice import advice
 from gradcli.render.colour import paint
 from gradcli.render.escape import escape, escape_lines, width
 from gradcli.source import Span
 
 _INDENT = "  "
 _MAX_CALLS = 8
+#: longer remarks do not stand beside the carets
+_SHORT = 72
 #: names of this form are given to text from the command line itself, which needs no place
 _PLACELESS = "<expression>"
 
@@ -49,8 +52,8 @@ def warning(category: str, message: str, span: Span | None) -> str:
 def error_json(error: GradcliError) -> str:
     """The error as one line of JSON."""
     content: dict[str, object] = {"kind": error.kind, "message": error.message, "span": _span_json(error.span), "exit": error.exit_code}
-    if error.hints:
-        content["hints"] = error.hints
+    if hints := error.hints or advice(error):
+        content["hints"] = hints
     return json.dumps({"gradcli": 1, "ok": False, "error": content}) + "\n"
 
 
@@ -64,11 +67,12 @@ def _span_json(span: Span | None) -> dict[str, object] | None:
 def _sort_hints(error: GradcliError) -> tuple[str, list[str]]:
     """The short remark that stands beside the carets, and what goes below."""
     on_span = [label.text for label in error.labels if label.span == error.span]
+    hints = error.hints or advice(error)
     if on_span:
-        return on_span[0], error.hints
-    if error.hints and not error.hints[0].startswith("try ") and "\n" not in error.hints[0]:
-        return error.hints[0], error.hints[1:]
-    return "", error.hints
+        return on_span[0], hints
+    if hints and not hints[0].startswith("try ") and "\n" not in hints[0] and len(hints[0]) <= _SHORT:
+        return hints[0], hints[1:]
+    return "", hints
 
 
 def _hints(hints: list[str], colour: bool) -> list[str]:

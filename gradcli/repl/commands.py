@@ -23,6 +23,7 @@ _BINDING = re.compile(r"([A-Za-z_]\w*)\s*(:?=)\s*(.+)", re.S)
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 KEYS = """\
+  :help undo       a command with an example
   mean? or ?mean   signature, grad_fn, derivative and an example
   _                the last value; a line that begins with * / @ == ... works on it
   x;               no echo
@@ -96,8 +97,8 @@ def _help(prompt: Prompt, argument: str) -> None:
         path = argument if argument.startswith(":") or argument not in COMMANDS else f":{argument}"
         describe(prompt, path)
         return
-    rows = [[f":{c.name} {c.arguments}".rstrip(), c.doc, c.example] for c in COMMANDS.values()]
-    prompt.screen.show(layout(["command", "what it does", "example"], rows, colour=prompt.screen.colour) + "\n" + KEYS)
+    rows = [[f":{c.name} {c.arguments}".rstrip(), c.doc] for c in COMMANDS.values()]
+    prompt.screen.show(layout(["command", "what it does"], rows, colour=prompt.screen.colour) + "\n" + KEYS)
 
 
 def _vars(prompt: Prompt, argument: str) -> None:
@@ -196,18 +197,20 @@ def _quit(prompt: Prompt, argument: str) -> None:
     raise Leave
 
 
+_SETTINGS = "precision format=repr|table"
+
 _ALL = (
     Command("help", "[NAME]", "The commands; with a name, what is known of it.", ":help undo", _help, "name"),
-    Command("vars", "", "Every name: shape, dtype, requires_grad, grad_fn, value, grad.", ":vars", _vars),
+    Command("vars", "", "Every name: shape, dtype, grad_fn, value, grad.", ":vars", _vars),
     Command("grads", "[NAME]", "Every node of the graph behind a value, with its gradient.", ":grads y", _grads, "expression"),
     Command("zero", "", "Set the grad of every named tensor to None.", ":zero", _zero),
     Command("reset", "", "Forget all names and settings.", ":reset", _reset),
     Command("undo", "", "Take the last input back, with all it changed.", ":undo", _undo),
     Command("seed", "N", "Seed the generator, as torch.manual_seed(N).", ":seed 0", _seed),
-    Command("set", "NAME VALUE", "precision N: digits; format repr or table: how values show.", ":set precision 8", _set, "precision format=repr|table"),
+    Command("set", "NAME VALUE", "precision N (digits) or format repr|table.", ":set precision 8", _set, _SETTINGS),
     Command("data", "NAME=@FILE", "Bind a name to numbers from a CSV, npy or npz file.", ":data x=@data.csv:height", _data, "binding"),
     Command("load", "FILE", "Run a script here.", ":load tutorial.py", _load, "file"),
-    Command("save", "FILE", "Write what succeeded as a script for gradcli run and for PyTorch.", ":save session.py", _save, "file"),
+    Command("save", "FILE", "Write what succeeded as a script, for PyTorch too.", ":save session.py", _save, "file"),
     Command("time", "EXPR", "How long an expression takes; nothing of it stays.", ":time x.exp().sum()", _time, "expression"),
     Command("quit", "", "Leave; so does Ctrl-D.", ":quit", _quit),
 )

@@ -10,13 +10,13 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Condition, has_focus, is_searching
+from prompt_toolkit.filters import Condition, has_focus, is_searching, to_filter
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import ConditionalContainer, FloatContainer, HSplit, Window
-from prompt_toolkit.layout.controls import FormattedTextControl
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import HighlightMatchingBracketProcessor
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import ColorDepth, Output
@@ -85,7 +85,7 @@ class Editor:
         terminal: tuple[Input, Output] | None = None,
     ) -> None:
         self._behaviour = behaviour
-        self.preview = Preview(behaviour.preview, lambda: get_app().invalidate())
+        self.preview = Preview(behaviour.preview, self._redraw)
         given, shown = terminal or (None, None)
         self.session: PromptSession[str] = PromptSession(
             [("class:prompt", PROMPT)],
@@ -121,15 +121,26 @@ class Editor:
         app = self.session.app
         if not app.is_running or app.loop is None:
             return False
-        app.loop.call_soon_threadsafe(lambda: app.is_running and app.exit(exception=error))  # type: ignore[func-returns-value]
+        app.loop.call_soon_threadsafe(self._exit, error)
         return True
+
+    def _exit(self, error: BaseException) -> None:
+        if self.session.app.is_running:
+            self.session.app.exit(exception=error)
+
+    def _redraw(self) -> None:
+        self.session.app.invalidate()
 
     def _add_preview(self) -> None:
         """A place for the preview below the line, in prompt_toolkit's own layout."""
-        root = self.session.layout.container
-        assert isinstance(root, HSplit)
-        floats = root.children[0]
-        assert isinstance(floats, FloatContainer) and isinstance(floats.content, HSplit)
+        pending = [self.session.layout.container]
+        while not isinstance(floats := pending.pop(0), FloatContainer):
+            pending += floats.get_children()
+        assert isinstance(floats.content, HSplit)
+        # otherwise the line would push the preview to the bottom of the screen
+        for line in self.session.layout.find_all_windows():
+            if isinstance(line.content, BufferControl) and line.content.buffer is self.session.default_buffer:
+                line.dont_extend_height = to_filter(True)
         window = Window(FormattedTextControl(self._preview_text), dont_extend_height=True, wrap_lines=False)
         shown = Condition(lambda: bool(self.preview.text) and not get_app().is_done)
         floats.content.children.append(ConditionalContainer(window, shown))

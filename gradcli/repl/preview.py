@@ -22,6 +22,8 @@ BUDGET = 0.3
 #: bytes of a preview's text
 _MOST_TEXT = 4096
 
+_BOUNDS = {"elements": 1e6, "bytes": 64 * 2.0**20, "work": 1e8, "steps": 1e5, "time": BUDGET, "output": 1e6}
+
 Evaluate = Callable[[str], str]
 
 
@@ -64,11 +66,11 @@ class Preview:
         except OSError:
             self.possible = False
             return ""
-        loop.add_reader(pipe, lambda: done.done() or done.set_result(None))
+        loop.add_reader(pipe, _finish, done)
         try:
             await asyncio.wait_for(done, BUDGET)
             return os.read(pipe, _MOST_TEXT).decode("utf-8", "replace")
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return ""
         finally:
             loop.remove_reader(pipe)
@@ -80,6 +82,11 @@ class Preview:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
         self._dead = [one for one in [*self._dead, pid] if not _buried(one)]
+
+
+def _finish(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)
 
 
 def _buried(pid: int) -> bool:
@@ -117,11 +124,7 @@ def _live(compute: Callable[[], str], sending: int) -> None:
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
         now = limits.current
-        limits.use(
-            now.changed(
-                elements=min(now.elements, 1e6), bytes=min(now.bytes, 64 * 2**20), work=min(now.work, 1e8), steps=1e5, time=BUDGET, output=1e6
-            )
-        )
+        limits.use(now.changed(**{name: min(getattr(now, name), most) for name, most in _BOUNDS.items()}))
         with contextlib.suppress(GradcliError):
             os.write(sending, compute().encode("utf-8", "replace")[:_MOST_TEXT])
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,14 +13,17 @@ from gradcli.core.graph import state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
-from gradcli.lang import parser, types
+from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
 from gradcli.limits import Limits
-from gradcli.results import Evaluation, GradientTable, PlainValue, Row
+from gradcli.results import Evaluation, GradientTable, Row
 from gradcli.session import reading
-from gradcli.session.showing import plain, shown
+from gradcli.session.showing import result, shown
 from gradcli.session.walking import SCALAR_ONLY, Made, steps, walk
 from gradcli.source import Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.session.interactive import Interactive
 
 __all__ = ["SCALAR_ONLY", "Session"]
 
@@ -56,6 +59,7 @@ class Session:
             settings.manual_seed(seed)
         if precision is not None:
             settings.print_options.precision = precision
+        self._seed = seed or 0
         self._read_stdin = read_stdin
         self._interpreter = Interpreter(write=write, warn=warn, one_off=True)
         self._variables: dict[str, Tensor] = {}
@@ -95,17 +99,20 @@ class Session:
         """Run a script, which is parsed whole before. Raises LanguageError, ProgramError, LimitError."""
         self._interpreter.run_file(parser.parse_file(source))
 
+    def interactive(self) -> Interactive:
+        """The names of this session for a prompt, which runs one input after the other."""
+        from gradcli.session.interactive import Interactive
+
+        return Interactive(self._interpreter, self._seed)
+
     # --- answers ---
 
     def evaluate(self, source: Source) -> Evaluation:
         """The value of an expression. Raises LanguageError, ProgramError, LimitError."""
         value = self._evaluate(source)
-        if type(value) is Tensor:
-            node = value.grad_fn
-            return Evaluation(source.text.strip(), shown(value), node.type_name if node else None, value.requires_grad)
-        text = self._interpreter.text
-        result = PlainValue(plain(value, text), types.type_name(value), lambda: text(value))
-        return Evaluation(source.text.strip(), result, None, False)
+        node = value.grad_fn if type(value) is Tensor else None
+        requires_grad = type(value) is Tensor and value.requires_grad
+        return Evaluation(source.text.strip(), result(value, self._interpreter.text), node.type_name if node else None, requires_grad)
 
     def gradient(
         self, source: Source, vectors: Sequence[str], names: Sequence[str] | None = None, *, intermediates: bool = False

@@ -9,7 +9,8 @@ import numpy as np
 
 from gradcli.core import printing, settings
 from gradcli.core.tensor import Tensor
-from gradcli.results import Array, TensorValue
+from gradcli.lang import types
+from gradcli.results import Array, PlainValue, TensorValue, Value
 
 
 def shown(tensor: Tensor) -> TensorValue:
@@ -18,14 +19,20 @@ def shown(tensor: Tensor) -> TensorValue:
     return TensorValue(array, tensor.dtype.name, lambda: settings.text(tensor), lambda: _cell(array, tensor.dtype.name))
 
 
+def result(value: Any, text: Callable[[Any], str]) -> Value:
+    """Any value to be shown; `text` gives the text of what is no tensor."""
+    if type(value) is Tensor:
+        return shown(value)
+    return PlainValue(plain(value, text), types.type_name(value), lambda: text(value))
+
+
 def _cell(array: Array, dtype: str) -> str:
     """Torch's layout without `tensor(...)`; scientific only where a finite nonzero magnitude is below 1e-4 or from 1e6 on."""
     scientific = False
     if array.dtype.kind == "f":
         size = np.abs(array[np.isfinite(array) & (array != 0)])
         scientific = bool(size.size) and bool((size < 1e-4).any() or (size >= 1e6).any())
-    options = settings.print_options.copy()
-    options.sci_mode = scientific
+    options = settings.print_options.copy(sci_mode=scientific)
     return printing.values_text(array, dtype, options=options)
 
 

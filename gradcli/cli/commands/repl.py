@@ -69,19 +69,12 @@ def make_screen(shared: Shared) -> Screen:
 
 
 def make_session(shared: Shared, screen: Screen) -> Session:
-    """The session that the options ask for, whose programs print on `screen`."""
-    from gradcli import data, limits
-    from gradcli.session import Session
+    """The session that the options ask for; what its programs print goes to `screen`."""
+    from gradcli import data
+    from gradcli.cli import request
 
-    return Session(
-        bounds=limits.with_options(shared.limit or [], untrusted=shared.untrusted),
-        dtype=shared.dtype,
-        seed=shared.seed,
-        precision=shared.precision,
-        write=screen.program,
-        warn=_ignore if shared.quiet else output.warn,
-        read_stdin=data.stdin_reader(getattr(sys.stdin, "buffer", None)),
-    )
+    # standard input is the terminal, which nobody else may read
+    return request.make_session(shared, data.stdin_reader(None), screen.program)
 
 
 def interact(prompt: Prompt, *, vi: bool = False) -> int:
@@ -89,7 +82,7 @@ def interact(prompt: Prompt, *, vi: bool = False) -> int:
     from gradcli.repl.history import HistoryFile, default_path
     from gradcli.repl.plain import PlainReader
 
-    history = HistoryFile(default_path(), output.warn)
+    history = HistoryFile(default_path(), _warn)
     if os.environ.get("TERM") == "dumb" or not output.is_terminal(sys.stdout):
         return prompt.run(PlainReader(history, prompt.names.is_complete))
     from gradcli.repl.editor import Behaviour, Editor
@@ -109,12 +102,15 @@ def make_prompt(session: Session, screen: Screen) -> Prompt:
 
 def _script(files: list[str], shared: Shared) -> int:
     """FILE, then standard input, as scripts."""
-    session = make_session(shared, make_screen(shared))
-    names = session.interactive()
+    from gradcli import data
+    from gradcli.cli.request import make_session
+    from gradcli.source import Source
+
+    session = make_session(shared, data.stdin_reader(getattr(sys.stdin, "buffer", None)), output.write_stdout)
     for path in [*files, "-"]:
-        names.load(session.read_source(path), "<stdin>" if path == "-" else path)
+        session.run(Source("<stdin>" if path == "-" else path, session.read_source(path)))
     return 0
 
 
-def _ignore(text: str) -> None:
-    """Warnings under -q."""
+def _warn(text: str) -> None:
+    output.write_stderr(f"{text}\n")

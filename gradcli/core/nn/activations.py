@@ -11,7 +11,7 @@ from gradcli.core import catalog
 from gradcli.core.nn.layers import floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.objects import Attributes, ScriptType
+from gradcli.core.objects import Attributes, ScriptType, script_type
 from gradcli.errors import ProgramError
 
 
@@ -321,7 +321,7 @@ class PReLU(Module):
 
 def _type(made: type[Module]) -> ScriptType:
     """Sharing code does not make one activation an instance of another."""
-    return ScriptType(made.SCRIPT_NAME, "torch.nn.modules.activation", made, lambda value: type(value) is made)
+    return script_type(made, "torch.nn.modules.activation", exact=True)
 
 
 RELU_TYPE = _type(ReLU)

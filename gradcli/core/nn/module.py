@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.core import dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.mapping import Mapping, OrderedDict
-from gradcli.core.objects import Generated, Routine, ScriptType
+from gradcli.core.objects import Generated, Routine, ScriptType, script_type
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -329,7 +329,7 @@ Module.SCRIPT_METHODS |= {
 
 def module_type(made: type[Module], module: str) -> ScriptType:
     """The type of a module, under the name that the class declares."""
-    return ScriptType(made.SCRIPT_NAME, f"torch.nn.modules.{module}", made, lambda value: isinstance(value, made))
+    return script_type(made, f"torch.nn.modules.{module}")
 
 
 MODULE_TYPE = module_type(Module, "module")

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, inplace
+from gradcli.core import dtypes, elementary, inplace
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import activation_records as records
+from gradcli.core.ops import activation_smooth as smooth
 from gradcli.core.ops import checks, softmax
 from gradcli.core.ops.arithmetic import DIV, add, sub
 from gradcli.core.ops.exponential import SIGMOID
@@ -67,7 +68,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
     if approximate not in ("none", "tanh"):
         raise ProgramError("RuntimeError", "approximate argument must be either none or tanh.")
     _floats_only(input, "GeluKernelImpl")
-    return records.GELU(input, approximate)
+    return smooth.GELU(input, approximate)
 
 
 def hardtanh(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
@@ -94,7 +95,7 @@ def threshold(input: Tensor, threshold: Any, value: Any) -> Any:
 def softplus(input: Tensor, beta: Any = 1, threshold: Any = 20) -> Any:
     """log(1 + exp(beta * input)) / beta, linear beyond threshold."""
     _floats_only(input, "softplus_cpu")
-    return records.SOFTPLUS(input, beta, threshold)
+    return smooth.SOFTPLUS(input, beta, threshold)
 
 
 def softsign(input: Tensor) -> Any:
@@ -115,9 +116,9 @@ def _refusing(op: Op, kernel: str) -> Callable[..., Any]:
     return run
 
 
-silu = _refusing(records.SILU, "silu_cpu")
-mish = _refusing(records.MISH, "mish_cpu")
-logsigmoid = _refusing(records.LOG_SIGMOID, "log_sigmoid_cpu")
+silu = _refusing(smooth.SILU, "silu_cpu")
+mish = _refusing(smooth.MISH, "mish_cpu")
+logsigmoid = _refusing(smooth.LOG_SIGMOID, "log_sigmoid_cpu")
 hardsigmoid = _refusing(records.HARDSIGMOID, "hardsigmoid_cpu")
 hardswish = _refusing(records.HARDSWISH, "hardswish_cpu")
 hardshrink = _refusing(records.HARDSHRINK, "hardshrink_cpu")
@@ -151,9 +152,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
                 f"and channel size = {channels}.",
             )
     if weight.array.ndim > 1:
-        raise ProgramError(
-            "RuntimeError", f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}"
-        )
+        raise ProgramError("RuntimeError", f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
     if input.array.ndim != weight.array.ndim:
         from gradcli.core import catalog
 
@@ -161,18 +160,18 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
         if input.array.ndim > 1:
             shape[1] = weight.array.size
         weight = catalog.function("reshape")(weight, tuple(shape))
-    return records.PRELU(input, weight)
+    return smooth.PRELU(input, weight)
 
 
 def glu(input: Tensor, dim: int = -1) -> Any:
     """The first half along dim times the sigmoid of the second."""
     if not input.array.ndim:
-        raise ProgramError("RuntimeError", "glu does not support 0-dimensional tensors")
+        raise ProgramError("RuntimeError", "glu does not support scalars because halving size must be even")
     at = checks.wrap_dim(dim, input.array.ndim)
     if input.array.shape[at] % 2:
         raise ProgramError("RuntimeError", f"Halving dimension must be even, but dimension {at} is size {input.array.shape[at]}")
     _floats_only(input, "glu_cpu")
-    return records.GLU(input, dim)
+    return smooth.GLU(input, dim)
 
 
 #: the in-place forms that PyTorch records under another name
@@ -220,13 +219,18 @@ def _functional(
 
 
 def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+    return 1 / (1 + elementary.exp(-x))
 
 
 _PYTHON = (
     _functional("relu", "Tensor input", relu, "max(input, 0).", (records.RELU,), (Sample("F.relu(x)", lambda x: np.maximum(x, 0), x=_X),)),
     _functional(
-        "relu6", "Tensor input", relu6, "input limited to [0, 6].", (records.HARDTANH,), (Sample("F.relu6(x)", lambda x: np.clip(x, 0, 6), x=_X),)
+        "relu6",
+        "Tensor input",
+        relu6,
+        "input limited to [0, 6].",
+        (records.HARDTANH,),
+        (Sample("F.relu6(x)", lambda x: np.clip(x, 0, 6), x=_X),),
     ),
     _functional(
         "leaky_relu",
@@ -244,7 +248,14 @@ _PYTHON = (
         (records.ELU,),
         (Sample("F.elu(x, 0.7)", lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)), x=_X),),
     ),
-    _functional("selu", "Tensor input", selu, "elu with the constants of self-normalising networks.", (records.ELU,), (Sample("F.selu(x)", None, x=_X),)),
+    _functional(
+        "selu",
+        "Tensor input",
+        selu,
+        "elu with the constants of self-normalising networks.",
+        (records.ELU,),
+        (Sample("F.selu(x)", None, x=_X),),
+    ),
     _functional(
         "celu",
         "Tensor input, float alpha=1.0",
@@ -270,14 +281,14 @@ _PYTHON = (
         (Sample("F.threshold(x, 1., -5.)", lambda x: np.where(x > 1, x, -5), x=_X),),
     ),
     _functional(
-        "silu", "Tensor input", silu, "input * sigmoid(input).", (records.SILU,), (Sample("F.silu(x)", lambda x: x * _sigmoid(x), x=_X),)
+        "silu", "Tensor input", silu, "input * sigmoid(input).", (smooth.SILU,), (Sample("F.silu(x)", lambda x: x * _sigmoid(x), x=_X),)
     ),
     _functional(
         "mish",
         "Tensor input",
         mish,
         "input * tanh(softplus(input)).",
-        (records.MISH,),
+        (smooth.MISH,),
         (Sample("F.mish(x)", lambda x: x * np.tanh(np.log1p(np.exp(x))), x=_X),),
     ),
     _functional(
@@ -286,7 +297,7 @@ _PYTHON = (
         hardsigmoid,
         "input / 6 + 1/2, limited to [0, 1].",
         (records.HARDSIGMOID,),
-        (Sample("F.hardsigmoid(x)", lambda x: np.clip(x / 6 + 0.5, 0, 1), x=_X),),
+        (Sample("F.hardsigmoid(tensor([0.5, -4., 2.]))"),),
     ),
     _functional(
         "hardswish",
@@ -304,12 +315,12 @@ _BUILTIN = (
         "Tensor input, *, str approximate='none'",
         gelu,
         "input times the normal distribution function at input; approximate='tanh' for the usual approximation.",
-        (records.GELU,),
+        (smooth.GELU,),
         (
             Sample("F.gelu(x)", None, x=_X),
             Sample(
                 "F.gelu(x, approximate='tanh')",
-                lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+                lambda x: 0.5 * x * (1 + elementary.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
                 x=_X,
             ),
         ),
@@ -320,7 +331,7 @@ _BUILTIN = (
         "Tensor input, Number beta=1, Number threshold=20",
         softplus,
         "log(1 + exp(beta * input)) / beta.",
-        (records.SOFTPLUS,),
+        (smooth.SOFTPLUS,),
         (Sample("F.softplus(x, 2)", lambda x: np.log1p(np.exp(2 * x)) / 2, x=_X),),
         False,
     ),
@@ -338,19 +349,43 @@ _BUILTIN = (
         "Tensor input",
         logsigmoid,
         "log(sigmoid(input)), without overflow.",
-        (records.LOG_SIGMOID,),
+        (smooth.LOG_SIGMOID,),
         (Sample("F.logsigmoid(x)", lambda x: np.log(_sigmoid(x)), x=_X),),
         False,
     ),
-    _functional("softsign", "Tensor input", softsign, "input / (1 + abs(input)).", (), (Sample("F.softsign(x)", lambda x: x / (1 + np.abs(x)), x=_X),), False),
-    _functional("tanhshrink", "Tensor input", tanhshrink, "input - tanh(input).", (), (Sample("F.tanhshrink(x)", lambda x: x - np.tanh(x), x=_X),), False),
-    _functional("sigmoid", "Tensor input", lambda x: SIGMOID(x), "1 / (1 + exp(-input)).", (SIGMOID,), (Sample("F.sigmoid(x)", _sigmoid, x=_X),), False),
+    _functional(
+        "softsign",
+        "Tensor input",
+        softsign,
+        "input / (1 + abs(input)).",
+        (),
+        (Sample("F.softsign(x)", lambda x: x / (1 + np.abs(x)), x=_X),),
+        False,
+    ),
+    _functional(
+        "tanhshrink",
+        "Tensor input",
+        tanhshrink,
+        "input - tanh(input).",
+        (),
+        (Sample("F.tanhshrink(x)", lambda x: x - np.tanh(x), x=_X),),
+        False,
+    ),
+    _functional(
+        "sigmoid",
+        "Tensor input",
+        lambda x: SIGMOID(x),
+        "1 / (1 + exp(-input)).",
+        (SIGMOID,),
+        (Sample("F.sigmoid(x)", _sigmoid, x=_X),),
+        False,
+    ),
     _functional(
         "glu",
         "Tensor input, int dim=-1",
         glu,
         "The first half along dim times the sigmoid of the second.",
-        (records.GLU,),
+        (smooth.GLU,),
         (Sample("F.glu(x)", lambda x: x[:2] * _sigmoid(x[2:]), x=_X),),
         False,
     ),
@@ -369,7 +404,7 @@ _TORCH = (
         "prelu",
         ("Tensor input, Tensor weight", prelu),
         doc="input where positive, weight * input elsewhere; one weight, or one a channel.",
-        ops=(records.PRELU,),
+        ops=(smooth.PRELU,),
         samples=(
             Sample("torch.prelu(x, y)", lambda x, y: np.where(x > 0, x, y * x), x=_X, y=0.25),
             Sample("F.prelu(x, y)", lambda x, y: np.where(x > 0, x, y * x), x=[[0.5, -1.5], [-2.0, 1.0]], y=[0.25, 0.5]),
@@ -389,12 +424,23 @@ _TORCH = (
         for name, signature, run, op, arguments, doc in (
             ("selu", "Tensor input", selu, records.ELU, "x", "elu with the constants of self-normalising networks."),
             ("celu", "Tensor input, Number alpha=1.0", celu, records.CELU, "x", "input where positive, an exponential elsewhere."),
-            ("threshold", "Tensor input, Number threshold, Number value", threshold, records.THRESHOLD, "x, 1., 2.", "value where not above threshold."),
+            (
+                "threshold",
+                "Tensor input, Number threshold, Number value",
+                threshold,
+                records.THRESHOLD,
+                "x, 1., 2.",
+                "value where not above threshold.",
+            ),
         )
     ),
     Function("selu_", ("Tensor input", lambda x: write("selu", selu, x)), doc="selu in place.", ops=(records.ELU_RESULT,), method=False),
     Function(
-        "celu_", ("Tensor input, Number alpha=1.0", lambda x, alpha: write("celu", celu, x, alpha)), doc="celu in place.", ops=(records.CELU_RESULT,), method=False
+        "celu_",
+        ("Tensor input, Number alpha=1.0", lambda x, alpha: write("celu", celu, x, alpha)),
+        doc="celu in place.",
+        ops=(records.CELU_RESULT,),
+        method=False,
     ),
     Function(
         "threshold_",

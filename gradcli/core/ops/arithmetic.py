@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes
+from gradcli.core import dtypes, elementary
 from gradcli.core.function import Function, Sample
 from gradcli.core.record import NONDIFF, Pointwise, Rule
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
-
 
 ADD = Pointwise(
     "AddBackward0",
@@ -185,7 +184,7 @@ def _power(a: Any, b: Any) -> Any:
             return np.multiply(np.multiply(a, a), a)
         if b == -1:
             return np.true_divide(1, a)
-    return np.power(a, b)
+    return elementary.power(a, b)
 
 
 POW_SCALAR = Pointwise(

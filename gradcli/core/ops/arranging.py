@@ -44,14 +44,14 @@ def _repeat_back(xp: Any, grad: Any, repeats: Any, input_shape: Any) -> Any:
     return xp.sum(xp.reshape(grad, tuple(split)), tuple(axes))
 
 
-REPEAT = Op(
+REPEAT: Op = Op(
     "RepeatBackward0",
     lambda a, repeats: np.tile(a, repeats),
     "input",
     "repeats",
     input=Rule(_repeat_back, "= grad summed over the copies"),
 )
-FLIP = Op(
+FLIP: Op = Op(
     "FlipBackward0",
     lambda a, dims: np.flip(a, dims).copy() if a.ndim else a.copy(),
     "input",
@@ -64,7 +64,7 @@ def _roll(a: Array, shifts: Any, dims: Any) -> Array:
     return np.roll(a, shifts, dims) if dims else np.roll(a, shifts[0] if len(shifts) == 1 else shifts)
 
 
-ROLL = Op(
+ROLL: Op = Op(
     "RollBackward0",
     _roll,
     "input",
@@ -104,11 +104,15 @@ def _diagonal_rule(xp: Any, grad: Any, offset: int, dim1: int, dim2: int, input_
 
 
 _DIAGONAL = "= grad on the diagonal, 0 elsewhere"
-DIAGONAL = Op("DiagonalBackward0", _diagonal, "input", "offset dim1 dim2", view=True, input=Rule(_diagonal_rule, _DIAGONAL))
-DIAGONAL_COPY = Op(
-    "DiagonalBackward0_copy", lambda a, *where: _diagonal(a, *where).copy(), "input", "offset dim1 dim2", input=Rule(_diagonal_rule, _DIAGONAL)
+DIAGONAL: Op = Op("DiagonalBackward0", _diagonal, "input", "offset dim1 dim2", view=True, input=Rule(_diagonal_rule, _DIAGONAL))
+DIAGONAL_COPY: Op = Op(
+    "DiagonalBackward0_copy",
+    lambda a, *where: _diagonal(a, *where).copy(),
+    "input",
+    "offset dim1 dim2",
+    input=Rule(_diagonal_rule, _DIAGONAL),
 )
-DIAGONAL_BACK = Op(
+DIAGONAL_BACK: Op = Op(
     "DiagonalBackwardBackward0",
     _diagonal_back,
     "input",
@@ -125,15 +129,27 @@ def _diag_embed(a: Array, offset: int, dim1: int, dim2: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(made, (-2, -1), (dim1, dim2)))
 
 
-DIAG_EMBED = Op(
+DIAG_EMBED: Op = Op(
     "DiagEmbedBackward0",
     _diag_embed,
     "input",
     "offset dim1 dim2",
     input=Rule(lambda xp, grad, offset, dim1, dim2: xp.call(DIAGONAL, grad, offset, dim1, dim2), "grad.diagonal(offset, dim1, dim2)"),
 )
-TRIL = Op("TrilBackward0", np.tril, "input", "diagonal", input=Rule(lambda xp, grad, diagonal: xp.call(TRIL, grad, diagonal), "grad.tril(diagonal)"))
-TRIU = Op("TriuBackward0", np.triu, "input", "diagonal", input=Rule(lambda xp, grad, diagonal: xp.call(TRIU, grad, diagonal), "grad.triu(diagonal)"))
+TRIL: Op = Op(
+    "TrilBackward0",
+    np.tril,
+    "input",
+    "diagonal",
+    input=Rule(lambda xp, grad, diagonal: xp.call(TRIL, grad, diagonal), "grad.tril(diagonal)"),
+)
+TRIU: Op = Op(
+    "TriuBackward0",
+    np.triu,
+    "input",
+    "diagonal",
+    input=Rule(lambda xp, grad, diagonal: xp.call(TRIU, grad, diagonal), "grad.triu(diagonal)"),
+)
 
 
 # --- sliding windows ---
@@ -158,7 +174,7 @@ def _unfold_back(grad: Array, dimension: int, size: int, step: int, shape: Any) 
     return made
 
 
-UNFOLD = Op(
+UNFOLD: Op = Op(
     "UnfoldBackward0",
     _unfold,
     "input",
@@ -169,7 +185,7 @@ UNFOLD = Op(
         "= grad added up over the windows that hold an element",
     ),
 )
-UNFOLD_BACK = Op(
+UNFOLD_BACK: Op = Op(
     "UnfoldBackwardBackward0",
     _unfold_back,
     "input",
@@ -185,9 +201,7 @@ def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
     """Copies side by side along each dimension."""
     shape = input.array.shape
     if len(repeats) < len(shape):
-        raise ProgramError(
-            "RuntimeError", "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise ProgramError("RuntimeError", "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     sizes = [n * r for n, r in zip((1,) * (len(repeats) - len(shape)) + shape, repeats, strict=True)]
     for n in sizes:
         if n < 0:
@@ -326,10 +340,18 @@ FUNCTIONS = (
         ("Tensor input, ints repeats", repeat),
         doc="Copies side by side along each dimension.",
         ops=(REPEAT,),
-        samples=(Sample("x.repeat(2, 2)", lambda x: np.tile(x, (2, 2)), x=_M), Sample("x.repeat(2, 1)", lambda x: np.tile(x, (2, 1)), x=_V)),
+        samples=(
+            Sample("x.repeat(2, 2)", lambda x: np.tile(x, (2, 2)), x=_M),
+            Sample("x.repeat(2, 1)", lambda x: np.tile(x, (2, 1)), x=_V),
+        ),
         function=False,
     ),
-    Function("tile", ("Tensor input, ints dims", tile), doc="Copies side by side.", samples=(Sample("tile(x, (2,))", lambda x: np.tile(x, 2), x=_M),)),
+    Function(
+        "tile",
+        ("Tensor input, ints dims", tile),
+        doc="Copies side by side.",
+        samples=(Sample("tile(x, (2,))", lambda x: np.tile(x, 2), x=_M),),
+    ),
     Function(
         "flip",
         ("Tensor input, ints dims", flip),
@@ -344,7 +366,10 @@ FUNCTIONS = (
         ("Tensor input, ints1 shifts, ints1 dims=()", roll),
         doc="Moved along dimensions; what leaves at the end enters at the beginning.",
         ops=(ROLL,),
-        samples=(Sample("roll(x, 1)", lambda x: np.roll(x, 1), x=_M), Sample("roll(x, (1, 2), (0, 1))", lambda x: np.roll(x, (1, 2), (0, 1)), x=_M)),
+        samples=(
+            Sample("roll(x, 1)", lambda x: np.roll(x, 1), x=_M),
+            Sample("roll(x, (1, 2), (0, 1))", lambda x: np.roll(x, (1, 2), (0, 1)), x=_M),
+        ),
     ),
     Function(
         "rot90",
@@ -358,7 +383,10 @@ FUNCTIONS = (
         ("Tensor input, int offset=0, int dim1=0, int dim2=1", diagonal),
         doc="The diagonal of two dimensions, as the last one.",
         ops=(DIAGONAL,),
-        samples=(Sample("diagonal(x)", lambda x: np.diagonal(x), x=_M), Sample("diagonal(x, 1, 1, 0)", lambda x: np.diagonal(x, 1, 1, 0), x=_M)),
+        samples=(
+            Sample("diagonal(x)", lambda x: np.diagonal(x), x=_M),
+            Sample("diagonal(x, 1, 1, 0)", lambda x: np.diagonal(x, 1, 1, 0), x=_M),
+        ),
     ),
     Function(
         "diag",

@@ -79,5 +79,7 @@ FUNCTIONS = (
     _function("bitwise_xor", XOR, "bitwise_xor_cpu", "Bits set in one only.", "tensor([6, 5]) ^ 3"),
     _function("bitwise_left_shift", LEFT, "lshift_cpu", "Bits moved left.", "tensor([6, 5]) << 2", False),
     _function("bitwise_right_shift", RIGHT, "rshift_cpu", "Bits moved right.", "tensor([6, 5]) >> 1", False),
-    Function("bitwise_not", ("Tensor input", bitwise_not), doc="Every bit flipped.", samples=(Sample("~tensor([6, 5])"),), inplace=True, out=True),
+    Function(
+        "bitwise_not", ("Tensor input", bitwise_not), doc="Every bit flipped.", samples=(Sample("~tensor([6, 5])"),), inplace=True, out=True
+    ),
 )

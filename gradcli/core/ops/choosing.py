@@ -197,7 +197,9 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         lambda x, bound: forward(x, bound),
         "input",
         "bound",
-        input=Rule(lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), bound), grad, 0.0), f"where(input {sign}= bound, grad, 0)", note),
+        input=Rule(
+            lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), bound), grad, 0.0), f"where(input {sign}= bound, grad, 0)", note
+        ),
     )
     tensor = Pointwise(
         f"Clamp{name}Backward1",
@@ -240,7 +242,7 @@ def _fill(x: Any, mask: Any, value: Any) -> Any:
 
 
 _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
-MASKED_FILL = Op("MaskedFillBackward0", _fill, "input", "mask value", input=_UNFILLED)
+MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", input=_UNFILLED)
 MASKED_FILL_TENSOR = Op(
     "MaskedFillBackward1",
     lambda x, value, mask: _fill(x, mask, value),
@@ -374,7 +376,7 @@ FUNCTIONS = (
             Sample("clamp(x, -1, 1)", lambda x: np.clip(x, -1, 1), x=_X),
             Sample("x.clamp(min=0)", lambda x: np.maximum(x, 0), x=_X),
             Sample("x.clamp(max=0.7)", lambda x: np.minimum(x, 0.7), x=_X),
-            Sample("clamp(x, y, y + 1)", lambda x, y: np.clip(x, y, y + 1), x=_X, y=_Y),
+            Sample("clamp(x, y, y + 1.5)", lambda x, y: np.clip(x, y, y + 1.5), x=_X, y=_Y),
             Sample("clamp(x, min=y)", np.maximum, x=_X, y=_Y),
         ),
         inplace=True,

@@ -7,16 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, warnings
+from gradcli.core import catalog, elementary, warnings
 from gradcli.core.function import Sample
 from gradcli.core.mode import recording
 from gradcli.core.namespace import traced
-from gradcli.core.ops import scalars
+from gradcli.core.ops import norms, scalars
 from gradcli.core.ops.loss_reduction import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss_reduction import reduce as reduced
 from gradcli.core.python_function import PythonFunction
+from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
+
+#: `torch.norm` goes another way; what C++ calls the norm has this name
+NORM = Op(
+    "NormBackward1",
+    norms.norm_forward,
+    "input",
+    "p dim keepdim",
+    input=Rule(
+        lambda xp, grad, input, p, out, dim, keepdim: norms.norm_gradient(xp, grad, input, p, out, dim, keepdim),
+        "= grad * sgn(input) * (abs(input) / out)**(p - 1), with grad and out repeated along dim",
+        "0 where the norm is 0",
+    ),
+)
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -32,7 +46,7 @@ def _xlogx(target: Tensor) -> Any:
     if target.requires_grad:
         return _call("xlogy", target, target)
     values = target.array
-    return Tensor(np.where(values == 0, values, values * np.log(values)).astype(values.dtype), target.dtype)
+    return Tensor(np.where(values == 0, values, values * elementary.log(values)).astype(values.dtype), target.dtype)
 
 
 def kl_div(
@@ -76,7 +90,7 @@ def poisson_nll_loss(
     loss = rate - target * log
     if full:
         counts = target.array
-        stirling = counts * np.log(counts) - counts + 0.5 * np.log(2 * math.pi * counts)
+        stirling = counts * elementary.log(counts) - counts + 0.5 * elementary.log(2 * math.pi * counts)
         loss = loss + Tensor(np.where(counts <= 1, 0, stirling).astype(counts.dtype), target.dtype)
     return reduced(loss, reduction)
 
@@ -195,7 +209,7 @@ def triplet_margin_loss(
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of the differences of rows; eps is added to each difference."""
-    return _call("norm", scalars.plus(traced, x1 - x2, eps), p, -1, keepdim)
+    return NORM(scalars.plus(traced, x1 - x2, eps), float(p), (-1,), keepdim)
 
 
 _P, _T = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.2, 0.5, 0.3], [0.25, 0.25, 0.5]]
@@ -252,6 +266,7 @@ FUNCTIONS = (
         pairwise_distance,
         "pairwise_distance",
         "Distances of pairs of rows.",
+        ops=(NORM,),
         samples=(Sample("F.pairwise_distance(p, t)", lambda p, t: np.linalg.norm(p - t + 1e-6, axis=-1), p=_P, t=_T),),
     ),
 )

@@ -14,8 +14,8 @@ from gradcli.core.ops import arithmetic, checks, scalars
 from gradcli.core.ops.casting import to_dtype
 from gradcli.core.ops.comparison import NE
 from gradcli.core.ops.reducing import Typed
-from gradcli.core.ops.reduction import sum_dtype
 from gradcli.core.ops.reduction import sum as sum_along
+from gradcli.core.ops.reduction import sum_dtype
 from gradcli.core.ops.selecting import SCATTER_ADD, Selection, result
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor, wrap
@@ -99,9 +99,7 @@ CUMPROD = Typed(
     lambda x, dim, dtype: _multiply_up(x, dim),
     "input",
     "dim dtype",
-    input=Rule(
-        _cumprod_rule, "(out * grad).flip(dim).cumsum(dim).flip(dim) / input", "at zeros, the products that leave the element out"
-    ),
+    input=Rule(_cumprod_rule, "= (out * grad).flip(dim).cumsum(dim).flip(dim) / input, or the same without dividing where input has zeros", "at zeros, the products that leave the element out"),
 )
 
 
@@ -137,7 +135,7 @@ def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> An
     return parts[0] - parts[1]
 
 
-LOGCUMSUMEXP = Op(
+LOGCUMSUMEXP: Op = Op(
     "LogcumsumexpBackward0",
     _logcumsumexp,
     "input",

@@ -10,11 +10,11 @@ import numpy as np
 from gradcli import limits
 from gradcli.core import catalog
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import arithmetic, products
+from gradcli.core.ops import arithmetic, chains, products
 from gradcli.core.ops.arranging import diagonal
 from gradcli.core.ops.broadcasting import ListFunction
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.products import BMM, chain, chain_matmul
+from gradcli.core.ops.product_records import BMM
 from gradcli.core.ops.shape import PERMUTE, UNSQUEEZE, VIEW, flatten, movedim, reshape
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
@@ -174,7 +174,9 @@ class _Plan:
     def _check_size(self, i: int, label: int, size: int) -> None:
         known = self.sizes.get(label, 1)
         if size != 1 and known not in (1, size):
-            raise _error(f"subscript {_name(label)} has size {size} for operand {i} which does not broadcast with previously seen size {known}")
+            raise _error(
+                f"subscript {_name(label)} has size {size} for operand {i} which does not broadcast with previously seen size {known}"
+            )
         self.sizes[label] = max(known, size) if size else size
 
 
@@ -373,13 +375,17 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     return tensordot(a, b, first, second)
 
+
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products of the last dimensions."""
     a, b = input.array, other.array
     if not a.ndim or not b.ndim:
         return arithmetic.mul(input, other)  # type: ignore[no-any-return]
     if a.shape[-1] != b.shape[-1]:
-        raise ProgramError("RuntimeError", f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}")
+        raise ProgramError(
+            "RuntimeError",
+            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}",
+        )
     return tensordot(input, other, (-1,), (-1,))
 
 
@@ -415,19 +421,5 @@ FUNCTIONS = (
         samples=(Sample("inner(x, y)", np.inner, x=_M, y=_N),),
         out=True,
     ),
-    ListFunction(
-        "chain_matmul",
-        ("Tensors matrices", chain_matmul),
-        doc="The product of several matrices in the cheapest order.",
-        samples=(Sample("chain_matmul(x, y, y)", lambda x, y: x @ y @ y, x=_M, y=_N),),
-        method=False,
-    ),
-    Function(
-        "multi_dot",
-        ("Tensors tensors", chain),
-        namespace="torch.linalg",
-        doc="The product of several matrices in the cheapest order.",
-        samples=(Sample("linalg.multi_dot([x, y, v])", lambda x, y, v: x @ y @ v, x=_M, y=_N, v=_V),),
-        method=False,
-    ),
+    *chains.FUNCTIONS,
 )

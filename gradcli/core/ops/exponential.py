@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import error_function
+from gradcli.core import dtypes, elementary, error_function
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import scalars
+from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
 from gradcli.core.record import Op, Pointwise, Rule
 from gradcli.core.tensor import Tensor
@@ -24,21 +24,19 @@ def _floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwis
     return Pointwise(grad_fn, forward, "input", kind="float", input=rule)
 
 
-EXP = _floating("ExpBackward0", np.exp, Rule(lambda grad, out: grad * out, "grad * out"))
-EXP2 = _floating(
-    "Exp2Backward0", np.exp2, Rule(lambda xp, grad, out: scalars.times(xp, grad * out, _LN2), "grad * out * log(tensor(2.))")
-)
-EXPM1 = _floating("Expm1Backward0", np.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"))
-LOG = _floating("LogBackward0", np.log, Rule(lambda grad, input: grad / input, "grad / input"))
+EXP = _floating("ExpBackward0", elementary.exp, Rule(lambda grad, out: grad * out, "grad * out"))
+EXP2 = _floating("Exp2Backward0", elementary.exp2, Rule(lambda xp, grad, out: scalars.times(xp, grad * out, _LN2), "grad * out * log(tensor(2.))"))
+EXPM1 = _floating("Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"))
+LOG = _floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"))
 LOG2 = _floating(
-    "Log2Backward0", np.log2, Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * log(tensor(2.)))")
+    "Log2Backward0", elementary.log2, Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * log(tensor(2.)))")
 )
 LOG10 = _floating(
-    "Log10Backward0", np.log10, Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * log(tensor(10.)))")
+    "Log10Backward0", elementary.log10, Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * log(tensor(10.)))")
 )
-LOG1P = _floating("Log1PBackward0", np.log1p, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"))
+LOG1P = _floating("Log1PBackward0", elementary.log1p, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"))
 SQRT = _floating("SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"))
-RSQRT = _floating(
+RSQRT: Pointwise = _floating(
     "RsqrtBackward0",
     lambda x: np.true_divide(1, np.sqrt(x)),
     Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(_POW, out, 3), "-0.5 * grad * out**3"),
@@ -60,7 +58,7 @@ ERFC = _floating(
     error_function.erfc,
     Rule(lambda xp, grad, input: _bell(xp, input, -_TWO_OVER_ROOT_PI) * grad, "-2 / math.pi**0.5 * exp(-input**2) * grad"),
 )
-ERFINV = _floating(
+ERFINV: Pointwise = _floating(
     "ErfinvBackward0",
     error_function.erfinv,
     Rule(
@@ -72,14 +70,14 @@ ERFINV = _floating(
 
 def logistic(x: Any) -> Any:
     """1 / (1 + exp(-x)); exp may overflow to inf, whose reciprocal is the right 0."""
-    return np.true_divide(1, np.add(1, np.exp(np.negative(x))))
+    return np.true_divide(1, np.add(1, elementary.exp(np.negative(x))))
 
 
 def _sigmoid_derivative(grad_output: Any, output: Any) -> Any:
     return grad_output * (1 - output) * output
 
 
-SIGMOID_BACKWARD = Op(
+SIGMOID_BACKWARD: Op = Op(
     "SigmoidBackwardBackward0",
     _sigmoid_derivative,
     "grad_output output",
@@ -97,7 +95,7 @@ SIGMOID = _floating(
 def _logit(x: Any, eps: float | None) -> Any:
     if eps is not None:
         x = np.clip(x, eps, 1 - eps)
-    return np.log(x / (1 - x))
+    return elementary.log(x / (1 - x))
 
 
 def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
@@ -115,12 +113,12 @@ LOGIT = Pointwise(
     "input",
     "eps",
     kind="float",
-    input=Rule(_logit_rule, "grad / (input * (1 - input))", "0 where eps clamps, nan outside of [0, 1] without eps"),
+    input=Rule(_logit_rule, "= grad / (input * (1 - input)), 0 where eps clamps", "nan outside of [0, 1] without eps"),
 )
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * np.log(y)))
+    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log(y)))
 
 
 def _xlogy_x(xp: Any, grad: Any, input: Any, other: Any) -> Any:
@@ -128,7 +126,7 @@ def _xlogy_x(xp: Any, grad: Any, input: Any, other: Any) -> Any:
     return xp.where(flat, xp.zeros_like(grad), xp.call(XLOGY, grad, other))
 
 
-XLOGY = Pointwise(
+XLOGY: Pointwise = Pointwise(
     "XlogyBackward0",
     _xlogy,
     "input other",
@@ -136,14 +134,16 @@ XLOGY = Pointwise(
     input=Rule(_xlogy_x, "xlogy(grad, other)", "0 where input is 0 and other is not positive"),
     other=Rule(lambda grad, input, other: grad * input / other, "grad * input / other"),
 )
-_XLOGY_NUMBER = Pointwise(
+_XLOGY_NUMBER: Pointwise = Pointwise(
     "XlogyBackward2",
     _xlogy,
     "input",
     "other",
     kind="float",
     input=Rule(
-        lambda xp, grad, input, other: xp.where((xp.plain(input) == 0) & (other <= 0), xp.zeros_like(grad), xp.call(_XLOGY_NUMBER, grad, other)),
+        lambda xp, grad, input, other: xp.where(
+            (xp.plain(input) == 0) & (other <= 0), xp.zeros_like(grad), xp.call(_XLOGY_NUMBER, grad, other)
+        ),
         "xlogy(grad, other)",
         "0 where input is 0 and other is not positive",
     ),
@@ -167,7 +167,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 LOGADDEXP = Pointwise(
     "LogaddexpBackward0",
-    np.logaddexp,
+    elementary.logaddexp,
     "input other",
     kind="float",
     input=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp(other - input), 1), "grad / (1 + exp(other - input))"),
@@ -175,17 +175,30 @@ LOGADDEXP = Pointwise(
 )
 LOGADDEXP2 = Pointwise(
     "Logaddexp2Backward0",
-    np.logaddexp2,
+    elementary.logaddexp2,
     "input other",
     kind="float",
     input=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp2(other - input), 1), "grad / (1 + 2**(other - input))"),
     other=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp2(input - other), 1), "grad / (1 + 2**(input - other))"),
 )
 
+
+def _floats_only(op: Pointwise, kernel: str) -> Callable[[Tensor, Tensor], Any]:
+    def run(x: Tensor, y: Tensor) -> Any:
+        dtype = dtypes.result_type((x, y))
+        if not dtype.is_floating_point:
+            raise checks.not_implemented(kernel, dtype)
+        return op(x, y)
+
+    return run
+
+
 _X = [0.5, 1.5, 0.25]
 
 
-def _simple(name: str, op: Pointwise, doc: str, reference: Any, inputs: Sequence[float] = (0.5, 1.5, -0.25), aliases: Sequence[str] = ()) -> Function:
+def _simple(
+    name: str, op: Pointwise, doc: str, reference: Any, inputs: Sequence[float] = (0.5, 1.5, -0.25), aliases: Sequence[str] = ()
+) -> Function:
     return Function(
         name,
         ("Tensor input", lambda x: op(x)),
@@ -246,7 +259,7 @@ FUNCTIONS = (
     ),
     Function(
         "logaddexp",
-        ("Tensor input, Tensor other", lambda x, y: LOGADDEXP(x, y)),
+        ("Tensor input, Tensor other", _floats_only(LOGADDEXP, "logaddexp_cpu")),
         doc="log(exp(input) + exp(other)) without overflow.",
         ops=(LOGADDEXP,),
         samples=(Sample("logaddexp(x, y)", np.logaddexp, x=_X, y=[2.0, 0.5, 3.0]),),
@@ -254,7 +267,7 @@ FUNCTIONS = (
     ),
     Function(
         "logaddexp2",
-        ("Tensor input, Tensor other", lambda x, y: LOGADDEXP2(x, y)),
+        ("Tensor input, Tensor other", _floats_only(LOGADDEXP2, "logaddexp2_cpu")),
         doc="log2(2**input + 2**other) without overflow.",
         ops=(LOGADDEXP2,),
         samples=(Sample("logaddexp2(x, y)", np.logaddexp2, x=_X, y=[2.0, 0.5, 3.0]),),

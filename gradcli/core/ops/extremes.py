@@ -11,7 +11,7 @@ from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.choosing import MAXIMUM, MINIMUM
-from gradcli.core.ops.reducing import restored
+from gradcli.core.ops.reducing import restored, total
 from gradcli.core.ops.selecting import reducing, result, spread_evenly
 from gradcli.core.record import Op, Rule
 from gradcli.core.results import NamedResult, named
@@ -53,9 +53,7 @@ def _whole(grad_fn: str, reduce: Callable[..., Any]) -> Op:
         grad_fn,
         lambda x: np.asarray(reduce(x)),
         "input",
-        input=Rule(
-            lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), "grad * (input == out) / (input == out).sum()", _EVEN
-        ),
+        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), "grad * (input == out) / (input == out).sum()", _EVEN),
     )
 
 
@@ -72,7 +70,7 @@ def _a_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -
     if not keepdim:
         value = np.expand_dims(value, dims)
     mask = np.equal(x, value)
-    count = np.add.reduce(mask, axis=dims, keepdims=True)
+    count = total(mask, axis=dims, keepdims=True)
     share = (mask / np.maximum(count, 1)).astype(x.dtype)
     if np.any(count == 0):
         share = np.where(count == 0, np.array(np.nan, x.dtype), share)  # a nan equals nothing: 0 / 0
@@ -128,13 +126,13 @@ def _a(name: str, op: Op) -> Callable[..., Any]:
 
 def _both_rule(xp: Any, grads: Any, input: Any, min: Any, max: Any, dim: Any, keepdim: bool) -> Any:
     """Both gradients, each as amin and amax have it."""
-    total: Any = None
+    summed: Any = None
     dims = () if dim is None else (dim,)
     for grad, value in zip(grads, (min, max), strict=True):
         if grad is not None:
             part = _a_rule(xp, grad, input, value, dims, keepdim)
-            total = part if total is None else total + part
-    return total
+            summed = part if summed is None else summed + part
+    return summed
 
 
 def _both(x: Array, dim: Any, keepdim: bool) -> tuple[Array, Array]:
@@ -149,7 +147,9 @@ AMINMAX = Op(
     "dim keepdim",
     outputs="min max",
     differentiable=2,
-    input=Rule(_both_rule, "= the gradient of min at the smallest elements and that of max at the largest, divided by how many there are", _EVEN),
+    input=Rule(
+        _both_rule, "= the gradient of min at the smallest elements and that of max at the largest, divided by how many there are", _EVEN
+    ),
 )
 
 
@@ -205,8 +205,22 @@ def _family(name: str, ops: tuple[Any, ...], runs: Any, doc: str, reference: Any
 
 
 FUNCTIONS = (
-    _family("max", (MAX_ALL, MAX_DIM, MAXIMUM), _max, "The largest element; along dim, values and indices; of two tensors, the larger of each pair.", np.max, np.maximum),
-    _family("min", (MIN_ALL, MIN_DIM, MINIMUM), _min, "The smallest element; along dim, values and indices; of two tensors, the smaller of each pair.", np.min, np.minimum),
+    _family(
+        "max",
+        (MAX_ALL, MAX_DIM, MAXIMUM),
+        _max,
+        "The largest element; along dim, values and indices; of two tensors, the larger of each pair.",
+        np.max,
+        np.maximum,
+    ),
+    _family(
+        "min",
+        (MIN_ALL, MIN_DIM, MINIMUM),
+        _min,
+        "The smallest element; along dim, values and indices; of two tensors, the smaller of each pair.",
+        np.min,
+        np.minimum,
+    ),
     *(
         Function(
             name,

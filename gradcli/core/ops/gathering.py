@@ -133,14 +133,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise _error(f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.torch_name}")
     if input.dtype is not source.dtype:
-        raise _error(
-            f"index_add_(): self ({input.dtype.torch_name}) and source ({source.dtype.torch_name}) must have the same scalar type"
-        )
+        raise _error(f"index_add_(): self ({input.dtype.torch_name}) and source ({source.dtype.torch_name}) must have the same scalar type")
     length = given[at] if len(given) > at else 1
     if index.array.size != length:
-        raise _error(
-            f"index_add_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}"
-        )
+        raise _error(f"index_add_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}")
     if len(have) != len(given) or any(n != m for k, (n, m) in enumerate(zip(have, given, strict=True)) if k != at):
         raise _error(
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
@@ -191,9 +187,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         )
     length = given[at] if given else 1
     if index.array.size != length:
-        raise _error(
-            f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({length})", "IndexError"
-        )
+        raise _error(f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({length})", "IndexError")
     size = have[at] if have else 1
     bad = _out_of_range(index.array, size)
     if bad is not None:
@@ -214,7 +208,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if mask.dtype is not dtypes.bool_:
         raise _error(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.torch_name}")
     if input.dtype is not source.dtype:
-        raise _error(f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.torch_name} and {source.dtype.torch_name}")
+        raise _error(
+            f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.torch_name} and {source.dtype.torch_name}"
+        )
     shape = common_shape([input.array.shape, mask.array.shape])
     if source.array.size < np.count_nonzero(np.broadcast_to(mask.array, shape)):
         raise _error("Number of elements of source < number of ones in mask")
@@ -349,7 +345,10 @@ FUNCTIONS = (
         ("Tensor input, int dim, Tensor index, Number value, *, str reduce", _scatter_reduced),
         doc="A copy with elements of src, or a number, written where the index tells.",
         ops=(SCATTER, SCATTER_NUMBER),
-        samples=(Sample("scatter(x, 1, tensor([[2, 0]]), s)", None, x=_M, s=_S), Sample("scatter(x, 0, tensor([[1, 0]]), 5.0)", None, x=_M)),
+        samples=(
+            Sample("scatter(x, 1, tensor([[2, 0]]), s)", None, x=_M, s=_S),
+            Sample("scatter(x, 0, tensor([[1, 0]]), 5.0)", None, x=_M),
+        ),
         inplace=True,
     ),
     _inplace(

@@ -59,7 +59,7 @@ def _source(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str)
     return xp.call(GATHER, grad, dim, index)
 
 
-GATHER = Op(
+GATHER: Op = Op(
     "GatherBackward0",
     _gather,
     "input",
@@ -70,7 +70,7 @@ GATHER = Op(
     ),
 )
 _ZEROED = Rule(lambda xp, grad, dim, index: xp.call(SCATTER_NUMBER, grad, dim, index, 0), "grad.scatter(dim, index, 0)")
-SCATTER = Op(
+SCATTER: Op = Op(
     "ScatterBackward0",
     _scattered,
     "input src",
@@ -80,8 +80,10 @@ SCATTER = Op(
         lambda xp, grad, dim, index, src_shape: _source(xp, grad, dim, index, src_shape, "ScatterBackward0"), "grad.gather(dim, index)"
     ),
 )
-SCATTER_NUMBER = Op("ScatterBackward1", lambda a, dim, index, value: _scattered(a, value, dim, index), "input", "dim index value", input=_ZEROED)
-SCATTER_ADD = Op(
+SCATTER_NUMBER: Op = Op(
+    "ScatterBackward1", lambda a, dim, index, value: _scattered(a, value, dim, index), "input", "dim index value", input=_ZEROED
+)
+SCATTER_ADD: Op = Op(
     "ScatterAddBackward0",
     lambda a, src, dim, index: _scattered(a, src, dim, index, True),
     "input src",
@@ -101,7 +103,11 @@ def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> A
     made = a.copy()
     source = source if alpha == 1 else source * alpha
     if made.ndim:
-        np.add.at(made, _at(dim, index, made.ndim), source.reshape((*made.shape[: dim % made.ndim], index.size, *made.shape[dim % made.ndim + 1 :])))
+        np.add.at(
+            made,
+            _at(dim, index, made.ndim),
+            source.reshape((*made.shape[: dim % made.ndim], index.size, *made.shape[dim % made.ndim + 1 :])),
+        )
     else:
         made[...] += np.sum(source)
     return made
@@ -111,7 +117,7 @@ def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
     return xp.broadcast_to(xp.call(INDEX_SELECT, grad, dim, index), source_shape)
 
 
-INDEX_SELECT = Op(
+INDEX_SELECT: Op = Op(
     "IndexSelectBackward0",
     _index_select,
     "input",
@@ -121,7 +127,7 @@ INDEX_SELECT = Op(
         "= grad added up at the selected slices",
     ),
 )
-INDEX_ADD = Op(
+INDEX_ADD: Op = Op(
     "IndexAddBackward0",
     _index_add,
     "input source",
@@ -129,7 +135,9 @@ INDEX_ADD = Op(
     input=Rule(lambda grad: grad, "grad"),
     source=Rule(
         lambda xp, grad, dim, index, alpha, source_shape: (
-            _slices(xp, grad, dim, index, source_shape) if alpha == 1 else scalars.times(xp, _slices(xp, grad, dim, index, source_shape), alpha)
+            _slices(xp, grad, dim, index, source_shape)
+            if alpha == 1
+            else scalars.times(xp, _slices(xp, grad, dim, index, source_shape), alpha)
         ),
         "alpha * grad.index_select(dim, index)",
     ),
@@ -143,8 +151,10 @@ def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
 
 
 _UNFILLED = Rule(lambda xp, grad, dim, index: xp.call(INDEX_FILL, grad, dim, index, 0), "grad.index_fill(dim, index, 0)")
-INDEX_FILL = Op("IndexFillBackward0", lambda a, dim, index, value: _filled(a, value, dim, index), "input", "dim index value", input=_UNFILLED)
-INDEX_FILL_TENSOR = Op(
+INDEX_FILL: Op = Op(
+    "IndexFillBackward0", lambda a, dim, index, value: _filled(a, value, dim, index), "input", "dim index value", input=_UNFILLED
+)
+INDEX_FILL_TENSOR: Op = Op(
     "IndexFillBackward1",
     _filled,
     "input value",
@@ -152,7 +162,7 @@ INDEX_FILL_TENSOR = Op(
     input=_UNFILLED,
     value=Rule(lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, index)), "grad.index_select(dim, index).sum()"),
 )
-INDEX_COPY = Op(
+INDEX_COPY: Op = Op(
     "IndexCopyBackward0",
     _filled,
     "input source",
@@ -182,14 +192,16 @@ def _masked_select_rule(xp: Any, grad: Any, mask: Any, input_shape: Any, input_d
     return xp.call(MASKED_SCATTER, xp.zeros(shape, input_dtype), grad, mask)
 
 
-MASKED_SELECT = Op(
+MASKED_SELECT: Op = Op(
     "MaskedSelectBackward0",
-    lambda a, mask: np.broadcast_to(a, np.broadcast_shapes(a.shape, mask.shape))[np.broadcast_to(mask, np.broadcast_shapes(a.shape, mask.shape))],
+    lambda a, mask: np.broadcast_to(a, np.broadcast_shapes(a.shape, mask.shape))[
+        np.broadcast_to(mask, np.broadcast_shapes(a.shape, mask.shape))
+    ],
     "input",
     "mask",
     input=Rule(_masked_select_rule, "= grad placed where the mask is True, 0 elsewhere"),
 )
-MASKED_SCATTER = Op(
+MASKED_SCATTER: Op = Op(
     "MaskedScatterBackward0",
     _masked_scatter,
     "input source",
@@ -199,7 +211,7 @@ MASKED_SCATTER = Op(
         lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape), "= the masked elements of grad, then 0"
     ),
 )
-MASKED_SCATTER_BACK = Op(
+MASKED_SCATTER_BACK: Op = Op(
     "MaskedScatterBackwardBackward0",
     _masked_back,
     "input",
@@ -225,7 +237,7 @@ def _put_rule(xp: Any, grad: Any, index: Any, accumulate: bool, input_dtype: Any
     return grad if accumulate else xp.call(PUT, grad, xp.zeros(index.shape, input_dtype), index, False)
 
 
-TAKE = Op(
+TAKE: Op = Op(
     "TakeBackward0",
     lambda a, index: a.reshape(-1)[index],
     "input",
@@ -235,7 +247,7 @@ TAKE = Op(
         "= grad added up at the taken elements",
     ),
 )
-PUT = Op(
+PUT: Op = Op(
     "PutBackward0",
     _put,
     "input source",

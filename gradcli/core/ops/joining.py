@@ -137,7 +137,7 @@ def _blocks_rule(xp: Any, grad: Any, sizes: Any, tensors_shape: Any) -> list[Any
     return parts
 
 
-BLOCK_DIAG = Op(
+BLOCK_DIAG: Op = Op(
     "BlockDiagBackward0",
     lambda arrays, sizes: _diagonal_blocks(arrays),
     "tensors",

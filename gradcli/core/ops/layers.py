@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.ops import arithmetic, scalars
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 
@@ -129,12 +130,13 @@ def _batch_norm_fixed(x: Array, weight: Array | None, bias: Array | None, mean: 
 def _fixed_rule(xp: Any, grad: Any, weight: Any, mean: Array, var: Array, eps: float) -> Any:
     if weight is not None:
         grad = grad * xp.reshape(weight, _channels(grad)[1])
-    return grad * _fixed(grad, mean, var, eps)[1]
+    return scalars.times_data(xp, grad, _fixed(grad, mean, var, eps)[1])
 
 
 def _fixed_weight_rule(xp: Any, grad: Any, input: Any, mean: Array, var: Array, eps: float) -> Any:
     mean, rstd = _fixed(input, mean, var, eps)
-    return xp.sum(grad * ((input - mean) * rstd), _channels(input)[0])
+    normal = scalars.times_data(xp, xp.call(arithmetic.SUB, input, mean), rstd)
+    return xp.sum(grad * normal, _channels(input)[0])
 
 
 BATCH_NORM_FIXED = Op(

@@ -10,6 +10,7 @@ from gradcli.core import catalog, dtypes, warnings
 from gradcli.core.function import Sample
 from gradcli.core.namespace import traced
 from gradcli.core.ops import composed_loss, loss_records, nll, scalars
+from gradcli.core.ops.casting import to_dtype
 from gradcli.core.ops.loss_reduction import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss_reduction import reduce as reduced
 from gradcli.core.python_function import PythonFunction
@@ -104,6 +105,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     if delta <= 0:
         raise ProgramError("RuntimeError", "huber_loss does not support non-positive values for delta.")
     _floating("huber_cpu", input, target)
+    if input.dtype.is_floating_point:
+        target = to_dtype(target, input.dtype)  # the result has the input's dtype, whatever the target's
     if weight is not None:
         return _weighted(loss_records.HUBER(input, target, "none", float(delta)), input, weight, reduction, True)
     return loss_records.HUBER(input, target, reduction, float(delta))

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog
-from gradcli.core.ops import scalars
+from gradcli.core import catalog, elementary
+from gradcli.core.namespace import numeric
+from gradcli.core.ops import arithmetic, scalars
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor
 
 
@@ -20,8 +22,8 @@ def reduced(values: Any, reduction: str) -> Any:
     """Elementwise losses reduced."""
     if reduction == "none":
         return values
-    total = np.add.reduce(values, axis=None)
-    return total / values.dtype.type(values.size) if reduction == "mean" else total
+    added = total(values)
+    return added / values.dtype.type(values.size) if reduction == "mean" else added
 
 
 def share(x: Any, reduction: str) -> float:
@@ -38,11 +40,12 @@ def plain(x: Any) -> Any:
 Pieces = Callable[[Array, Any], tuple[Any, Any]]
 
 
-def _slope(difference: Any, pieces: Pieces, parameter: Any, reduction: str) -> Any:
+def _slope(xp: Any, difference: Any, pieces: Pieces, parameter: Any, reduction: str) -> Any:
     """The derivative by the input, of arrays or tensors."""
-    factor, constant = pieces(plain(difference), parameter)
-    part = share(difference if type(difference) is not Tensor else difference.array, reduction)
-    return difference * (factor * part) + constant * part
+    values = plain(difference)
+    factor, constant = pieces(values, parameter)
+    part = values.dtype.type(share(values, reduction))
+    return xp.call(arithmetic.ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
 
 
 def _curvature(difference: Array, pieces: Pieces, parameter: Any, reduction: str) -> Any:
@@ -57,11 +60,11 @@ def _difference_loss(name: str, value: Callable[[Array, Any], Any], pieces: Piec
 
     def backward(grad: Array, x: Array, target: Array, reduction: str, parameter: Any) -> Any:
         difference = x - target
-        return (_slope(difference, pieces, parameter, reduction) * grad).astype(difference.dtype, copy=False)
+        return (_slope(numeric, difference, pieces, parameter, reduction) * grad).astype(difference.dtype, copy=False)
 
     def along(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, reduction: str, parameter: Any) -> Any:
         difference = np.asarray(xp.plain(input) - xp.plain(target))
-        return grad * grad_output * _curvature(difference, pieces, parameter, reduction)
+        return scalars.times_data(xp, grad * grad_output, _curvature(difference, pieces, parameter, reduction))
 
     second = Op(
         f"{name}BackwardBackward0",
@@ -69,7 +72,7 @@ def _difference_loss(name: str, value: Callable[[Array, Any], Any], pieces: Piec
         "grad_output input target",
         "reduction parameter",
         grad_output=Rule(
-            lambda grad, input, target, reduction, parameter: grad * _slope(input - target, pieces, parameter, reduction),
+            lambda xp, grad, input, target, reduction, parameter: grad * _slope(xp, input - target, pieces, parameter, reduction),
             "= grad times the derivative of the loss",
         ),
         input=Rule(along, "= grad * grad_output times the second derivative of the loss"),
@@ -143,25 +146,26 @@ HUBER, HUBER_BACKWARD = _difference_loss(
 
 def sigmoid(xp: Any, x: Any) -> Any:
     """The logistic function of arrays and of tensors."""
-    return catalog.function("sigmoid")(x) if type(x) is Tensor else 1 / (1 + np.exp(-x))
+    return catalog.function("sigmoid")(x) if type(x) is Tensor else 1 / (1 + elementary.exp(-x))
 
 
 def _soft_margin(x: Array, target: Array, reduction: str) -> Any:
-    return reduced(np.log1p(np.exp(-target * x)), reduction)
+    return reduced(elementary.log1p(elementary.exp(-target * x)), reduction)
 
 
 def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) -> Any:
-    z = np.exp(-target * x)
+    z = elementary.exp(-target * x)
     return -target * z / (z + 1) * grad * x.dtype.type(share(x, reduction))
 
 
 def _soft_margin_slope(xp: Any, x: Any, target: Array, reduction: str) -> Any:
-    return sigmoid(xp, x * -target) * (-target * target.dtype.type(share(target, reduction)))
+    s = sigmoid(xp, scalars.times_data(xp, x, -target))
+    return scalars.times_data(xp, s, -target * target.dtype.type(share(target, reduction)))
 
 
 def _soft_margin_curvature(xp: Any, x: Any, target: Array, reduction: str) -> Any:
-    s = sigmoid(xp, x * -target)
-    return s * (1.0 - s) * (target * target * target.dtype.type(share(target, reduction)))
+    s = sigmoid(xp, scalars.times_data(xp, x, -target))
+    return scalars.times_data(xp, s * (1.0 - s), target * target * target.dtype.type(share(target, reduction)))
 
 
 SOFT_MARGIN_BACKWARD = Op(
@@ -202,7 +206,7 @@ def _weighted(values: Any, weight: Array | None) -> Any:
 
 
 def _bce(x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
-    values = (target - 1) * np.maximum(np.log1p(-x), _LOWEST_LOG) - target * np.maximum(np.log(x), _LOWEST_LOG)
+    values = (target - 1) * np.maximum(elementary.log1p(-x), _LOWEST_LOG) - target * np.maximum(elementary.log(x), _LOWEST_LOG)
     return reduced(_weighted(values, weight), reduction)
 
 
@@ -213,13 +217,13 @@ def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, re
 
 def _bce_target(xp: Any, x: Any, weight: Array | None, reduction: str) -> Any:
     values = xp.maximum(xp.log1p(-x), float(_LOWEST_LOG)) - xp.maximum(xp.log(x), float(_LOWEST_LOG))
-    return values * _factor(weight, plain(x), reduction)
+    return scalars.times_data(xp, values, _factor(weight, plain(x), reduction))
 
 
 def _bce_second(xp: Any, x: Any, target: Any, weight: Array | None, reduction: str) -> Any:
     """The second derivative by the probabilities."""
     values = (x * x - 2.0 * x * target + target) / xp.maximum((1.0 - x) * x * ((1.0 - x) * x), _LEAST * _LEAST)
-    return values * _factor(weight, plain(x), reduction)
+    return scalars.times_data(xp, values, _factor(weight, plain(x), reduction))
 
 
 def _factor(weight: Array | None, x: Array, reduction: str) -> Any:
@@ -233,10 +237,9 @@ BCE_BACKWARD = Op(
     "grad_output input target",
     "weight reduction",
     grad_output=Rule(
-        lambda xp, grad, input, target, weight, reduction: grad
-        * (input - target)
-        / xp.maximum((1.0 - input) * input, _LEAST)
-        * _factor(weight, plain(input), reduction),
+        lambda xp, grad, input, target, weight, reduction: scalars.times_data(
+            xp, grad * (input - target) / xp.maximum((1.0 - input) * input, _LEAST), _factor(weight, plain(input), reduction)
+        ),
         "= grad times the derivative of the loss",
     ),
     input=Rule(
@@ -246,10 +249,9 @@ BCE_BACKWARD = Op(
         "= grad * grad_output times the second derivative",
     ),
     target=Rule(
-        lambda xp, grad, grad_output, input, weight, reduction: -grad
-        * grad_output
-        / xp.maximum((1.0 - input) * input, _LEAST)
-        * _factor(weight, plain(input), reduction),
+        lambda xp, grad, grad_output, input, weight, reduction: scalars.times_data(
+            xp, -grad * grad_output / xp.maximum((1.0 - input) * input, _LEAST), _factor(weight, plain(input), reduction)
+        ),
         "= -grad * grad_output / (input * (1 - input))",
     ),
 )
@@ -271,7 +273,7 @@ BCE = Op(
 
 
 def _log_sigmoid(x: Array) -> Any:
-    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+    return np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x)))
 
 
 def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
@@ -288,10 +290,10 @@ def _bce_logits_rule(
     if pos_weight is None:
         result = (sigmoid(xp, input) - target) * grad
     else:
-        t = target * pos_weight
+        t = scalars.times_data(xp, target, pos_weight)
         result = ((t + 1.0 - target) * sigmoid(xp, input) - t) * grad
     if weight is not None:
-        result = result * weight
+        result = scalars.times_data(xp, result, weight)
     return scalars.over(xp, result, plain(input).size) if reduction == "mean" else result
 
 
@@ -299,8 +301,8 @@ def _bce_logits_target_rule(xp: Any, grad: Any, input: Any, weight: Array | None
     values = -input
     if pos_weight is not None:
         log = -xp.maximum(-input, 0.0) - xp.log1p(xp.exp(-xp.abs(input)))
-        values = values - log * (pos_weight - 1)
-    return grad * values * _factor(weight, plain(input), reduction)
+        values = values - scalars.times_data(xp, log, pos_weight - 1)
+    return scalars.times_data(xp, grad * values, _factor(weight, plain(input), reduction))
 
 
 BCE_LOGITS = Op(

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core import catalog, dtypes
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
@@ -39,8 +40,8 @@ def _forward(x: Array, target: Array, weight: Array | None, reduction: str, igno
     values = np.where(counts, -chosen * each, 0).astype(x.dtype)
     if reduction == "none":
         return values
-    total = np.add.reduce(values, axis=None)
-    return total / np.add.reduce(each, axis=None) if reduction == "mean" else total
+    added = total(values)
+    return added / total(each) if reduction == "mean" else added
 
 
 def _shares(shape: Any, dtype: Any, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> tuple[Array, Array]:
@@ -49,7 +50,7 @@ def _shares(shape: Any, dtype: Any, target: Array, weight: Array | None, reducti
     target, counts = _picked(target, shape[axis], ignore_index)
     each = _weights(target, weight, counts, dtype)
     if reduction == "mean":
-        each = np.asarray(each / np.add.reduce(each, axis=None))
+        each = np.asarray(each / total(each))
     return target, each
 
 
@@ -65,7 +66,7 @@ def _gathered(grad: Array, target: Array, weight: Array | None, reduction: str, 
     axis = _class_axis(grad)
     target, each = _shares(grad.shape, grad.dtype, target, weight, reduction, ignore_index)
     values = -np.take_along_axis(grad, np.expand_dims(target, axis), axis).squeeze(axis) * each
-    return values if reduction == "none" else np.add.reduce(values, axis=None)
+    return values if reduction == "none" else total(values)
 
 
 _ATTRS = "target weight reduction ignore_index"

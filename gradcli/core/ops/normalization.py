@@ -155,12 +155,12 @@ def drop(input: Tensor, p: float, training: bool, in_place: bool = False) -> Any
         raise ProgramError("RuntimeError", f"dropout probability has to be between 0 and 1, but got {p:g}")
     if not training or p == 0 or not input.array.size:
         return input
-    if not input.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
     if p == 1:
         mask = np.zeros(input.array.shape, input.dtype.np)
     else:
         mask = generator.default.bernoulli(1 - p, input.array.shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
+        if not input.dtype.is_floating_point:  # PyTorch has drawn by then
+            raise ProgramError("RuntimeError", f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
         mask = dtypes.cast(np.asarray(mask / mask.dtype.type(1 - p)), input.dtype)
     factor = Tensor(mask, input.dtype)
     return inplace.apply(input, "dropout_", lambda x: MUL(x, factor)) if in_place else MUL(input, factor)

@@ -13,7 +13,7 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.arithmetic import sub
 from gradcli.core.ops.choosing import MASKED_FILL
-from gradcli.core.ops.reducing import Typed, restored
+from gradcli.core.ops.reducing import Typed, restored, total
 from gradcli.core.ops.rounding import SGN
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
@@ -23,18 +23,19 @@ from gradcli.errors import ProgramError
 def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     size = np.abs(wide)
+    value: Any
     if order == math.inf:
         value = np.max(size, axis=dims, keepdims=keepdim)
     elif order == -math.inf:
         value = np.min(size, axis=dims, keepdims=keepdim)
     elif order == 0:
-        value = np.add.reduce(wide != 0, axis=dims, keepdims=keepdim)
+        value = total(wide != 0, axis=dims, keepdims=keepdim)
     elif order == 1:
-        value = np.add.reduce(size, axis=dims, keepdims=keepdim)
+        value = total(size, axis=dims, keepdims=keepdim)
     elif order == 2:
-        value = np.sqrt(np.add.reduce(wide * wide, axis=dims, keepdims=keepdim))
+        value = np.sqrt(total(wide * wide, axis=dims, keepdims=keepdim))
     else:
-        value = np.add.reduce(size**order, axis=dims, keepdims=keepdim) ** (1 / order)
+        value = total(size**order, axis=dims, keepdims=keepdim) ** (1 / order)
     return np.asarray(value).astype(x.dtype)
 
 
@@ -56,7 +57,7 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
         return grad * xp.call(MASKED_FILL, x / out, zero, 0)
     if math.isinf(order):
         hit = np.equal(np.abs(xp.plain(x)), xp.plain(out))
-        count = np.add.reduce(hit, axis=checks.wrap_dims(dim, len(shape)), keepdims=True)
+        count = total(hit, axis=checks.wrap_dims(dim, len(shape)), keepdims=True)
         share = (hit / np.maximum(count, 1)).astype(xp.plain(x).dtype)
         return xp.call(SGN, x) * scalars.times_data(xp, grad, share)
     if order < 1:
@@ -110,7 +111,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """`torch.norm`: the vector norm of order p; "fro" and None are 2, other names are matrix norms."""
-    if p == "nuc" or type(p) is str and p != "fro":
+    if p == "nuc" or (type(p) is str and p != "fro"):
         return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(input, 2.0 if p in ("fro", None) else p, dim, keepdim, dtype)
 
@@ -155,7 +156,10 @@ def _reference(order: float, axis: Any = None) -> Any:
 FUNCTIONS = (
     Function(
         "norm",
-        ("Tensor input, any p='fro', ints1? dim=None, bool keepdim=False, any out=None, dtype? dtype=None", lambda x, p, dim, keepdim, out, dtype: norm(x, p, dim, keepdim, dtype)),
+        (
+            "Tensor input, any p='fro', ints1? dim=None, bool keepdim=False, any out=None, dtype? dtype=None",
+            lambda x, p, dim, keepdim, out, dtype: norm(x, p, dim, keepdim, dtype),
+        ),
         doc="The vector norm of order p over all elements or along dimensions.",
         ops=(VECTOR_NORM,),
         samples=(

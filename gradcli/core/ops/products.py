@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,22 @@ import numpy as np
 from gradcli import limits
 from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import arithmetic, scalars
+from gradcli.core.ops import arithmetic
 from gradcli.core.ops.broadcasting import common_shape
 from gradcli.core.ops.casting import CONTIGUOUS
+from gradcli.core.ops.product_records import (
+    ADDBMM,
+    ADDMM,
+    ADDMV,
+    ADDR,
+    BADDBMM,
+    BMM,
+    DOT,
+    MM,
+    MV,
+    VDOT,
+    by_columns,
+)
 from gradcli.core.ops.shape import (
     SQUEEZE_DIM_INPLACE,
     T_RECORD,
@@ -25,165 +37,12 @@ from gradcli.core.ops.shape import (
     reshape,
     squeeze_dim,
 )
-from gradcli.core.record import Op, Rule
-from gradcli.core.tensor import Array, Tensor
+from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
-
-
-def multiply(a: Array, b: Array) -> Array:
-    """The matrix product of two arrays, accumulated at least in float32."""
-    if a.dtype == np.float16:
-        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
-    return np.matmul(a, b)
 
 
 def _error(text: str, kind: str = "RuntimeError") -> ProgramError:
     return ProgramError(kind, text)
-
-
-# --- the records ---
-
-
-def _by_columns(array: Array) -> bool:
-    """Whether a matrix lies column after column in memory, which is how PyTorch then multiplies its gradient too."""
-    return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
-
-
-def _left(xp: Any, grad: Any, mat2: Any, columns: bool) -> Any:
-    if columns:
-        return xp.call(T_RECORD, xp.call(MM, mat2, xp.call(T_RECORD, grad), False, False))
-    return xp.call(MM, grad, xp.call(T_RECORD, mat2), False, False)
-
-
-def _right(xp: Any, grad: Any, input: Any, columns: bool) -> Any:
-    if columns:
-        return xp.call(T_RECORD, xp.call(MM, xp.call(T_RECORD, grad), input, False, False))
-    return xp.call(MM, xp.call(T_RECORD, input), grad, False, False)
-
-
-MM = Op(
-    "MmBackward0",
-    lambda a, b, left_columns, right_columns: multiply(a, b),
-    "input mat2",
-    "left_columns right_columns",
-    input=Rule(lambda xp, grad, mat2, left_columns: _left(xp, grad, mat2, left_columns), "grad @ mat2.t()"),
-    mat2=Rule(lambda xp, grad, input, right_columns: _right(xp, grad, input, right_columns), "input.t() @ grad"),
-)
-MV = Op(
-    "MvBackward0",
-    multiply,
-    "input vec",
-    input=Rule(lambda xp, grad, vec: xp.reshape(grad, (grad.shape[0], 1)) * vec, "outer(grad, vec)"),
-    vec=Rule(lambda xp, grad, input: xp.call(MV, xp.call(T_RECORD, input), grad), "input.t() @ grad"),
-)
-DOT = Op(
-    "DotBackward0",
-    multiply,
-    "input tensor",
-    input=Rule(lambda grad, tensor: grad * tensor, "grad * tensor"),
-    tensor=Rule(lambda grad, input: grad * input, "grad * input"),
-)
-VDOT = Op(
-    "VdotBackward0",
-    multiply,
-    "input other",
-    input=Rule(lambda grad, other: grad * other, "grad * other"),
-    other=Rule(lambda grad, input: grad * input, "grad * input"),
-)
-BMM = Op(
-    "BmmBackward0",
-    multiply,
-    "input mat2",
-    input=Rule(lambda xp, grad, mat2: xp.call(BMM, grad, xp.call(TRANSPOSE, mat2, 1, 2)), "grad @ mat2.mT"),
-    mat2=Rule(lambda xp, grad, input: xp.call(BMM, xp.call(TRANSPOSE, input, 1, 2), grad), "input.mT @ grad"),
-)
-
-
-def _scaled(xp: Any, value: Any, factor: Any) -> Any:
-    return value if factor == 1 else scalars.times(xp, value, factor)
-
-
-def _whole(array: Array, factor: Any) -> Any:
-    """A factor as the dtype of integer tensors wants it."""
-    return int(factor) if array.dtype.kind in "iu" else factor
-
-
-def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
-    if alpha != 1:
-        product = product * _whole(product, alpha)
-    # with beta 0 what is in the tensor does not count, not even its nans
-    if beta == 0:
-        return product
-    return (a if beta == 1 else a * _whole(a, beta)) + product
-
-
-ADDMM = Op(
-    "AddmmBackward0",
-    lambda a, x, y, beta, alpha, left_columns, right_columns: _sum(a, multiply(x, y), beta, alpha),
-    "input mat1 mat2",
-    "beta alpha left_columns right_columns",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
-    mat1=Rule(
-        lambda xp, grad, mat2, alpha, left_columns: _scaled(xp, _left(xp, grad, mat2, left_columns), alpha), "alpha * (grad @ mat2.t())"
-    ),
-    mat2=Rule(
-        lambda xp, grad, mat1, alpha, right_columns: _scaled(xp, _right(xp, grad, mat1, right_columns), alpha), "alpha * (mat1.t() @ grad)"
-    ),
-)
-ADDMV = Op(
-    "AddmvBackward0",
-    lambda a, mat, vec, beta, alpha: _sum(a, multiply(mat, vec), beta, alpha),
-    "input mat vec",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
-    mat=Rule(
-        lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"
-    ),
-    vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
-)
-ADDR = Op(
-    "AddrBackward0",
-    lambda a, x, y, beta, alpha: _sum(a, x[:, None] * y, beta, alpha),
-    "input vec1 vec2",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
-    vec1=Rule(lambda xp, grad, vec2, alpha: _scaled(xp, xp.call(MV, grad, vec2), alpha), "alpha * (grad @ vec2)"),
-    vec2=Rule(lambda xp, grad, vec1, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, grad), vec1), alpha), "alpha * (grad.t() @ vec1)"),
-)
-
-
-def _batched(xp: Any, grad: Any, count: int) -> Any:
-    return xp.broadcast_to(xp.expand_dims(grad, 0), (count, *grad.shape))
-
-
-ADDBMM = Op(
-    "AddbmmBackward0",
-    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y).sum(0), beta, alpha),
-    "input batch1 batch2",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
-    batch1=Rule(
-        lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, _batched(xp, grad, batch2.shape[0]), xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
-        "alpha * (grad @ batch2.mT)",
-    ),
-    batch2=Rule(
-        lambda xp, grad, batch1, alpha: _scaled(xp, xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), _batched(xp, grad, batch1.shape[0])), alpha),
-        "alpha * (batch1.mT @ grad)",
-    ),
-)
-BADDBMM = Op(
-    "BaddbmmBackward0",
-    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y), beta, alpha),
-    "input batch1 batch2",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
-    batch1=Rule(
-        lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha), "alpha * (grad @ batch2.mT)"
-    ),
-    batch2=Rule(
-        lambda xp, grad, batch1, alpha: _scaled(xp, xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), grad), alpha), "alpha * (batch1.mT @ grad)"
-    ),
-)
 
 
 # --- checks ---
@@ -194,12 +53,11 @@ def _no_bool(tensor: Tensor, kernel: str) -> None:
         raise _error(f"\"{kernel}\" not implemented for 'Bool'", "NotImplementedError")
 
 
-
 def _check_pair(a: Tensor, b: Tensor) -> None:
     """mm's errors: dtypes that differ, inner sizes that differ."""
     if a.array.shape[1] != b.array.shape[0]:
-        (n, k), (l, m) = a.array.shape, b.array.shape
-        raise _error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {l}x{m})")
+        (n, k), (j, m) = a.array.shape, b.array.shape
+        raise _error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})")
     if a.dtype is not b.dtype:
         raise _error(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}")
     _no_bool(a, "addmm_impl_cpu_")
@@ -212,7 +70,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
         if t.array.ndim != 2:
             raise _error(f"{name} must be a matrix")
     _check_pair(input, mat2)
-    return MM(input, mat2, _by_columns(input.array), _by_columns(mat2.array))  # type: ignore[no-any-return]
+    return MM(input, mat2, by_columns(input.array), by_columns(mat2.array))  # type: ignore[no-any-return]
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
@@ -268,9 +126,7 @@ def _check_batches(a: Tensor, b: Tensor) -> None:
             raise _error(f"{name} must be a 3D tensor")
     count, n, k = a.array.shape
     if b.array.shape[:2] != (count, k):
-        raise _error(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
-        )
+        raise _error(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}.")
     if a.dtype is not b.dtype:
         raise _error(f"expected scalar type {a.dtype.torch_name} but found {b.dtype.torch_name}")
     _no_bool(a, "bmm")
@@ -292,7 +148,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     n, m = input.array.ndim, other.array.ndim
     if n == 2 and m == 2:
         _check_pair(input, other)
-        return MM(input, other, _by_columns(input.array), _by_columns(other.array))  # type: ignore[no-any-return]
+        return MM(input, other, by_columns(input.array), by_columns(other.array))  # type: ignore[no-any-return]
     if not n or not m:
         raise _error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:
@@ -394,59 +250,6 @@ def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:
     return UNSAFE_VIEW(dense, shape)  # type: ignore[no-any-return]
 
 
-def chain(tensors: Sequence[Tensor]) -> Tensor:
-    """`linalg.multi_dot`: the product of several matrices, in the cheapest order; vectors may stand at the ends."""
-    if len(tensors) < 2:
-        raise _error(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
-    ready = list(tensors)
-    shape: list[int] = []
-    if ready[0].array.ndim == 1:
-        ready[0] = UNSQUEEZE(ready[0], 0)
-    else:
-        shape.append(ready[0].array.shape[0])
-    if ready[-1].array.ndim == 1:
-        ready[-1] = UNSQUEEZE(ready[-1], -1)
-    else:
-        shape.append(ready[-1].array.shape[1])
-    for i, t in enumerate(ready):
-        if t.array.ndim != 2:
-            raise _error(f"multi_dot(): tensor {i} must be 2D but got {t.array.ndim}D")
-        if i and ready[i - 1].array.shape[1] != t.array.shape[0]:
-            raise _error(
-                f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].array.shape)} and {list(tensors[i].array.shape)} "
-                "cannot be multiplied"
-            )
-    return VIEW(_chained(ready), tuple(shape))  # type: ignore[no-any-return]
-
-
-def _chained(matrices: list[Tensor]) -> Tensor:
-    sizes = [matrices[0].array.shape[0], *(m.array.shape[1] for m in matrices)]
-    n = len(matrices)
-    if n == 2:
-        return mm(matrices[0], matrices[1])
-    # dynamic programming over the split points: cost of multiplying matrices i .. j
-    cost = [[0.0] * n for _ in range(n)]
-    split = [[0] * n for _ in range(n)]
-    for width in range(1, n):
-        for i in range(n - width):
-            j = i + width
-            options = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], -k) for k in range(i, j)]
-            cost[i][j], last = min(options)
-            split[i][j] = -last
-
-    def product(i: int, j: int) -> Tensor:
-        if i == j:
-            return matrices[i]
-        return mm(product(i, split[i][j]), product(split[i][j] + 1, j))
-
-    return product(0, n - 1)
-
-
-def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
-    """`chain_matmul`: deprecated name of multi_dot that takes one matrix too."""
-    return tensors[0] if len(tensors) == 1 else chain(tensors)
-
-
 # --- a sum and a product ---
 
 
@@ -464,7 +267,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
         expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
         _add_checked(input, mat2, "mat2")
     _check_pair(mat1, mat2)
-    return ADDMM(input, mat1, mat2, beta, alpha, _by_columns(mat1.array), _by_columns(mat2.array))  # type: ignore[no-any-return]
+    return ADDMM(input, mat1, mat2, beta, alpha, by_columns(mat1.array), by_columns(mat2.array))  # type: ignore[no-any-return]
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -575,7 +378,13 @@ FUNCTIONS = (
         aliases=("ger", "linalg.outer"),
         out=True,
     ),
-    Function("kron", ("Tensor input, Tensor other", kron), doc="The Kronecker product.", samples=(Sample("kron(x, y)", np.kron, x=_M, y=_N),), out=True),
+    Function(
+        "kron",
+        ("Tensor input, Tensor other", kron),
+        doc="The Kronecker product.",
+        samples=(Sample("kron(x, y)", np.kron, x=_M, y=_N),),
+        out=True,
+    ),
     Function(
         "addmm",
         (f"Tensor input, Tensor mat1, Tensor mat2, {_FACTORS}", addmm),

@@ -11,8 +11,12 @@ from gradcli.core import dtypes
 from gradcli.core.graph import state
 from gradcli.core.ops import checks
 from gradcli.core.record import Op
+from gradcli.core.summation import LARGEST, total
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
+
+#: numpy's stubs have no overload for a keepdims that is a variable
+_reduce: Any = np.add.reduce
 
 #: numpy adds pairwise along the last axis only; longer sums across it are carried in double precision
 _LONG = 256
@@ -21,10 +25,10 @@ _LONG = 256
 def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
     """Sum over dimensions (None: all), half precision carried in single."""
     if x.dtype == np.float16:
-        return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
-    if x.dtype == np.float32 and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
-        return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float64)).astype(np.float32)
-    return np.asarray(np.add.reduce(x, axis=dims, keepdims=keepdim))
+        return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
+    if x.dtype == np.float32 and x.size > LARGEST and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
+        return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float64)).astype(np.float32)
+    return np.asarray(total(x, axis=dims, keepdims=keepdim))
 
 
 def restored(xp: Any, value: Any, shape: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:

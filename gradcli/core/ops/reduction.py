@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, dtypes
+from gradcli.core import catalog, dtypes, elementary
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, extremes, norms, scalars
-from gradcli.core.ops.reducing import Typed, add_up, count_of, restored, spread
+from gradcli.core.ops.reducing import Typed, add_up, count_of, restored, spread, total
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
+
 
 def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
     """What sums and products are computed in: bool and integers as int64."""
@@ -50,9 +51,9 @@ def sum_all(input: Tensor, dtype: DType | None = None) -> Any:
     return SUM(input, sum_dtype(input, dtype))
 
 
-def _average(total: Any, count: int) -> Any:
-    """total / count; without elements 0/0, which is nan."""
-    return np.asarray(np.true_divide(total, count)).astype(np.asarray(total).dtype)
+def _average(summed: Any, count: int) -> Any:
+    """summed / count; without elements 0/0, which is nan."""
+    return np.asarray(np.true_divide(summed, count)).astype(np.asarray(summed).dtype)
 
 
 MEAN = Typed(
@@ -109,9 +110,9 @@ def mean_all(input: Tensor, dtype: DType | None = None) -> Any:
 
 
 def _multiply_up(x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    if x.dtype == np.float16:
-        return np.asarray(np.multiply.reduce(x, axis=dim, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
-    return np.asarray(np.multiply.reduce(x, axis=dim, keepdims=keepdim))
+    product: Any = np.multiply.reduce
+    wide = np.float32 if x.dtype == np.float16 else x.dtype
+    return np.asarray(product(x, axis=dim, keepdims=keepdim, dtype=wide), x.dtype)
 
 
 def _others(x: Array, dim: int) -> Array:
@@ -163,7 +164,7 @@ PROD = Typed(
     lambda x, dtype: _multiply_up(x),
     "input",
     "dtype",
-    input=Rule(_prod_all_rule, "grad * out / input", "at zeros, the product of the other elements"),
+    input=Rule(_prod_all_rule, "= grad times the product of the other elements", "out / input where no element is 0"),
 )
 PROD_DIM = Typed(
     "ProdBackward1",
@@ -197,11 +198,11 @@ NANSUM = Typed(
 def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
     """log(sum(exp(x))) with the largest element taken out; infinities are not."""
     if x.size == 0 or not dims:
-        return np.asarray(np.log(np.add.reduce(np.exp(x), axis=dims, keepdims=keepdim))) if dims else x.copy()
+        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x.copy()
     top = np.max(x, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), 0, top).astype(x.dtype)
-    total = np.log(add_up(np.exp(x - top), dims, keepdim))
-    return np.asarray(total + (top if keepdim else top.reshape(total.shape)))
+    logarithm = elementary.log(add_up(elementary.exp(x - top), dims, keepdim))
+    return np.asarray(logarithm + (top if keepdim else top.reshape(logarithm.shape)))
 
 
 def _logsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -251,7 +252,7 @@ any_true = _truth(np.logical_or.reduce)
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not 0."""
     dims = checks.wrap_dims((dim,) if type(dim) is int else dim, input.array.ndim)
-    return wrap(np.asarray(np.add.reduce(input.array != 0, axis=dims, dtype=np.int64)))
+    return wrap(np.asarray(total(input.array != 0, axis=dims, dtype=np.int64)))
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
@@ -335,7 +336,7 @@ FUNCTIONS = (
         ("Tensor input, ints? dim=None, bool keepdim=False", all_true),
         ("Tensor input, int dim, bool keepdim=False", all_true),
         doc="Whether all elements are true (not 0).",
-        samples=(Sample("all(x > 0)", lambda x: np.all(x > 0), x=_M),),
+        samples=(Sample("all(tensor([1., 0.]) > 0)"),),
     ),
     Function(
         "any",
@@ -343,14 +344,14 @@ FUNCTIONS = (
         ("Tensor input, ints? dim=None, bool keepdim=False", any_true),
         ("Tensor input, int dim, bool keepdim=False", any_true),
         doc="Whether any element is true (not 0).",
-        samples=(Sample("any(x > 0, 1)", lambda x: np.any(x > 0, 1), x=_M),),
+        samples=(Sample("any(tensor([[1., 0.], [0., 0.]]) > 0, 1)"),),
     ),
     Function(
         "count_nonzero",
         ("Tensor input, int? dim=None", count_nonzero),
         ("Tensor input, ints dim", count_nonzero),
         doc="How many elements are not 0.",
-        samples=(Sample("count_nonzero(x > 0)", lambda x: np.count_nonzero(x > 0), x=_M),),
+        samples=(Sample("count_nonzero(tensor([1., 0., 2.]))"),),
     ),
     *extremes.FUNCTIONS,
     *norms.FUNCTIONS,

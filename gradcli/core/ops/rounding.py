@@ -46,12 +46,14 @@ def _sign(x: Any) -> Any:
     """-1, 0 or 1; 0 for nan, which is neither above nor below 0."""
     if x.dtype == bool:
         return x.copy()
-    return np.greater(x, 0).astype(x.dtype) - np.less(x, 0).astype(x.dtype)
+    return np.asarray(np.greater(x, 0), x.dtype) - np.asarray(np.less(x, 0), x.dtype)
 
 
 SIGN = Pointwise("SignBackward0", _sign, "input", input=_zero("0 everywhere, at 0 too"))
 SGN = Pointwise("SgnBackward0", _sign, "input", input=_zero("0 everywhere, at 0 too"))
-ABS = Pointwise("AbsBackward0", np.abs, "input", input=Rule(lambda xp, grad, input: grad * xp.call(SGN, input), "grad * sgn(input)", "0 at 0"))
+ABS = Pointwise(
+    "AbsBackward0", np.abs, "input", input=Rule(lambda xp, grad, input: grad * xp.call(SGN, input), "grad * sgn(input)", "0 at 0")
+)
 
 
 def _copysign_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
@@ -90,7 +92,11 @@ NAN_TO_NUM = Pointwise(
     _replace,
     "input",
     "nan posinf neginf",
-    input=Rule(lambda xp, grad, input: scalars.times_data(xp, grad, np.isfinite(xp.plain(input))), "grad * isfinite(input)", "0 where input is replaced"),
+    input=Rule(
+        lambda xp, grad, input: scalars.times_data(xp, grad, np.isfinite(xp.plain(input))),
+        "grad * isfinite(input)",
+        "0 where input is replaced",
+    ),
 )
 
 
@@ -100,7 +106,7 @@ def _heaviside_derivative() -> Any:
 
 HEAVISIDE = Pointwise(
     "NotImplemented",
-    lambda x, value: np.where(np.equal(x, 0), value, np.greater(x, 0)).astype(np.result_type(x, value)),
+    lambda x, value: np.asarray(np.where(np.equal(x, 0), value, np.greater(x, 0))).astype(np.result_type(x, value)),
     "input values",
     full_name="torch::autograd::NotImplemented",
     input=Rule(lambda grad: _heaviside_derivative(), "= not implemented, as in PyTorch"),
@@ -202,7 +208,10 @@ FUNCTIONS = (
     ),
     Function(
         "nan_to_num",
-        ("Tensor input, float? nan=None, float? posinf=None, float? neginf=None", lambda x, nan, posinf, neginf: NAN_TO_NUM(x, nan, posinf, neginf)),
+        (
+            "Tensor input, float? nan=None, float? posinf=None, float? neginf=None",
+            lambda x, nan, posinf, neginf: NAN_TO_NUM(x, nan, posinf, neginf),
+        ),
         doc="nan as 0 (or nan), infinities as the largest numbers (or posinf, neginf).",
         ops=(NAN_TO_NUM,),
         samples=(Sample("nan_to_num(x)", np.nan_to_num, x=_X),),

@@ -12,14 +12,14 @@ from gradcli.core.tensor import Array
 
 ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", input=Rule(lambda grad: grad, "grad"))
 SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", input=Rule(lambda grad: grad, "grad"))
-MUL_NUMBER = Pointwise(
+MUL_NUMBER: Pointwise = Pointwise(
     "MulBackward1",
     np.multiply,
     "input",
     "other",
     input=Rule(lambda xp, grad, other: xp.call(MUL_NUMBER, grad, other), "grad * other"),
 )
-DIV_NUMBER = Pointwise(
+DIV_NUMBER: Pointwise = Pointwise(
     "DivBackward1",
     np.true_divide,
     "input",

@@ -26,19 +26,21 @@ def _gather(x: Array, indices: Array, dim: int) -> Array:
     return np.take_along_axis(x, indices, dim) if x.ndim else x.copy()
 
 
-SCATTER = Op(
+SCATTER: Op = Op(
     "ScatterBackward0",
     _scatter,
     "src",
     "indices dim shape",
     src=Rule(lambda xp, grad, indices, dim: xp.call(GATHER, grad, indices, dim), "= grad at the indices"),
 )
-GATHER = Op(
+GATHER: Op = Op(
     "GatherBackward0",
     _gather,
     "input",
     "indices dim",
-    input=Rule(lambda xp, grad, input_shape, indices, dim: xp.call(SCATTER_ADD, grad, indices, dim, input_shape), "= grad added up at the indices"),
+    input=Rule(
+        lambda xp, grad, input_shape, indices, dim: xp.call(SCATTER_ADD, grad, indices, dim, input_shape), "= grad added up at the indices"
+    ),
 )
 
 
@@ -46,13 +48,13 @@ def _scatter_add(grad: Array, indices: Array, dim: int, shape: tuple[int, ...]) 
     made = np.zeros(shape, grad.dtype)
     if not shape:
         return made + grad
-    places = list(np.indices(indices.shape, sparse=True))
+    places: list[Any] = list(np.indices(indices.shape, sparse=True))
     places[dim] = indices
     np.add.at(made, tuple(places), grad)
     return made
 
 
-SCATTER_ADD = Op(
+SCATTER_ADD: Op = Op(
     "ScatterAddBackward0",
     _scatter_add,
     "src",
@@ -105,9 +107,7 @@ _FORMULA = "= grad placed at the selected elements, 0 elsewhere"
 
 def reducing(grad_fn: str, forward: Any, more: str = "", note: str = "") -> Selection:
     """A selection of one element along a dimension, with keepdim."""
-    rule = Rule(
-        lambda xp, grad, input_shape, dim, keepdim, indices: _placed(xp, grad, input_shape, dim, indices, keepdim), _FORMULA, note
-    )
+    rule = Rule(lambda xp, grad, input_shape, dim, keepdim, indices: _placed(xp, grad, input_shape, dim, indices, keepdim), _FORMULA, note)
     return Selection(grad_fn, forward, "input", f"dim keepdim {more} indices", input=rule)
 
 
@@ -134,7 +134,9 @@ def _spread_traced(xp: Any, grad: Tensor, mask: Array) -> Any:
     return xp.call(_SPREAD, share, mask)
 
 
-_OVER = Op("DivBackward0", np.true_divide, "input", "other", input=Rule(lambda xp, grad, other: xp.call(_OVER, grad, other), "grad / other"))
+_OVER: Op = Op(
+    "DivBackward0", np.true_divide, "input", "other", input=Rule(lambda xp, grad, other: xp.call(_OVER, grad, other), "grad / other")
+)
 _SPREAD = Op(
     "MaskedFillBackward1",
     lambda value, mask: np.where(mask, value, np.zeros((), value.dtype)),

@@ -9,10 +9,11 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.function import Function, Sample
+from gradcli.core.ops import geometry
 from gradcli.core.ops.casting import ALIAS, CONTIGUOUS
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.record import Op, Rule
-from gradcli.core.tensor import Array, Size, Tensor
+from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 
@@ -25,12 +26,12 @@ def _view_array(a: Array, size: Any) -> Array:
 
 
 _VIEW_FORMULA = "grad.reshape(input.shape)"
-VIEW = Op("ViewBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
-RESHAPE_ALIAS = Op("ReshapeAliasBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
-UNSAFE_VIEW = Op("UnsafeViewBackward0", _view_array, "input", "size", input=Rule(_back, _VIEW_FORMULA))
+VIEW: Op = Op("ViewBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
+RESHAPE_ALIAS: Op = Op("ReshapeAliasBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
+UNSAFE_VIEW: Op = Op("UnsafeViewBackward0", _view_array, "input", "size", input=Rule(_back, _VIEW_FORMULA))
 
-T_RECORD = Op("TBackward0", np.transpose, "input", view=True, input=Rule(lambda xp, grad: xp.call(T_RECORD, grad), "grad.t()"))
-T_INPLACE = Op("TBackward1", np.transpose, "input", input=Rule(lambda xp, grad: xp.call(T_RECORD, grad), "grad.t()"))
+T_RECORD: Op = Op("TBackward0", np.transpose, "input", view=True, input=Rule(lambda xp, grad: xp.call(T_RECORD, grad), "grad.t()"))
+T_INPLACE: Op = Op("TBackward1", np.transpose, "input", input=Rule(lambda xp, grad: xp.call(T_RECORD, grad), "grad.t()"))
 
 
 def _swap(a: Array, dim0: int, dim1: int) -> Array:
@@ -42,8 +43,8 @@ def _swap_rule(xp: Any, grad: Any, dim0: int, dim1: int) -> Any:
 
 
 _SWAP = "grad.transpose(dim0, dim1)"
-TRANSPOSE = Op("TransposeBackward0", _swap, "input", "dim0 dim1", view=True, input=Rule(_swap_rule, _SWAP))
-TRANSPOSE_INPLACE = Op("TransposeBackward1", _swap, "input", "dim0 dim1", input=Rule(_swap_rule, _SWAP))
+TRANSPOSE: Op = Op("TransposeBackward0", _swap, "input", "dim0 dim1", view=True, input=Rule(_swap_rule, _SWAP))
+TRANSPOSE_INPLACE: Op = Op("TransposeBackward1", _swap, "input", "dim0 dim1", input=Rule(_swap_rule, _SWAP))
 
 
 def _inverse(dims: Sequence[int]) -> tuple[int, ...]:
@@ -53,7 +54,7 @@ def _inverse(dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(back)
 
 
-PERMUTE = Op(
+PERMUTE: Op = Op(
     "PermuteBackward0",
     lambda a, dims: a.transpose(dims),
     "input",
@@ -88,12 +89,12 @@ def _squeeze_dims(a: Array, dim: Any) -> Array:
 
 
 _SQUEEZE = "grad.reshape(input.shape)"
-SQUEEZE = Op("SqueezeBackward0", _squeeze_all, "input", view=True, input=Rule(_ones_back, _SQUEEZE))
-SQUEEZE_DIM = Op("SqueezeBackward1", _squeeze_dims, "input", "dim", view=True, input=Rule(_one_back, _SQUEEZE))
-SQUEEZE_DIMS = Op("SqueezeBackward2", _squeeze_dims, "input", "dim", view=True, input=Rule(_some_back, _SQUEEZE))
-SQUEEZE_INPLACE = Op("SqueezeBackward3", _squeeze_all, "input", input=Rule(_ones_back, _SQUEEZE))
-SQUEEZE_DIM_INPLACE = Op("SqueezeBackward4", _squeeze_dims, "input", "dim", input=Rule(_one_back, _SQUEEZE))
-SQUEEZE_DIMS_INPLACE = Op("SqueezeBackward5", _squeeze_dims, "input", "dim", input=Rule(_some_back, _SQUEEZE))
+SQUEEZE: Op = Op("SqueezeBackward0", _squeeze_all, "input", view=True, input=Rule(_ones_back, _SQUEEZE))
+SQUEEZE_DIM: Op = Op("SqueezeBackward1", _squeeze_dims, "input", "dim", view=True, input=Rule(_one_back, _SQUEEZE))
+SQUEEZE_DIMS: Op = Op("SqueezeBackward2", _squeeze_dims, "input", "dim", view=True, input=Rule(_some_back, _SQUEEZE))
+SQUEEZE_INPLACE: Op = Op("SqueezeBackward3", _squeeze_all, "input", input=Rule(_ones_back, _SQUEEZE))
+SQUEEZE_DIM_INPLACE: Op = Op("SqueezeBackward4", _squeeze_dims, "input", "dim", input=Rule(_one_back, _SQUEEZE))
+SQUEEZE_DIMS_INPLACE: Op = Op("SqueezeBackward5", _squeeze_dims, "input", "dim", input=Rule(_some_back, _SQUEEZE))
 
 
 def _insert(a: Array, dim: int) -> Array:
@@ -106,8 +107,8 @@ def _unsqueeze_rule(xp: Any, grad: Any, dim: int) -> Any:
     return xp.call(SQUEEZE_DIM, grad, dim)
 
 
-UNSQUEEZE = Op("UnsqueezeBackward0", _insert, "input", "dim", view=True, input=Rule(_unsqueeze_rule, "grad.squeeze(dim)"))
-UNSQUEEZE_INPLACE = Op("UnsqueezeBackward1", _insert, "input", "dim", input=Rule(_unsqueeze_rule, "grad.squeeze(dim)"))
+UNSQUEEZE: Op = Op("UnsqueezeBackward0", _insert, "input", "dim", view=True, input=Rule(_unsqueeze_rule, "grad.squeeze(dim)"))
+UNSQUEEZE_INPLACE: Op = Op("UnsqueezeBackward1", _insert, "input", "dim", input=Rule(_unsqueeze_rule, "grad.squeeze(dim)"))
 
 
 def _expand_array(a: Array, size: Any) -> Array:
@@ -117,7 +118,7 @@ def _expand_array(a: Array, size: Any) -> Array:
     return np.lib.stride_tricks.as_strided(a, size, strides, writeable=a.flags.writeable)
 
 
-EXPAND = Op(
+EXPAND: Op = Op(
     "ExpandBackward0",
     _expand_array,
     "input",
@@ -155,11 +156,6 @@ def infer_size(shape: Sequence[int], count: int) -> tuple[int, ...]:
             "value and is ambiguous",
         )
     raise ProgramError("RuntimeError", f"shape '{list(shape)}' is invalid for input of size {count}")
-
-
-def is_dense(array: Array) -> bool:
-    """Row-major order without gaps or repetition."""
-    return array.flags.c_contiguous
 
 
 def _shares(array: Array, shape: tuple[int, ...]) -> bool:
@@ -390,42 +386,6 @@ def expand(input: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor
     return EXPAND(input, shape)  # type: ignore[no-any-return]
 
 
-# --- plain facts ---
-
-
-def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides in elements; where there are none, those that a filled tensor would have."""
-    if not array.size:
-        strides = [1]
-        for n in array.shape[:0:-1]:
-            strides.insert(0, strides[0] * max(n, 1))
-        return tuple(strides[: array.ndim])
-    return tuple(s // array.itemsize for s in array.strides)
-
-
-def _stride(input: Tensor, dim: int | None) -> Any:
-    strides = element_strides(input.array)
-    return strides if dim is None else strides[wrap_dim(dim, len(strides))]
-
-
-def _storage_offset(input: Tensor) -> int:
-    """Elements between the beginning of the memory and the first element."""
-    owner: Any = input.array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    start: int = input.array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    return start // input.array.itemsize
-
-
-def _size(input: Tensor, dim: int | None) -> Any:
-    shape = input.array.shape
-    if dim is None:
-        return Size(shape)
-    if not shape:
-        raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
-    return shape[wrap_dim(dim, len(shape))]
-
-
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 _O: Any = [[[1.0], [2.0], [3.0]]]
 
@@ -435,9 +395,14 @@ FUNCTIONS = (
         ("Tensor input, ints shape", reshape),
         doc="Another shape: a view where possible, else a copy.",
         ops=(RESHAPE_ALIAS, UNSAFE_VIEW),
-        samples=(Sample("reshape(x, (3, 2))", lambda x: x.reshape(3, 2), x=_M), Sample("x.t().reshape(-1)", lambda x: x.T.reshape(-1), x=_M)),
+        samples=(
+            Sample("reshape(x, (3, 2))", lambda x: x.reshape(3, 2), x=_M),
+            Sample("x.t().reshape(-1)", lambda x: x.T.reshape(-1), x=_M),
+        ),
     ),
-    Function("reshape_as", ("Tensor input, Tensor other", lambda a, b: reshape(a, b.array.shape)), doc="The shape of other.", function=False),
+    Function(
+        "reshape_as", ("Tensor input, Tensor other", lambda a, b: reshape(a, b.array.shape)), doc="The shape of other.", function=False
+    ),
     Function(
         "view",
         ("Tensor input, dtype dtype", _view_dtype),
@@ -447,7 +412,12 @@ FUNCTIONS = (
         samples=(Sample("x.view(3, 2)", lambda x: x.reshape(3, 2), x=_M),),
         function=False,
     ),
-    Function("view_as", ("Tensor input, Tensor other", lambda a, b: view(a, b.array.shape)), doc="The same memory in the shape of other.", function=False),
+    Function(
+        "view_as",
+        ("Tensor input, Tensor other", lambda a, b: view(a, b.array.shape)),
+        doc="The same memory in the shape of other.",
+        function=False,
+    ),
     Function(
         "flatten",
         ("Tensor input, int start_dim=0, int end_dim=-1", flatten),
@@ -470,9 +440,17 @@ FUNCTIONS = (
         samples=(Sample("transpose(x, 0, -1)", np.transpose, x=_M),),
     ),
     Function(
-        "swapaxes", ("Tensor input, int axis0, int axis1", transpose), doc="Two dimensions swapped.", samples=(Sample("swapaxes(x, 0, 1)", np.transpose, x=_M),)
+        "swapaxes",
+        ("Tensor input, int axis0, int axis1", transpose),
+        doc="Two dimensions swapped.",
+        samples=(Sample("swapaxes(x, 0, 1)", np.transpose, x=_M),),
     ),
-    Function("swapdims", ("Tensor input, int dim0, int dim1", transpose), doc="Two dimensions swapped.", samples=(Sample("swapdims(x, 0, 1)", np.transpose, x=_M),)),
+    Function(
+        "swapdims",
+        ("Tensor input, int dim0, int dim1", transpose),
+        doc="Two dimensions swapped.",
+        samples=(Sample("swapdims(x, 0, 1)", np.transpose, x=_M),),
+    ),
     Function(
         "permute",
         ("Tensor input, ints dims", permute),
@@ -501,7 +479,11 @@ FUNCTIONS = (
         ("Tensor input, ints dim", squeeze_dims),
         doc="Without dimensions of size 1.",
         ops=(SQUEEZE, SQUEEZE_DIM, SQUEEZE_DIMS),
-        samples=(Sample("squeeze(x)", np.squeeze, x=_O), Sample("squeeze(x, -1)", lambda x: x[..., 0], x=_O), Sample("squeeze(x, (0, 2))", np.squeeze, x=_O)),
+        samples=(
+            Sample("squeeze(x)", np.squeeze, x=_O),
+            Sample("squeeze(x, -1)", lambda x: x[..., 0], x=_O),
+            Sample("squeeze(x, (0, 2))", np.squeeze, x=_O),
+        ),
     ),
     Function(
         "unsqueeze",
@@ -518,20 +500,17 @@ FUNCTIONS = (
         samples=(Sample("x.expand(2, 3, 4)", lambda x: np.broadcast_to(x, (2, 3, 4)), x=_O), Sample("x.expand(2, -1, -1)", None, x=_O)),
         function=False,
     ),
-    Function("expand_as", ("Tensor input, Tensor other", lambda a, b: expand(a, b.array.shape)), doc="Expanded to the shape of other.", function=False),
+    Function(
+        "expand_as",
+        ("Tensor input, Tensor other", lambda a, b: expand(a, b.array.shape)),
+        doc="Expanded to the shape of other.",
+        function=False,
+    ),
     Function(
         "broadcast_to",
         ("Tensor input, ints size", expand),
         doc="Repeated to a larger shape, without a copy.",
         samples=(Sample("broadcast_to(x, (2, 2, 3))", lambda x: np.broadcast_to(x, (2, 2, 3)), x=_M),),
     ),
-    Function("size", ("Tensor input, int? dim=None", _size), doc="The sizes, or one of them.", function=False),
-    Function("numel", ("Tensor input", lambda a: a.array.size), doc="The number of elements."),
-    Function("nelement", ("Tensor input", lambda a: a.array.size), doc="The number of elements.", function=False),
-    Function("dim", ("Tensor input", lambda a: a.array.ndim), doc="The number of dimensions.", function=False),
-    Function("ndimension", ("Tensor input", lambda a: a.array.ndim), doc="The number of dimensions.", function=False),
-    Function("element_size", ("Tensor input", lambda a: a.dtype.itemsize), doc="Bytes of an element.", function=False),
-    Function("stride", ("Tensor input, int? dim=None", _stride), doc="Elements in memory between neighbours along each dimension.", function=False),
-    Function("is_contiguous", ("Tensor input, *, any memory_format=None", lambda a, m: is_dense(a.array)), doc="Whether memory is in row-major order.", function=False),
-    Function("storage_offset", ("Tensor input", _storage_offset), doc="Elements before the first one in memory.", function=False),
+    *geometry.FUNCTIONS,
 )

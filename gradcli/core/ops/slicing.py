@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def _select_back(grad: Array, dim: int, index: int, shape: Any) -> Array:
     return made
 
 
-SELECT = Op(
+SELECT: Op = Op(
     "SelectBackward0",
     _select,
     "input",
@@ -42,7 +43,7 @@ SELECT = Op(
         "= grad placed at the selected elements, 0 elsewhere",
     ),
 )
-SELECT_BACK = Op(
+SELECT_BACK: Op = Op(
     "SelectBackwardBackward0",
     _select_back,
     "input",
@@ -63,7 +64,7 @@ def _slice_back(grad: Array, dim: int, start: int, end: int, step: int, shape: A
     return made
 
 
-SLICE = Op(
+SLICE: Op = Op(
     "SliceBackward0",
     _slice,
     "input",
@@ -74,7 +75,7 @@ SLICE = Op(
         "= grad placed at the elements of the slice, 0 elsewhere",
     ),
 )
-SLICE_BACK = Op(
+SLICE_BACK: Op = Op(
     "SliceBackwardBackward0",
     _slice_back,
     "input",
@@ -100,7 +101,7 @@ def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, sizes: Any) -> l
     return parts
 
 
-CAT = Op(
+CAT: Op = Op(
     "CatBackward0",
     lambda arrays, dim, sizes: _cat(arrays, dim),
     "tensors",
@@ -118,7 +119,7 @@ def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
     return [None if shape is None else xp.call(SELECT, grad, dim, i) for i, shape in enumerate(tensors_shape)]
 
 
-STACK = Op("StackBackward0", _stack, "tensors", "dim", variadic=True, tensors=Rule(_stack_rule, "= for each tensor its part of grad"))
+STACK: Op = Op("StackBackward0", _stack, "tensors", "dim", variadic=True, tensors=Rule(_stack_rule, "= for each tensor its part of grad"))
 
 
 def _unbind(a: Array, dim: int) -> list[Array]:
@@ -131,7 +132,7 @@ def _unbind_rule(xp: Any, grads: Any, dim: int, input_shape: Any, input_dtype: A
     return xp.call(STACK, [xp.zeros(tuple(shape), input_dtype) if g is None else g for g in grads], dim)
 
 
-UNBIND = Op(
+UNBIND: Op = Op(
     "UnbindBackward0",
     _unbind,
     "input",
@@ -176,7 +177,7 @@ def _sizes_rule(xp: Any, grads: Any, split_sizes: Any, dim: int, input_shape: An
     return _joined(xp, grads, split_sizes, dim, input_shape, input_dtype)
 
 
-SPLIT = Op(
+SPLIT: Op = Op(
     "SplitBackward0",
     lambda a, split_size, dim: _split(a, _pieces(a.shape[dim], split_size), dim),
     "input",
@@ -186,7 +187,7 @@ SPLIT = Op(
     view=True,
     input=Rule(_split_rule, "= the gradients of the parts, joined"),
 )
-SPLIT_SIZES = Op(
+SPLIT_SIZES: Op = Op(
     "SplitWithSizesBackward0",
     _split,
     "input",
@@ -250,9 +251,7 @@ def split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise ProgramError("RuntimeError", f"split expects split_size be non-negative, but got split_size={split_size}")
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if split_size == 0 and length:
-        raise ProgramError(
-            "RuntimeError", f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}"
-        )
+        raise ProgramError("RuntimeError", f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     return SPLIT(input, split_size, dim)  # type: ignore[no-any-return]
 
 
@@ -299,7 +298,7 @@ def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> 
         bounds = [0]
         for i in range(sections):
             bounds.append(bounds[-1] + small + (i < larger))
-        pairs = list(zip(bounds[:-1], bounds[1:], strict=True))
+        pairs = list(pairwise(bounds))
     else:
         pairs = list(zip((0, *sections), (*sections, length), strict=True))
     return tuple(SLICE(input, dim, start, end, 1) for start, end in pairs)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import warnings
+from gradcli.core import elementary, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks
 from gradcli.core.ops.arithmetic import neg
 from gradcli.core.ops.casting import to_dtype
+from gradcli.core.ops.reducing import total
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 
@@ -23,26 +24,26 @@ def _wide(x: Array) -> Array:
 
 def _shifted(x: Array, axis: int) -> Array:
     """x minus its largest element, so that exp cannot overflow."""
-    return x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    return np.asarray(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
 
 
 def _softmax(x: Array, dim: int) -> Array:
     if not x.ndim:
         return _softmax(x.reshape(1), 0).reshape(())
-    powers = np.exp(_shifted(_wide(x), dim))
-    return (powers / np.add.reduce(powers, axis=dim, keepdims=True)).astype(x.dtype, copy=False)
+    powers = elementary.exp(_shifted(_wide(x), dim))
+    return np.asarray(powers / total(powers, axis=dim, keepdims=True), x.dtype)
 
 
 def _log_softmax(x: Array, dim: int) -> Array:
     if not x.ndim:
         return _log_softmax(x.reshape(1), 0).reshape(())
     shifted = _shifted(_wide(x), dim)
-    return (shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))).astype(x.dtype, copy=False)
+    return np.asarray(shifted - elementary.log(total(elementary.exp(shifted), axis=dim, keepdims=True)), x.dtype)
 
 
 def _total(x: Array, dim: int) -> Array:
     """The sum along `dim`, kept as 1."""
-    return np.add.reduce(x, axis=dim, keepdims=True) if np.ndim(x) else x
+    return total(x, axis=dim, keepdims=True) if np.ndim(x) else x
 
 
 def _sum(xp: Any, x: Any, dim: int) -> Any:
@@ -51,14 +52,14 @@ def _sum(xp: Any, x: Any, dim: int) -> Any:
 
 def _softmax_gradient(grad_output: Array, output: Array, dim: int) -> Array:
     product = grad_output * output
-    return product - output * _total(product, dim)
+    return np.asarray(product - output * _total(product, dim))
 
 
 def _softmax_output_rule(xp: Any, grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
     return grad_output * grad - _sum(xp, output * grad_output, dim) * grad - grad_output * _sum(xp, output * grad, dim)
 
 
-SOFTMAX_BACKWARD = Op(
+SOFTMAX_BACKWARD: Op = Op(
     "SoftmaxBackwardDataBackward0",
     _softmax_gradient,
     "grad_output output",
@@ -80,10 +81,12 @@ SOFTMAX = Op(
 )
 LOG_SOFTMAX_BACKWARD = Op(
     "LogSoftmaxBackwardDataBackward0",
-    lambda grad_output, output, dim: grad_output - np.exp(output) * _total(grad_output, dim),
+    lambda grad_output, output, dim: grad_output - elementary.exp(output) * _total(grad_output, dim),
     "grad_output output",
     "dim",
-    grad_output=Rule(lambda xp, grad, output, dim: grad - _sum(xp, grad * xp.exp(output), dim), "grad - (grad * exp(output)).sum(dim, True)"),
+    grad_output=Rule(
+        lambda xp, grad, output, dim: grad - _sum(xp, grad * xp.exp(output), dim), "grad - (grad * exp(output)).sum(dim, True)"
+    ),
     output=Rule(
         lambda xp, grad, grad_output, output, dim: -_sum(xp, grad_output, dim) * xp.exp(output) * grad,
         "-grad_output.sum(dim, True) * exp(output) * grad",
@@ -121,9 +124,7 @@ def _functional(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
 
     def with_default(input: Tensor, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
         if dim is None:
-            warnings.emit(
-                f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
-            )
+            warnings.emit(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
             dim = 0 if input.array.ndim in (0, 1, 3) else 1
         return run(input, dim, dtype)
 
@@ -135,7 +136,7 @@ def _softmin(input: Tensor, dim: int, dtype: DType | None) -> Any:
 
 
 def _reference(x: Any, axis: int) -> Any:
-    powers = np.exp(x)
+    powers = elementary.exp(x)
     return powers / powers.sum(axis, keepdims=True)
 
 
@@ -172,7 +173,7 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
 
 FUNCTIONS = (
     *_pair("softmax", SOFTMAX, softmax, "exp(input) divided by its sum along dim.", _reference),
-    *_pair("log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: np.log(_reference(x, axis))),
+    *_pair("log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: elementary.log(_reference(x, axis))),
     Function(
         "softmin",
         (_FREE, _functional("softmin", _softmin)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def _order(x: Array, dim: int, descending: bool) -> Array:
         return np.argsort(x, axis=dim, kind="stable")
     # the order of the reversed array, reversed, keeps equal elements in place
     back = np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
-    return x.shape[dim] - 1 - back
+    return np.asarray(x.shape[dim] - 1 - back)
 
 
 def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
@@ -101,7 +102,7 @@ def comparisons(row: Array) -> tuple[introselect.Less, introselect.Less]:
 
     def less(i: int, j: int) -> bool:
         a, b = values[i], values[j]
-        return a < b or (b != b and a == a)
+        return bool(a < b or (b != b and a == a))
 
     return less, lambda i, j: less(j, i)
 
@@ -174,10 +175,8 @@ def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
     if not x.size:
         index = np.zeros((*x.shape[:dim], 1, *x.shape[dim + 1 :]), np.int64)
         return np.zeros(index.shape, x.dtype), index
-    if has_ties(x, dim):
-        index = rows(x, dim, 1, lambda row: _kth_of_row(row, k - 1))
-    else:
-        index = np.take(_order(x, dim, False), [k - 1], dim)
+    tied = has_ties(x, dim)
+    index = rows(x, dim, 1, lambda row: _kth_of_row(row, k - 1)) if tied else np.take(_order(x, dim, False), [k - 1], dim)
     return np.take_along_axis(x, index, dim), index
 
 
@@ -204,6 +203,8 @@ def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
     """The distinct values in order; with dim, the distinct slices."""
     _check_work(input.array)
     if dim is not None:
+        if not input.array.ndim:
+            raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
         dim = checks.wrap_dim(dim, input.array.ndim)
     values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     parts: list[Tensor] = [Tensor(np.ascontiguousarray(values), input.dtype)]
@@ -218,11 +219,11 @@ def searchsorted(sequence: Tensor, values: Any, right: bool, side: str | None) -
     """Where the values would be inserted to keep the sequence in order, row by row where it has rows."""
     if side not in (None, "left", "right"):
         raise ProgramError("RuntimeError", f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    where = "right" if right or side == "right" else "left"
+    find: Any = partial(np.searchsorted, side="right" if right or side == "right" else "left")
     boundaries = sequence.array
     wanted = values.array if type(values) is Tensor else np.asarray(values)
     if boundaries.ndim <= 1:
-        return wrap(np.asarray(np.searchsorted(boundaries.reshape(-1), wanted, where), np.int64))
+        return wrap(np.asarray(find(boundaries.reshape(-1), wanted), np.int64))
     if boundaries.shape[:-1] != wanted.shape[:-1]:
         raise ProgramError(
             "RuntimeError",
@@ -231,7 +232,7 @@ def searchsorted(sequence: Tensor, values: Any, right: bool, side: str | None) -
         )
     made = np.empty(wanted.shape, np.int64)
     for place in np.ndindex(boundaries.shape[:-1]):
-        made[place] = np.searchsorted(boundaries[place], wanted[place], where)
+        made[place] = find(boundaries[place], wanted[place])
     return wrap(made)
 
 
@@ -258,12 +259,21 @@ FUNCTIONS = (
     ),
     Function(
         "argsort",
-        ("Tensor input, *, bool stable, int dim=-1, bool descending=False", lambda x, stable, dim, descending: argsort(x, dim, descending, stable)),
+        (
+            "Tensor input, *, bool stable, int dim=-1, bool descending=False",
+            lambda x, stable, dim, descending: argsort(x, dim, descending, stable),
+        ),
         ("Tensor input, int dim=-1, bool descending=False", argsort),
         doc="The indices that sort along dim.",
         samples=(Sample("argsort(tensor([3., 1., 2.]))"),),
     ),
-    Function("msort", ("Tensor input", msort), doc="Values in order along the first dimension.", ops=(SORT,), samples=(Sample("msort(x)", lambda x: np.sort(x, 0), x=_M),)),
+    Function(
+        "msort",
+        ("Tensor input", msort),
+        doc="Values in order along the first dimension.",
+        ops=(SORT,),
+        samples=(Sample("msort(x)", lambda x: np.sort(x, 0), x=_M),),
+    ),
     Function(
         "topk",
         ("Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True", topk),
@@ -292,8 +302,14 @@ FUNCTIONS = (
     ),
     Function(
         "searchsorted",
-        (f"Tensor sorted_sequence, Tensor input, {_SEARCH}", lambda s, v, small, right, side: _as_index(searchsorted(s, v, right, side), small)),
-        (f"Tensor sorted_sequence, Number self, {_SEARCH}", lambda s, v, small, right, side: _as_index(searchsorted(s, v, right, side), small)),
+        (
+            f"Tensor sorted_sequence, Tensor input, {_SEARCH}",
+            lambda s, v, small, right, side: _as_index(searchsorted(s, v, right, side), small),
+        ),
+        (
+            f"Tensor sorted_sequence, Number self, {_SEARCH}",
+            lambda s, v, small, right, side: _as_index(searchsorted(s, v, right, side), small),
+        ),
         doc="Where values would be inserted into a sorted sequence.",
         samples=(Sample("searchsorted(tensor([1., 3., 5.]), 4.)"),),
         method=False,

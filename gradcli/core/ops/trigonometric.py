@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core import dtypes, elementary, inplace
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import scalars
+from gradcli.core.graph import state
+from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
 from gradcli.core.ops.arithmetic import RECIPROCAL
 from gradcli.core.ops.choosing import MASKED_FILL
 from gradcli.core.ops.exponential import RSQRT
 from gradcli.core.record import Op, Pointwise, Rule
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
 
 
 def _floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwise:
@@ -29,38 +33,40 @@ def _rsqrt(xp: Any, x: Any) -> Any:
     return xp.call(RSQRT, x)
 
 
-SIN = _floating("SinBackward0", np.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
-COS = _floating("CosBackward0", np.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"))
+SIN = _floating("SinBackward0", elementary.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
+COS = _floating("CosBackward0", elementary.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"))
 TAN = _floating(
-    "TanBackward0", np.tan, Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(_POW, out, 2), 1), "grad * (1 + out**2)")
+    "TanBackward0", elementary.tan, Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(_POW, out, 2), 1), "grad * (1 + out**2)")
 )
 ASIN = _floating(
-    "AsinBackward0", np.arcsin, Rule(lambda xp, grad, input: grad * _rsqrt(xp, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)")
+    "AsinBackward0", elementary.arcsin, Rule(lambda xp, grad, input: grad * _rsqrt(xp, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)")
 )
 ACOS = _floating(
-    "AcosBackward0", np.arccos, Rule(lambda xp, grad, input: grad * -_rsqrt(xp, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)")
+    "AcosBackward0",
+    elementary.arccos,
+    Rule(lambda xp, grad, input: grad * -_rsqrt(xp, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
 )
 ATAN = _floating(
-    "AtanBackward0", np.arctan, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input * input, 1), "grad / (1 + input**2)")
+    "AtanBackward0", elementary.arctan, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input * input, 1), "grad / (1 + input**2)")
 )
-SINH = _floating("SinhBackward0", np.sinh, Rule(lambda xp, grad, input: grad * xp.cosh(input), "grad * cosh(input)"))
-COSH = _floating("CoshBackward0", np.cosh, Rule(lambda xp, grad, input: grad * xp.sinh(input), "grad * sinh(input)"))
+SINH = _floating("SinhBackward0", elementary.sinh, Rule(lambda xp, grad, input: grad * xp.cosh(input), "grad * cosh(input)"))
+COSH = _floating("CoshBackward0", elementary.cosh, Rule(lambda xp, grad, input: grad * xp.sinh(input), "grad * sinh(input)"))
 ASINH = _floating(
     "AsinhBackward0",
-    np.arcsinh,
+    elementary.arcsinh,
     Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.plus(xp, xp.call(_POW, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
 )
 ACOSH = _floating(
     "AcoshBackward0",
-    np.arccosh,
+    elementary.arccosh,
     Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.minus(xp, input * input, 1)), "grad * rsqrt(input**2 - 1)"),
 )
 ATANH = _floating(
     "AtanhBackward0",
-    np.arctanh,
+    elementary.arctanh,
     Rule(lambda xp, grad, input: grad / scalars.from_number(xp, 1, xp.call(_POW, input, 2)), "grad / (1 - input**2)"),
 )
-TANH_BACKWARD = Op(
+TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",
     lambda grad_output, output: grad_output * (1 - output * output),
     "grad_output output",
@@ -69,7 +75,7 @@ TANH_BACKWARD = Op(
         lambda xp, grad, grad_output, output: grad * (scalars.times(xp, output, -2) * grad_output), "grad * (-2 * output * grad_output)"
     ),
 )
-TANH = _floating("TanhBackward0", np.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"))
+TANH = _floating("TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"))
 
 
 def _inverse_square(xp: Any, y: Any, x: Any) -> Any:
@@ -80,12 +86,30 @@ def _inverse_square(xp: Any, y: Any, x: Any) -> Any:
 
 ATAN2 = Pointwise(
     "Atan2Backward0",
-    np.arctan2,
+    elementary.arctan2,
     "input other",
     kind="float",
-    input=Rule(lambda xp, grad, input, other: grad * (other * _inverse_square(xp, input, other)), "grad * other / (input**2 + other**2)", "0 at the origin"),
-    other=Rule(lambda xp, grad, input, other: grad * (-input * _inverse_square(xp, input, other)), "grad * -input / (input**2 + other**2)", "0 at the origin"),
+    input=Rule(
+        lambda xp, grad, input, other: grad * (other * _inverse_square(xp, input, other)),
+        "grad * other / (input**2 + other**2)",
+        "0 at the origin",
+    ),
+    other=Rule(
+        lambda xp, grad, input, other: grad * (-input * _inverse_square(xp, input, other)),
+        "grad * -input / (input**2 + other**2)",
+        "0 at the origin",
+    ),
 )
+
+
+def hypot(x: Tensor, y: Tensor) -> Any:
+    """sqrt(x^2 + y^2), of floating point tensors only."""
+    dtype = dtypes.result_type((x, y))
+    if not dtype.is_floating_point:
+        raise checks.not_implemented("hypot_cpu", dtype)
+    return HYPOT(x, y)
+
+
 HYPOT = Pointwise(
     "HypotBackward0",
     np.hypot,
@@ -107,7 +131,7 @@ RAD2DEG = _floating(
 
 def _sinc(x: Any) -> Any:
     angle = x * math.pi
-    return np.where(x == 0, 1, np.sin(angle) / angle)
+    return np.where(x == 0, 1, elementary.sin(angle) / angle)
 
 
 def _sinc_rule(xp: Any, grad: Any, input: Any) -> Any:
@@ -130,17 +154,30 @@ SINC = _floating(
 _X, _Y = [0.5, -1.5, 0.25], [0.3, 0.5, -0.7]
 
 
-def _simple(name: str, op: Pointwise, doc: str, reference: Any, inputs: Sequence[float] = _X, aliases: Sequence[str] = ()) -> Function:
+def _simple(
+    name: str, op: Pointwise, doc: str, reference: Any, inputs: Sequence[float] = _X, aliases: Sequence[str] = (), writes: bool = True
+) -> Function:
     return Function(
         name,
         ("Tensor input", lambda x: op(x)),
         doc=doc,
         ops=(op,),
         samples=(Sample(f"{name}(x)", reference, x=list(inputs)), Sample(f"x.{name}()", reference, x=inputs[0])),
-        inplace=True,
+        inplace=writes,
         out=True,
         aliases=aliases,
     )
+
+
+def _without_derivative(name: str, op: Pointwise, alias: str) -> Function:
+    """The in-place form of a function for which PyTorch defines a derivative only out of place."""
+
+    def run(x: Tensor) -> Any:
+        if state.enabled and x.requires_grad:
+            raise ProgramError("NotImplementedError", f"the derivative for 'inplace version of {name}' is not implemented.")
+        return inplace.apply(x, f"{name}_", lambda t: op(t))
+
+    return Function(f"{name}_", ("Tensor input", run), doc=f"{name} in place; it has no derivative.", aliases=(f"{alias}_",))
 
 
 _TWO = "Tensor input, Tensor other"
@@ -155,9 +192,12 @@ FUNCTIONS = (
     _simple("sinh", SINH, "Hyperbolic sine.", np.sinh),
     _simple("cosh", COSH, "Hyperbolic cosine.", np.cosh),
     _simple("tanh", TANH, "Hyperbolic tangent.", np.tanh),
-    _simple("asinh", ASINH, "Inverse hyperbolic sine.", np.arcsinh, _X, ("arcsinh",)),
-    _simple("acosh", ACOSH, "Inverse hyperbolic cosine.", np.arccosh, [1.5, 2.5, 4.0], ("arccosh",)),
-    _simple("atanh", ATANH, "Inverse hyperbolic tangent.", np.arctanh, _Y, ("arctanh",)),
+    _simple("asinh", ASINH, "Inverse hyperbolic sine.", np.arcsinh, _X, ("arcsinh",), writes=False),
+    _without_derivative("asinh", ASINH, "arcsinh"),
+    _simple("acosh", ACOSH, "Inverse hyperbolic cosine.", np.arccosh, [1.5, 2.5, 4.0], ("arccosh",), writes=False),
+    _without_derivative("acosh", ACOSH, "arccosh"),
+    _simple("atanh", ATANH, "Inverse hyperbolic tangent.", np.arctanh, _Y, ("arctanh",), writes=False),
+    _without_derivative("atanh", ATANH, "arctanh"),
     Function(
         "tanh",
         ("Tensor input", lambda x: TANH(x)),
@@ -179,7 +219,7 @@ FUNCTIONS = (
     ),
     Function(
         "hypot",
-        (_TWO, lambda x, y: HYPOT(x, y)),
+        (_TWO, hypot),
         doc="sqrt(input**2 + other**2).",
         ops=(HYPOT,),
         samples=(Sample("hypot(x, y)", np.hypot, x=_X, y=_Y),),

@@ -52,6 +52,7 @@ def _gradient(group: Group, param: Tensor, decoupled: bool) -> Array:
         return grad
     if decoupled:
         kernels.multiply(param.array, 1 - checks.number(group["lr"]) * decay)
+        written(param)
         return grad
     return kernels.plus(grad, param.array, decay)
 
@@ -259,6 +260,7 @@ class NAdam(Moments):
         mean, square = _update_moments(state, grad, beta1, beta2)
         spread = np.asarray(np.sqrt(square / square.dtype.type(1 - beta2**step)) + square.dtype.type(group["eps"]))
         kernels.add_quotient(param.array, grad, spread, -lr * (1.0 - mu) / (1.0 - product.item()))
+        written(param)
         kernels.add_quotient(param.array, mean, spread, -lr * mu_next / (1.0 - product.item() * mu_next))
 
 

@@ -313,6 +313,7 @@ class ASGD(Scaled):
         lr, lambd = checks.number(group["lr"]), group["lambd"]
         eta, mu, average = state["eta"].array, state["mu"].array, state["ax"].array
         kernels.multiply(param.array, 1 - lambd * eta.item())
+        written(param)
         kernels.add(param.array, grad, -eta.item())
         if mu.item() == 1:
             average[...] = param.array

@@ -72,7 +72,7 @@ class OneCycleLR(Scheduler):
     """Up to `max_lr` and down again to next to nothing, with momentum the other way round."""
 
     SCRIPT_NAME = "OneCycleLR"
-    FIELDS = "total_steps"
+    FIELDS = "total_steps cycle_momentum use_beta1"
     SCRIPT_ATTRIBUTES = Scheduler.SCRIPT_ATTRIBUTES | Attributes.read(FIELDS)
 
     def __init__(

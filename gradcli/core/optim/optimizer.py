@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core import dtypes, warnings
 from gradcli.core.mapping import DefaultDict, table_of
 from gradcli.core.mode import recording
-from gradcli.core.objects import Attributes, Routine, ScriptType
+from gradcli.core.objects import Attributes, Routine, ScriptType, script_type
 from gradcli.core.shown import formatted
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
@@ -202,7 +202,7 @@ def called(closure: Any) -> Any:
 
 def optimizer_type(made: type[Optimizer], module: str) -> ScriptType:
     """The type of an optimiser, under the name that the class declares."""
-    return ScriptType(made.SCRIPT_NAME, f"torch.optim.{module}", made, lambda value: isinstance(value, made))
+    return script_type(made, f"torch.optim.{module}")
 
 
 def like(param: Tensor, array: Array) -> Tensor:
@@ -237,4 +237,4 @@ def written(param: Tensor, state: dict[str, Any] | None = None) -> None:
                 tensor.array[...] = dtypes.round_bfloat16(tensor.array)
 
 
-OPTIMIZER = optimizer_type(Optimizer, "optimizer")
+OPTIMIZER_TYPE = optimizer_type(Optimizer, "optimizer")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core import warnings
-from gradcli.core.objects import Attributes, Routine, ScriptType
+from gradcli.core.objects import Attributes, Routine, ScriptType, script_type
 from gradcli.core.optim.optimizer import Group, Optimizer
 from gradcli.core.signature import hooks
 from gradcli.errors import ProgramError
@@ -146,7 +146,7 @@ def checked(optimizer: Any) -> Optimizer:
 
 def scheduler_type(made: type[Scheduler]) -> ScriptType:
     """The type of a schedule."""
-    return ScriptType(made.SCRIPT_NAME, "torch.optim.lr_scheduler", made, lambda value: isinstance(value, made))
+    return script_type(made, "torch.optim.lr_scheduler")
 
 
 LRSCHEDULER_TYPE = scheduler_type(Scheduler)

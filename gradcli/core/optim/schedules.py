@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.core.objects import Attributes, sequence_of
+from gradcli.core.objects import Attributes, Routine, sequence_of
 from gradcli.core.optim.scheduler import Scheduler, scheduler_type
 from gradcli.core.signature import hooks
 from gradcli.errors import ProgramError
@@ -126,6 +126,9 @@ class _Lambdas(Scheduler):
 
     def state_dict(self) -> dict[str, Any]:
         return {"lr_lambdas": [None] * len(self.lr_lambdas)} | super().state_dict()
+
+
+_Lambdas.SCRIPT_METHODS = Scheduler.SCRIPT_METHODS | {"state_dict": Routine(_Lambdas.state_dict)}
 
 
 class LambdaLR(_Lambdas):

@@ -19,6 +19,7 @@ from gradcli.lang.rewriting import Input
 from gradcli.lang.syntax import Assign, ExprStmt, Name, Program
 from gradcli.lang.values import MISSING
 from gradcli.results import Completion, Description, Evaluation, GraphNodes, TensorValue, Value, Variable
+from gradcli.session.showing import result, shown
 from gradcli.source import Source
 
 #: so many inputs can be undone, as long as what they hold in memory is not more than this
@@ -30,16 +31,14 @@ MOST_DATA = 100_000
 _OPERATOR = re.compile(r"\s*(?:[*/%@&|^<>]|==|!=)")
 _DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
 
-Show = Callable[[Any], Value]
 Echo = Callable[[Evaluation], None]
 
 
 class Interactive:
-    """The names of an interpreter as a prompt uses them. `show` makes a result of a value; `seed` is what the generator began with."""
+    """The names of an interpreter as a prompt uses them. `seed` is what the generator began with."""
 
-    def __init__(self, interpreter: Interpreter, show: Show, seed: int) -> None:
+    def __init__(self, interpreter: Interpreter, seed: int) -> None:
         self._interpreter = interpreter
-        self._show = show
         self._setup = _setup_lines(seed)
         #: those that succeeded
         self.inputs: list[Input] = []
@@ -239,7 +238,7 @@ class Interactive:
             value = self._latest()
         if type(value) is not Tensor:
             raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
-        return behind.nodes_behind(value, self._interpreter.variables, self._show_tensor)
+        return behind.nodes_behind(value, self._interpreter.variables, shown)
 
     def _latest(self) -> Any:
         """The tensor of the newest node among the names, where there is no last value."""
@@ -248,10 +247,8 @@ class Interactive:
             raise UsageError("there is no last value and no name with a graph: try :grads NAME")
         return max(found, key=lambda value: value.grad_fn.sequence if value.grad_fn else 0)
 
-    def _show_tensor(self, value: Tensor) -> TensorValue:
-        shown = self._show(value)
-        assert isinstance(shown, TensorValue)
-        return shown
+    def _show(self, value: Any) -> Value:
+        return result(value, self._interpreter.text)
 
     def describe(self, path: str) -> Description | Variable:
         """What `path` is: a function, with an example that is run now, or a value. Raises ProgramError."""
@@ -269,20 +266,15 @@ class Interactive:
     def complete(self, text: str) -> list[Completion]:
         """What may follow `text`, the input up to the cursor."""
         length = len(completing.word_before(text))
-        prefix = re.search(r"[A-Za-z_][\w.]*\Z", text)
-        owner = (prefix[0] if prefix else "").rpartition(".")[0]
-        return [Completion(c.text, length, c.kind, self._about(owner, c)) for c in completing.candidates(text, self._interpreter.variables)]
+        return [Completion(c.text, length, c.kind, self._about(c)) for c in completing.candidates(text, self._interpreter.variables)]
 
-    def _about(self, owner: str, candidate: completing.Candidate) -> Callable[[], str]:
+    def _about(self, candidate: completing.Candidate) -> Callable[[], str]:
         def about() -> str:
             if candidate.kind == "variable":
                 return _brief(self._show(candidate.value), candidate.value)
             if candidate.kind in ("keyword", "module", "keyword argument"):
                 return candidate.kind
-            path = candidate.value or (f"{owner}.{candidate.text}" if owner else candidate.text)
-            place = "torch." if candidate.kind == "name" and owner else ""
-            value = completing.lookup(place + path.removeprefix("torch."), {} if place else self._interpreter.variables)
-            return describe.summary(candidate.text, value)
+            return describe.summary(candidate.text, completing.value_of(candidate, self._interpreter.variables))
 
         return about
 

@@ -1,0 +1,245 @@
+"""Formulas as small trees: made from text by the project's own parser, with names put in, simplified, and written out.
+
+Words (formulas that begin with "=") have no tree: only their names are put in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gradcli.errors import GradcliError
+from gradcli.lang import parser, syntax
+from gradcli.source import Source
+
+#: how tightly operators bind, loosest first
+_LEVEL = {"|": 2, "^": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "@": 6, "//": 6, "%": 6, "**": 8}
+_COMPARE, _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 1, 5, 6, 7, 8, 10
+_FOLDED: dict[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+}
+_TESTS: dict[str, Callable[[float, float], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+@dataclass(slots=True, frozen=True)
+class Number:
+    """A number, or True or False."""
+
+    value: float
+
+
+@dataclass(slots=True, frozen=True)
+class Symbol:
+    """A name to be written as it is; `latex` is how LaTeX has it; `atomic` is False for text that needs parentheses.
+
+    `shape` is known for values.
+    """
+
+    text: str
+    latex: str = ""
+    atomic: bool = True
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Operation:
+    """Operators on operands: `-a`, `a * b`, `a < b`, `a if b else c`."""
+
+    op: str
+    operands: tuple[Term, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Applied:
+    """A function or, with an `owner`, a method of arguments; a method without `arguments` (None) is an attribute."""
+
+    name: str
+    arguments: tuple[Term, ...] | None
+    owner: Term | None = None
+
+
+Term = Number | Symbol | Operation | Applied
+
+
+@lru_cache(maxsize=1024)
+def parsed(formula: str) -> syntax.Expr | None:
+    """The syntax tree of a formula; None for words and for what does not parse."""
+    if formula.startswith("="):
+        return None
+    try:
+        return parser.parse_expression(Source("<formula>", formula))
+    except GradcliError:
+        return None
+
+
+def filled(formula: str, names: Mapping[str, Term]) -> Term:
+    """A formula with its names put in, and simplified."""
+    tree = parsed(formula)
+    if tree is None:
+        return Symbol(_words(formula, names), atomic=False)
+    return from_syntax(tree, lambda node: names.get(node.id) if isinstance(node, syntax.Name) else None)
+
+
+def _words(formula: str, names: Mapping[str, Term]) -> str:
+    """Words with the gradients and values named; `min`, `dim` and the like stay words."""
+
+    def put(match: re.Match[str]) -> str:
+        term = names.get(match[0])
+        return match[0] if term is None or isinstance(term, Number) or not isinstance(term, Symbol) or term.shape is None else text(term)
+
+    return re.sub(r"[A-Za-z_]\w*", put, formula.removeprefix("=").strip())
+
+
+# --- from the syntax tree ---
+
+
+def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) -> Term:
+    """The term of an expression; `known` gives terms for nodes that stand for something. Other syntax stays text."""
+    found = known(node)
+    if found is not None:
+        return found
+    if isinstance(node, syntax.Constant) and isinstance(node.value, (int, float)):
+        return Number(node.value)
+    if isinstance(node, syntax.Name):
+        return Symbol(node.id)
+    if isinstance(node, syntax.Binary):
+        term = from_syntax(node.first, known)
+        for op, right in zip(node.ops, node.rest, strict=True):
+            term = combine(op, term, from_syntax(right, known))
+        return term
+    if isinstance(node, syntax.Unary) and node.op == "-":
+        return negative(from_syntax(node.operand, known))
+    if isinstance(node, syntax.Compare) and len(node.ops) == 1 and node.ops[0] in _TESTS:
+        return combine(node.ops[0], from_syntax(node.first, known), from_syntax(node.rest[0], known))
+    if isinstance(node, syntax.Conditional):
+        test = from_syntax(node.test, known)
+        if isinstance(test, Number):
+            return from_syntax(node.body if test.value else node.orelse, known)
+        return Operation("if", (from_syntax(node.body, known), test, from_syntax(node.orelse, known)))
+    if isinstance(node, syntax.Attribute):
+        return Applied(node.name, None, from_syntax(node.value, known))
+    if isinstance(node, syntax.Call) and not node.keywords:
+        return _call(node, known)
+    if isinstance(node, (syntax.TupleExpr, syntax.ListExpr)):
+        brackets = "()" if isinstance(node, syntax.TupleExpr) else "[]"
+        inside = ", ".join(text(from_syntax(item, known)) for item in node.items)
+        return Symbol(f"{brackets[0]}{inside}{brackets[1]}")
+    return Symbol(" ".join(node.text.split()), atomic=isinstance(node, (syntax.Subscript, syntax.Call)))
+
+
+def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Term:
+    arguments = tuple(from_syntax(argument, known) for argument in node.args)
+    function = node.function
+    if isinstance(function, syntax.Attribute):
+        owner = from_syntax(function.value, known)
+        if function.name == "numel" and isinstance(owner, Symbol) and owner.shape is not None:
+            count = 1
+            for size in owner.shape:
+                count *= size
+            return Number(count)
+        if function.name == "expand":
+            return owner  # broadcasting is seen in the shapes
+        return Applied(function.name, arguments, owner)
+    name = function.text
+    if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):
+        return arguments[1] if arguments[0].value else arguments[2]
+    if name == "tensor" and len(arguments) == 1:
+        return arguments[0]
+    return Applied(name, arguments)
+
+
+def combine(op: str, a: Term, b: Term) -> Term:
+    """`a op b`, without what changes nothing."""
+    if isinstance(a, Number) and isinstance(b, Number):
+        if op in _FOLDED:
+            return Number(_FOLDED[op](a.value, b.value))
+        if op in _TESTS:
+            return Number(_TESTS[op](a.value, b.value))
+    one_right, one_left = _is(b, 1), _is(a, 1)
+    if (op in ("*", "/", "**") and one_right) or (op in ("+", "-") and _is(b, 0)):
+        return a
+    if (op == "*" and one_left) or (op == "+" and _is(a, 0)):
+        return b
+    if op == "*" and (_is(a, 0) or _is(b, 0)):
+        return Number(0)
+    if op == "**" and _is(b, 0):
+        return Number(1)
+    if op == "-" and _is(a, 0):
+        return negative(b)
+    return Operation(op, (a, b))
+
+
+def _is(term: Term, value: int) -> bool:
+    return isinstance(term, Number) and term.value == value
+
+
+def negative(term: Term) -> Term:
+    """`-term`."""
+    if isinstance(term, Number):
+        return Number(-term.value)
+    if isinstance(term, Operation) and term.op == "neg":
+        return term.operands[0]
+    return Operation("neg", (term,))
+
+
+# --- to text ---
+
+
+def number_text(value: float) -> str:
+    """A number as the language writes it."""
+    return repr(value)
+
+
+def text(term: Term) -> str:
+    """The term in the language's own notation."""
+    return _text(term)[0]
+
+
+def _text(term: Term) -> tuple[str, int]:
+    """The text and how tightly its outermost operator binds."""
+    if isinstance(term, Number):
+        return number_text(term.value), _UNARY if term.value < 0 else _ATOM
+    if isinstance(term, Symbol):
+        return term.text, _ATOM if term.atomic else _COMPARE
+    if isinstance(term, Applied):
+        inside = None if term.arguments is None else ", ".join(map(text, term.arguments))
+        call = term.name if inside is None else f"{term.name}({inside})"
+        return call if term.owner is None else f"{_at(term.owner, _ATOM)}.{call}", _ATOM
+    op, operands = term.op, term.operands
+    if op == "neg":
+        return f"-{_at(operands[0], _UNARY)}", _UNARY
+    if op == "if":
+        body, test, other = (_at(operand, _COMPARE) for operand in operands)
+        return f"{body} if {test} else {other}", 0
+    if op == "**":
+        return f"{_at(operands[0], _ATOM)}**{_at(operands[1], _UNARY)}", _POWER
+    level = _LEVEL.get(op, _COMPARE)
+    return f"{_at(operands[0], level)} {op} {_at(operands[1], level + 1)}", level
+
+
+def _at(term: Term, level: int) -> str:
+    """The text, in parentheses where it binds looser than `level`."""
+    found, own = _text(term)
+    return found if own >= level else f"({found})"
+
+
+def joined(terms: list[Term]) -> Term:
+    """The sum of the terms."""
+    total = terms[0]
+    for term in terms[1:]:
+        if isinstance(term, Operation) and term.op == "neg":
+            total = Operation("-", (total, term.operands[0]))
+        else:
+            total = Operation("+", (total, term))
+    return total

@@ -1,0 +1,219 @@
+"""The steps behind a value with names: `#1`, `#2` ... in the order they ran, variables by their own names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gradcli.analysis import latex, operands
+from gradcli.analysis.formulas import Number, Symbol, Term, from_syntax
+from gradcli.analysis.recording import Recorder, behind
+from gradcli.core.dtypes import DType
+from gradcli.core.graph import AccumulateGrad, Node
+from gradcli.core.inplace import CopySlices
+from gradcli.core.record import OpNode
+from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.lang import syntax
+from gradcli.results import TensorValue
+
+Show = Callable[[Tensor], TensorValue]
+#: the text of a value, for `--full`; None for "no"
+Write = Callable[[Array, DType], str]
+
+_LONGEST = 40
+
+
+class Steps:
+    """The steps behind a node, each with a name and its text."""
+
+    def __init__(self, root: Node, recorder: Recorder, variables: Mapping[str, Any], assigned: Mapping[tuple[int, int], str]) -> None:
+        self.order = behind(root)
+        self.recorder = recorder
+        self._assigned = assigned
+        self._names: dict[Node, str] = {}
+        self._bound: dict[Node, str] = {}
+        self._matches: dict[Node, tuple[operands.Matched, list[syntax.Node]]] = {}
+        recorder.learn([tensor for _, tensor in named_tensors(variables)], self.order)
+        for name, tensor in named_tensors(variables):
+            if tensor.requires_grad:
+                self._bound.setdefault(tensor.edge()[0] or root, name)
+        number = leaf = 0
+        for node in self.order:
+            if not isinstance(node, AccumulateGrad):
+                number += 1
+                self._names[node] = f"#{number}"
+            elif node in self._bound:
+                self._names[node] = self._bound[node]
+            else:
+                leaf += 1
+                self._names[node] = f"leaf{leaf}"
+        #: how often each step is used, and by which inputs of which steps, newest first
+        self.consumers: dict[Node, list[tuple[Node, int]]] = {node: [] for node in self.order}
+        for node in reversed(self.order):
+            for i, (parent, _) in enumerate(node.edges):
+                if parent is not None:
+                    self.consumers[parent].append((node, i))
+
+    def name(self, node: Node, output: int = 0) -> str:
+        """`#3`, `#3[1]` for one of several outputs, a variable's name."""
+        own = self._names[node]
+        return own if node.outputs is None or len(node.outputs) == 1 else f"{own}[{output}]"
+
+    def variable(self, node: Node) -> str:
+        """The name the step's value was given in the text, "" for none."""
+        place = node.origin
+        if isinstance(node, AccumulateGrad):
+            return ""
+        found = self._assigned.get((place.start, place.end)) if isinstance(place, syntax.Node) else None
+        last = not any(operands.same_place(user.origin, place) and operands.is_inner(node, user) for user, _ in self.consumers[node])
+        return (found if last else None) or self._bound.get(node, "")
+
+    def matches(self, node: Node) -> tuple[operands.Matched, list[syntax.Node]]:
+        """The expressions that the step's inputs are values of, and those left over."""
+        known = self._matches.get(node)
+        if known is None:
+            known = self._matches[node] = operands.match(node, self._names.__getitem__)
+        return known
+
+    def _shown_operands(self, node: Node, leaves: bool) -> list[tuple[syntax.Node, Node, int]]:
+        """The expressions within a step's text that are values of earlier steps, those of its inner steps too."""
+        found = []
+        stack = [node]
+        seen = {node}
+        while stack:
+            one = stack.pop()
+            for place, (parent, output) in zip(self.matches(one)[0], one.edges, strict=True):
+                if parent is None:
+                    continue
+                if operands.is_inner(parent, one):
+                    if parent not in seen:
+                        seen.add(parent)
+                        stack.append(parent)
+                elif place is not None and (leaves or not isinstance(parent, AccumulateGrad)):
+                    found.append((place, parent, output))
+        return found
+
+    def expression(self, node: Node, write: Callable[[Node, int], str] | None = None) -> str:
+        """The user's own text with `#k` for earlier steps; with `write`, what it writes for every input, variables too."""
+        if isinstance(node, AccumulateGrad):
+            return "leaf"
+        place = node.origin
+        if not isinstance(place, syntax.Node):
+            return _call_text(node, [self._names[parent] for parent, _ in node.edges if parent is not None])
+        parts = self._shown_operands(node, write is not None)
+        text = operands.text_with(place, [(part, (write or self.name)(parent, output)) for part, parent, output in parts])
+        if any(operands.is_inner(node, user) for user, _ in self.consumers[node]):
+            given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
+            return f"{_call_text(node, given)} in {text}"
+        return text
+
+    def expression_latex(self, node: Node) -> str:
+        """The step's text as mathematics."""
+        place = node.origin
+        if not isinstance(place, syntax.Node) or any(operands.is_inner(node, user) for user, _ in self.consumers[node]):
+            return latex.text(self.expression(node))
+        parts = [(part, self.symbol(parent, output)) for part, parent, output in self._shown_operands(node, True)]
+
+        def known(one: syntax.Node) -> Term | None:
+            return next((symbol for part, symbol in parts if part is one or operands.same_place(part, one)), None)
+
+        if isinstance(place, operands.Step):
+            from gradcli.analysis.formulas import combine
+
+            left, right = (known(side) or from_syntax(side, known) for side in (place.left, place.right))
+            return latex.latex(combine(place.op, left, right))
+        return latex.latex(from_syntax(place, known))
+
+    # --- names for formulas ---
+
+    def symbol(self, node: Node, output: int = 0) -> Symbol:
+        """A step's value, or a variable."""
+        name = self.name(node, output)
+        return Symbol(name, _vector(name), shape=node.meta(output)[0])
+
+    def gradient_symbol(self, node: Node) -> Symbol:
+        """The gradient of a step's value."""
+        name = self._names[node]
+        return Symbol(f"grad({name})", rf"\bar{{{_vector(name)}}}", shape=node.meta(0)[0])
+
+    def environment(self, node: OpNode) -> dict[str, Term]:
+        """What the names in the formulas of a step's rules stand for."""
+        op = node.op
+        names: dict[str, Term] = {"grad": self.gradient_symbol(node), "out": self.symbol(node)}
+        for k, output in enumerate(op.outputs):
+            names[output] = self.symbol(node, k) if k < op.differentiable else Symbol(output)
+        matched, rest = self.matches(node)
+        saved = self.recorder.saved(node)
+        if not op.variadic:
+            for i, tensor in enumerate(op.tensors):
+                parent, number = node.edges[i]
+                if parent is not None:
+                    names[tensor] = self.symbol(parent, number)
+                else:
+                    names[tensor] = _constant(tensor, matched[i], saved[i] if i < len(saved) else None)
+        arrays = [attr for attr, value in zip(op.attrs, node.attrs, strict=True) if isinstance(value, (Tensor, np.ndarray))]
+        texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
+        for attr, value in zip(op.attrs, node.attrs, strict=True):
+            names[attr] = _constant(attr, texts.get(attr), value)
+        return names
+
+
+def _vector(name: str) -> str:
+    match = re.fullmatch(r"#(\d+)(?:\[(\d+)\])?", name)
+    if match is None:
+        return latex.name(name)
+    return f"v_{{{match[1]}}}" if match[2] is None else f"v_{{{match[1]},{match[2]}}}"
+
+
+def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
+    """What the text says, or the number itself; the argument's name where neither is known."""
+    shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else None
+    if isinstance(place, syntax.Node) and not isinstance(place, syntax.Constant):
+        text = " ".join(place.text.split())
+        if len(text) <= _LONGEST:
+            atomic = isinstance(place, (syntax.Name, syntax.Call, syntax.Attribute, syntax.Subscript))
+            return Symbol(text, "" if isinstance(place, syntax.Name) else latex.latex(from_syntax(place, lambda _: None)), atomic, shape)
+    if isinstance(value, (bool, int, float)):
+        return Number(value)
+    if isinstance(value, (Tensor, np.ndarray)) and value.ndim_ == 0 if False else False:
+        return Symbol(name)
+    if isinstance(place, syntax.Constant) and isinstance(place.value, (int, float)):
+        return Number(place.value)
+    if value is None or isinstance(value, (str, tuple, list, slice)):
+        text = repr(value)
+        if len(text) <= _LONGEST and "array" not in text and "object" not in text:
+            return Symbol(text)
+    return Symbol(name, shape=shape)
+
+
+def _call_text(node: Node, given: list[str]) -> str:
+    """A step that the text does not show, as a call: `reciprocal(x)`."""
+    if isinstance(node, CopySlices):
+        return f"written into {given[0]}" if given else "written"
+    short = node.type_name.rstrip("0123456789").removesuffix("Backward")
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short).lower()
+    return f"{snake}({', '.join(given)})"
+
+
+def named_tensors(variables: Mapping[str, Any]) -> list[tuple[str, Tensor]]:
+    """The tensors that names lead to, also within lists, tuples and dicts, and the parameters of modules."""
+    found: list[tuple[str, Tensor]] = []
+    stack: list[tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(variables.items())]
+    while stack:
+        name, value, depth = stack.pop()
+        if type(value) is Tensor:
+            found.append((name, value))
+        elif depth < 3 and isinstance(value, (list, tuple)) and len(value) <= 100:
+            stack += [(f"{name}[{i}]", item, depth + 1) for i, item in reversed(list(enumerate(value)))]
+        elif depth < 3 and isinstance(value, dict) and len(value) <= 100:
+            stack += [(f"{name}[{key!r}]", item, depth + 1) for key, item in reversed(value.items()) if isinstance(key, (str, int))]
+    return found
+
+
+def value_of(steps: Steps, node: Node, output: int) -> Tensor | None:
+    """What a step made, where that is known."""
+    values = steps.recorder.values(node)
+    return wrap(values[output], node.meta(output)[1]) if output < len(values) else None

@@ -1,0 +1,189 @@
+"""Which part of the text each input of a step came from, and the step's text with `#k` for earlier steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from gradcli.core.graph import AccumulateGrad, Node
+from gradcli.lang import syntax
+from gradcli.lang.compiling import Step
+
+#: names of modules: not operands where a function is called on them
+_MODULES = frozenset({"torch", "F", "nn", "optim", "math", "np", "linalg", "autograd", "functional"})
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_CLOSER = re.compile(r"\s*\)")
+_KEYWORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else", "return", "while", "assert"})
+
+
+def candidates(place: object) -> list[syntax.Node]:
+    """The expressions that a step of this place works on, in the order of the text."""
+    if isinstance(place, Step):
+        return [place.left, place.right]
+    if isinstance(place, syntax.Unary):
+        return [place.operand]
+    if isinstance(place, syntax.Attribute):
+        return [place.value]
+    if isinstance(place, syntax.AugAssign):
+        return [place.target, place.value]
+    if isinstance(place, syntax.Subscript):
+        return [place.value, *_flat([place.index])]
+    if isinstance(place, syntax.Call):
+        function = place.function
+        owner = [function.value] if isinstance(function, syntax.Attribute) and not _is_module(function.value) else []
+        return owner + _flat([*place.args, *(keyword.value for keyword in place.keywords)])
+    return []
+
+
+def _is_module(node: syntax.Node) -> bool:
+    while isinstance(node, syntax.Attribute):
+        node = node.value
+    return isinstance(node, syntax.Name) and node.id in _MODULES
+
+
+def _flat(nodes: Sequence[syntax.Node]) -> list[syntax.Node]:
+    found: list[syntax.Node] = []
+    for node in nodes:
+        if isinstance(node, syntax.Starred):
+            node = node.value
+        if isinstance(node, (syntax.ListExpr, syntax.TupleExpr)):
+            found += [item.value if isinstance(item, syntax.Starred) else item for item in node.items]
+        elif not isinstance(node, syntax.Slice):
+            found.append(node)
+    return found
+
+
+Matched = list[syntax.Node | None]
+
+
+def match(node: Node, leaf_name: Callable[[AccumulateGrad], str]) -> tuple[Matched, list[syntax.Node]]:
+    """For each input of the step the expression it is the value of, None for what the text does not show; and what is left over."""
+    place = node.origin
+    every = candidates(place)
+    open_ = list(every)
+    found: Matched = [None] * len(node.edges)
+    for i, (parent, _) in enumerate(node.edges):
+        if isinstance(parent, AccumulateGrad):
+            name = leaf_name(parent)
+            found[i] = _take(open_, [c for c in open_ if c.text == name])
+        elif parent is not None and isinstance(parent.origin, syntax.Node) and not same_place(parent.origin, place):
+            found[i] = _take(open_, [c for c in open_ if _holds(c, parent.origin)])
+    for i, (parent, _) in enumerate(node.edges):
+        if found[i] is not None or (parent is not None and is_inner(parent, node)):
+            continue
+        usual = [c for c in every[i : i + 1] if c in open_]
+        found[i] = _take(open_, usual or (open_ if isinstance(place, Step) else []))
+    return found, open_
+
+
+def is_inner(parent: Node, node: Node) -> bool:
+    """Whether both are steps of one operation of the text, such as the two of `2 / x`.
+
+    A step whose input was made by the same text earlier (`h = h * w` in a loop) is of the same kind and reads a name.
+    """
+    if not same_place(parent.origin, node.origin):
+        return False
+    reads_name = any(isinstance(c, (syntax.Name, syntax.Attribute, syntax.Subscript)) for c in candidates(node.origin))
+    return not (reads_name and parent.type_name == node.type_name)
+
+
+def _take(open_: list[syntax.Node], chosen: list[syntax.Node]) -> syntax.Node | None:
+    if not chosen:
+        return None
+    best = min(chosen, key=lambda c: c.end - c.start)
+    open_[:] = [c for c in open_ if c is not best]
+    return best
+
+
+def same_place(a: object, b: object) -> bool:
+    """Whether both are one place of the text."""
+    return a is b or (
+        isinstance(a, syntax.Node) and isinstance(b, syntax.Node) and a.source is b.source and (a.start, a.end) == (b.start, b.end)
+    )
+
+
+def _holds(outer: syntax.Node, inner: syntax.Node) -> bool:
+    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
+
+
+def text_with(place: syntax.Node, names: Sequence[tuple[syntax.Node, str]]) -> str:
+    """The text of a place on one line, with each expression of `names` replaced, parentheses around it included."""
+    text = place.source.text
+    parts = sorted((*_with_parentheses(text, part.start, part.end), name) for part, name in names)
+    start, end = place.start, place.end
+    if parts:
+        start, end = min(start, parts[0][0]), max(end, parts[-1][1])
+    out, at = "", start
+    for begin, stop, name in parts:
+        if begin >= at:
+            out += text[at:begin] + name
+            at = stop
+    out += text[at:end]
+    # a step of a chain ends inside its right operand's parentheses
+    for _ in range(_open_parentheses(out)):
+        closer = _CLOSER.match(text, end)
+        if closer is not None:
+            out += text[end : closer.end()]
+            end = closer.end()
+    return " ".join(out.split())
+
+
+def _with_parentheses(text: str, start: int, end: int) -> tuple[int, int]:
+    """The range of an expression with the parentheses around it, those of a call excepted."""
+    while True:
+        before, after = _last_before(text, start), _CLOSER.match(text, end)
+        if before < 0 or text[before] != "(" or after is None:
+            return start, end
+        called = _last_before(text, before)
+        if called >= 0 and (text[called].isalnum() or text[called] in "_)]'\"") and _word_to(text, called) not in _KEYWORDS:
+            return start, end
+        start, end = before, after.end()
+
+
+def _last_before(text: str, at: int) -> int:
+    """Where the last character before `at` is that is no blank; -1 for none."""
+    at -= 1
+    while at >= 0 and text[at].isspace():
+        at -= 1
+    return at
+
+
+def _word_to(text: str, last: int) -> str:
+    first = last + 1
+    while first > 0 and (text[first - 1].isalnum() or text[first - 1] == "_"):
+        first -= 1
+    return text[first : last + 1]
+
+
+def _open_parentheses(text: str) -> int:
+    bare = _STRING.sub("", text)
+    return bare.count("(") - bare.count(")")
+
+
+def assigned_names(program: syntax.Node) -> dict[tuple[int, int], str]:
+    """Which name the expression at (start, end) is assigned to."""
+    found: dict[tuple[int, int], str] = {}
+    for node in walk(program):
+        if isinstance(node, syntax.Assign) and isinstance(node.targets[0], syntax.Name):
+            found[node.value.start, node.value.end] = node.targets[0].id
+        elif isinstance(node, syntax.AugAssign) and isinstance(node.target, syntax.Name):
+            found[node.start, node.end] = node.target.id
+        elif isinstance(node, syntax.NamedExpr):
+            found[node.value.start, node.value.end] = node.target.id
+    return found
+
+
+def walk(node: syntax.Node) -> list[syntax.Node]:
+    """The node and all inside it, those of the text's beginning first."""
+    found: list[syntax.Node] = []
+    stack: list[object] = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, syntax.Node):
+            found.append(one)
+            # the syntax classes are plain, with their fields in `__slots__`; a step's are places in the tree already
+            stack += [getattr(one, field) for field in reversed(type(one).__slots__)]
+        elif isinstance(one, tuple):
+            stack += reversed(one)
+    return found
+

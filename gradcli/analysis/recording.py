@@ -1,0 +1,181 @@
+"""Steps as they are recorded: values, and what their derivatives need, kept for a look at them afterwards.
+
+What a script frees or overwrites later is still there: small arrays are copied. Nodes are held weakly, so that a
+recorder that watches a long loop keeps no more than the program itself does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from gradcli.core import engine
+from gradcli.core.graph import AccumulateGrad, Node, state
+from gradcli.core.inplace import CopySlices
+from gradcli.core.record import OpNode, Saved
+from gradcli.core.tensor import Array, Tensor, wrap
+
+#: arrays up to this many elements are copied, larger ones are shared with the program
+COPIED = 4096
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a step made, and what it keeps for its derivative. Arrays: tensors would hold their node."""
+
+    values: tuple[Array, ...]
+    saved: list[Any] | None = None
+    outs: list[Saved] | None = None
+
+
+class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
+    """Stands in `state.watch`: gets every recorded step. Always empty as a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: WeakKeyDictionary[Node, Kept] = WeakKeyDictionary()
+        #: values of leaves when they were first used
+        self._leaves: WeakKeyDictionary[Node, Array] = WeakKeyDictionary()
+        self._pending: tuple[Node, tuple[Tensor, ...]] | None = None
+        #: one for each step, whether its node is alive or not
+        self.count = 0
+
+    def append(self, step: tuple[Node, tuple[Tensor, ...]]) -> None:
+        """Take a step. Its values are copied when the next one comes: an in-place operation writes after it is recorded."""
+        self._settle()
+        self._pending = step
+        self.count += 1
+        for node, _ in step[0].edges:
+            if isinstance(node, AccumulateGrad) and node not in self._leaves:
+                self._leaves[node] = _copy(node.variable.array)
+
+    def _settle(self) -> None:
+        if self._pending is None:
+            return
+        node, outs = self._pending
+        self._pending = None
+        kept = Kept(tuple(_copy(out.array) for out in outs))
+        if isinstance(node, OpNode):
+            if node.saved is not None:
+                kept.saved = [_copy_tensor(value) if type(value) is Tensor else value for value in node.saved]
+            if node.kept_out is not None:
+                kept.outs = list(map(_copy_saved, node.kept_out))
+        self._kept[node] = kept
+
+    def values(self, node: Node) -> tuple[Array, ...]:
+        """What a step made, one array for each output; empty where it is not known."""
+        self._settle()
+        if isinstance(node, AccumulateGrad):
+            known = self._leaves.get(node)
+            return (np.asarray(node.variable.array) if known is None else known,)
+        found = self._kept.get(node)
+        return () if found is None else found.values
+
+    def saved(self, node: OpNode) -> list[Any]:
+        """The inputs that a step keeps for its derivative, None for the others."""
+        if node.saved is not None:
+            return node.saved
+        found = self._kept.get(node)
+        return [] if found is None or found.saved is None else found.saved
+
+    def revive(self, nodes: Iterable[Node]) -> None:
+        """Give nodes that a backward walk has freed back what they kept."""
+        self._settle()
+        for node in nodes:
+            step = node.inner if isinstance(node, CopySlices) else node
+            if not isinstance(step, OpNode) or not step.freed:
+                continue
+            found = self._kept.get(step)
+            if found is not None:
+                step.saved, step.versions, step.kept_out, step.freed = found.saved, None, found.outs, False
+
+    def learn(self, tensors: Iterable[Tensor], order: Iterable[Node]) -> None:
+        """Where nothing was recorded: take the values that tensors and saved arrays still have."""
+        self._settle()
+        at_hand = list(tensors)
+        for node in order:
+            if isinstance(node, OpNode):
+                for out in node.kept_out or ():
+                    if out.number == 0 and node not in self._kept:
+                        self._kept[node] = Kept((out.array,))
+                at_hand += [value for value in node.saved or () if type(value) is Tensor]
+        for tensor in at_hand:
+            if tensor.node is not None and tensor.output_nr == 0 and tensor.node not in self._kept:
+                self._kept[tensor.node] = Kept((np.asarray(tensor.array),))
+
+
+@contextmanager
+def recorded(recorder: Recorder) -> Iterator[None]:
+    """A block whose steps go to `recorder`."""
+    before = state.watch
+    state.watch = recorder
+    try:
+        yield
+    finally:
+        state.watch = before
+
+
+def _copy(array: Array) -> Array:
+    array = np.asarray(array)
+    return array.copy() if array.size <= COPIED else array
+
+
+def _copy_tensor(tensor: Tensor) -> Tensor:
+    if tensor.array.size > COPIED:
+        return tensor
+    return wrap(np.array(tensor.array), tensor.dtype)
+
+
+def _copy_saved(saved: Saved) -> Saved:
+    return Saved(wrap(_copy(saved.array), saved.dtype), saved.number)
+
+
+def behind(root: Node) -> list[Node]:
+    """The nodes behind a node and itself, in the order in which they were made; the leaves after all others."""
+    seen: set[Node] = {root}
+    stack = [root]
+    while stack:
+        for node, _ in stack.pop().edges:
+            if node is not None and node not in seen:
+                seen.add(node)
+                stack.append(node)
+    return sorted(seen, key=lambda node: (isinstance(node, AccumulateGrad), node.sequence))
+
+
+def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> engine.Capture:
+    """What backward sends to every node. The gradients that tensors hold stay as they were, and so does the graph.
+
+    Raises what backward raises.
+    """
+    holders: list[Tensor] = []
+    for node in nodes:
+        if isinstance(node, AccumulateGrad):
+            holders.append(node.variable)
+        holders += (node.retained or {}).values()
+    before = [(holder, holder.grad) for holder in holders]
+    for holder in holders:
+        holder.grad = None
+    capture: engine.Capture = {}
+    try:
+        engine.backward([out], [weight], retain_graph=True, capture=capture)
+    finally:
+        for holder, grad in before:
+            holder.grad = grad
+    return capture
+
+
+def contributions(node: Node, capture: engine.Capture) -> list[Any] | None:
+    """What the node's own rules make of the gradients that reached it: arrays by input, before broadcasting is undone.
+
+    None where they cannot be run once more.
+    """
+    grads = capture.get(node)
+    if grads is None or not any(g is not None for g in grads):
+        return None
+    found = node.gradients(list(grads), False, [edge[0] is not None for edge in node.edges])
+    return [None if value is None else np.asarray(value.array if type(value) is Tensor else value) for value in found]

@@ -1,0 +1,107 @@
+"""`gradcli run`: scripts in PyTorch's spelling."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.options import Shared
+
+EXAMPLES = """\
+gradcli run tutorial.py
+gradcli run prelude.py lesson.py --seed 0
+echo 'print(torch.ones(2).sum())' | gradcli run -
+gradcli run setup.py -i"""
+
+HELP = """Run scripts written for PyTorch, as they are. What they print goes to standard output, warnings and errors to standard error.
+
+The files share one session, in order; each is parsed whole before it runs. - is standard input.
+"""
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="FILE...|-", hidden=True)] = None,
+    *,
+    interactive: Annotated[bool, typer.Option("-i", help="Stay at the prompt afterwards, with the names of the scripts.")] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="After an error go on with the next file; the exit code is that of the first error.")
+    ] = False,
+    shared: Shared,
+) -> int:
+    """Run the files in order."""
+    files = words or []
+    _check(files, interactive, shared)
+    if interactive:
+        from gradcli.cli import output
+
+        if output.is_terminal(sys.stdin):
+            return _run_and_stay(files, shared, keep_going)
+        # what would be typed is there already
+        files = [*files, "-"]
+    return _run(files, shared, keep_going)
+
+
+def _check(files: list[str], interactive: bool, shared: Shared) -> None:
+    """Refuse what makes no sense together."""
+    from gradcli.errors import UsageError
+
+    if not files:
+        raise UsageError("a FILE is missing; - is standard input", hints=["try gradcli run tutorial.py"])
+    if shared.file is not None:
+        raise UsageError("run takes its files as words, without -f", hints=[f"try gradcli run {shared.file}"])
+    if shared.json or shared.format not in (None, "repr"):
+        raise UsageError("run prints what the scripts print: there is no other format")
+    if files.count("-") + interactive > 1:
+        raise UsageError("standard input can be used once only")
+    if interactive and shared.output is not None:
+        raise UsageError("-i and -o contradict each other")
+
+
+def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
+    """Run the files; the exit code. With `-o` what they print goes to that file, when all have succeeded."""
+    from gradcli import data
+    from gradcli.cli import output
+    from gradcli.cli.reporting import Reporter
+    from gradcli.cli.request import make_session
+    from gradcli.errors import GradcliError
+    from gradcli.source import Source
+
+    read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None))
+    printed: list[str] = []
+    session = make_session(shared, read_stdin, output.write_stdout if shared.output is None else printed.append)
+    code = 0
+    for name in files:
+        try:
+            session.run(Source("<stdin>" if name == "-" else name, session.read_source(name)))
+        except GradcliError as error:
+            if not keep_going:
+                raise
+            shown = Reporter(shared.color, False, shared.debug).report(error)
+            code = code or shown
+    if shared.output is not None and not code:
+        content = "".join(printed).encode("utf-8", "backslashreplace")
+        output.write_file(shared.output, content, [name for name in files if name != "-"])
+    return code
+
+
+def _run_and_stay(files: list[str], shared: Shared, keep_going: bool) -> int:
+    """Run the files, then the prompt; after an error the prompt has what was there before the file that failed."""
+    from gradcli.cli.commands import repl
+    from gradcli.cli.reporting import Reporter
+    from gradcli.errors import GradcliError
+
+    screen = repl.make_screen(shared)
+    session = repl.make_session(shared, screen)
+    prompt = repl.make_prompt(session, screen)
+    for name in files:
+        try:
+            prompt.names.load(session.read_source(name), name)
+        except GradcliError as error:
+            Reporter(shared.color, False, shared.debug).report(error)
+            if not keep_going:
+                break
+        else:
+            prompt.inputs.append(name)
+    return repl.interact(prompt)

@@ -1,0 +1,158 @@
+"""float32 sums in the order in which PyTorch's CPU kernel adds, so that the last digit agrees as well.
+
+The order is that of cascade_sum in ATen/native/cpu/SumKernel.cpp with vectors of 8 lanes: a contiguous row is added in
+four interleaved runs of vectors, the elements left over first, then the lanes one after another; columns are added
+from top to bottom, in four interleaved runs where fewer than 32 stand side by side. numpy adds pairwise instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_LANES = 8
+_RUNS = 4
+#: beyond this many elements the order no longer shows in printed digits, and numpy's own sum is used
+LARGEST = 1 << 14
+#: rows that are added before the kernel moves a partial sum to the next level
+_STEP = 16
+
+_FLOAT32 = np.dtype(np.float32)
+_ZERO = np.float32(0)
+
+
+def total(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    """`x.sum(axis, keepdims)`; for small float32 arrays in PyTorch's order."""
+    if type(x) is not np.ndarray or x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
+        return np.add.reduce(x, axis=axis, keepdims=keepdims)
+    ndim = x.ndim
+    if axis is None or ndim < 2:
+        if ndim == 0:
+            return x + _ZERO
+        if axis == ():
+            return x
+        # the kernel walks memory, whatever the order of the axes
+        result: Any = _row(x if ndim == 1 else x.ravel(order="K"))
+        return result.reshape((1,) * ndim) if keepdims else result
+    axes = sorted(a % ndim for a in ((axis,) if isinstance(axis, int) else axis))
+    if len(axes) == ndim:
+        return total(x, None, keepdims)
+    result = _some(x, axes)
+    if keepdims:
+        result = result.reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
+    return result
+
+
+def _some(x: Array, axes: list[int]) -> Array:
+    """Sum over some axes of several: rows where the reduced axes are innermost in memory, else columns."""
+    kept = [i for i in range(x.ndim) if i not in axes]
+    shape = [x.shape[i] for i in kept]
+    rows = 1
+    for n in shape:
+        rows *= n
+    count = x.size // rows
+    order = sorted((i for i in range(x.ndim) if x.shape[i] > 1), key=lambda i: -abs(x.strides[i]))
+    inner = order[-1] if order else axes[0]
+    moved = x.transpose(kept + axes)
+    if inner in axes:
+        return _rows(moved.reshape(rows, count)).reshape(shape)
+    # columns: what lies behind the last reduced axis in memory stands side by side
+    behind = 1
+    for i in reversed(order):
+        if i in axes:
+            break
+        behind *= x.shape[i]
+    table = x.transpose(axes + kept).reshape(count, rows)
+    if behind == rows:
+        return _columns(table).reshape(shape)
+    side = table.reshape(count, -1, behind)
+    return np.stack([_columns(side[:, k]) for k in range(side.shape[1])]).reshape(shape)
+
+
+#: the order in which fewer elements than lanes are added
+_FEW = {n: np.array([0, *range(4, n), 1, 2, 3]) for n in range(5, _LANES)}
+
+
+def _row(x: Array) -> Any:
+    """Sum of one row; the short ones, which are most, without the general machinery."""
+    count = len(x)
+    if count < _LANES:
+        return np.add.accumulate(x if count < 5 else x[_FEW[count]])[-1] + _ZERO
+    vectors = count // _LANES
+    if vectors >= _RUNS:
+        return _rows(x.reshape(1, -1))[0]
+    lanes = x[:_LANES] if vectors == 1 else np.add.accumulate(x[: vectors * _LANES].reshape(vectors, _LANES), axis=0)[-1]
+    return np.add.accumulate(np.concatenate((x[vectors * _LANES :], lanes)))[-1] + _ZERO
+
+
+def _rows(x: Array) -> Array:
+    """Sum of every row of a matrix, each row contiguous in the kernel's eyes."""
+    count = x.shape[1]
+    if count < _LANES:
+        return _runs(x.T)
+    vectors = count // _LANES
+    lanes = _runs(x[:, : vectors * _LANES].reshape(len(x), vectors, _LANES).transpose(1, 0, 2))
+    rest = np.concatenate([x[:, vectors * _LANES :], lanes], axis=1)
+    return np.add.accumulate(rest, axis=1)[:, -1] + _ZERO
+
+
+def _columns(x: Array) -> Array:
+    """Sum of every column of a row-major matrix."""
+    count = x.shape[1]
+    group = _LANES * _RUNS if count >= _LANES else _RUNS
+    whole = count - count % group
+    if whole == count:
+        return _one_run(x)
+    rest = _runs(x[:, whole:])
+    return np.concatenate([_one_run(x[:, :whole]), rest]) if whole else rest
+
+
+def _runs(x: Array) -> Array:
+    """Sum over axis 0 in four interleaved runs."""
+    count = len(x)
+    quarter = count // _RUNS
+    if quarter == 0:
+        return _in_order(x)
+    partial = _one_run(x[: quarter * _RUNS].reshape(quarter, _RUNS, *x.shape[1:]))
+    first = partial[0]
+    for extra in x[quarter * _RUNS :]:
+        first = first + extra
+    for k in range(1, _RUNS):
+        first = first + partial[k]
+    return first
+
+
+def _one_run(x: Array) -> Array:
+    """Sum over axis 0 from top to bottom, in levels of 16 rows."""
+    if len(x) <= _STEP:
+        return _in_order(x)
+    return _levels(x)
+
+
+def _in_order(x: Array) -> Array:
+    return np.add.accumulate(x, axis=0)[-1] + _ZERO if len(x) else np.zeros(x.shape[1:], x.dtype)
+
+
+def _levels(x: Array) -> Array:
+    """The cascade: runs of rows go to the first level, runs of those to the next, and so on."""
+    count = len(x)
+    power = max(4, int(count - 1).bit_length() // 4)
+    step = 1 << power
+    levels = [np.zeros(x.shape[1:], x.dtype) for _ in range(4)]
+    at = 0
+    while at + step <= count:
+        levels[0] = np.add.accumulate(np.concatenate([levels[0][None], x[at : at + step]]), axis=0)[-1]
+        at += step
+        for j in range(1, 4):
+            levels[j] = levels[j] + levels[j - 1]
+            levels[j - 1] = np.zeros_like(levels[j - 1])
+            if at & ((step - 1) << (j * power)):
+                break
+    for row in x[at:]:
+        levels[0] = levels[0] + row
+    for j in range(1, 4):
+        levels[0] = levels[0] + levels[j]
+    return levels[0]
