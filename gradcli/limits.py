@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 
 from gradcli.errors import LimitError, UsageError
 
@@ -147,6 +148,20 @@ def with_options(options: list[str], *, untrusted: bool = False) -> Limits:
         if untrusted and value == NONE:
             raise UsageError(f"--limit {name}=none cannot be used with --untrusted")
     return base.changed(**chosen)
+
+
+class Clock:
+    """The bound on time, counted from when this was made; for loops that are no program's own."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self) -> None:
+        self._end = time.monotonic() + current.time if current.time < NONE else NONE
+
+    def check(self) -> None:
+        """Raise LimitError when the time is up."""
+        if self._end < NONE and time.monotonic() > self._end:
+            raise LimitError("time", f"this took longer than {current.time:g} s")
 
 
 def check_elements(count: int, item_size: int = 4) -> None:

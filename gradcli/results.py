@@ -261,3 +261,53 @@ class CheckResult:
     def passed(self) -> bool:
         """Whether nothing disagrees."""
         return not any(one.wrong for one in self.inputs)
+
+
+# --- whole matrices, and minima ---
+
+
+@dataclass(slots=True, frozen=True)
+class Block:
+    """The derivatives of what `row` names by the variable `column`: of the shape of the first followed by that of the second."""
+
+    row: str
+    column: str
+    value: TensorValue
+
+
+@dataclass(slots=True, frozen=True)
+class Derivatives:
+    """A Jacobian (one block for each variable) or a Hessian (one for each pair). The rows of a Hessian's table have gradients."""
+
+    kind: str
+    output: Row
+    variables: tuple[Row, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def with_gradient(self) -> bool:
+        """Whether the gradient is to be shown too."""
+        return bool(self.output.gradients)
+
+
+@dataclass(slots=True, frozen=True)
+class Found:
+    """A variable of a minimisation: where it began, where it ended, the gradient there (None: the expression does not use it)."""
+
+    name: str
+    start: TensorValue
+    minimum: TensorValue
+    gradient: TensorValue | None
+
+
+@dataclass(slots=True, frozen=True)
+class Minimum:
+    """How a minimisation ended. `failure` says why it did not converge; it is empty when it did."""
+
+    expression: str
+    method: str
+    variables: tuple[Found, ...]
+    value: TensorValue
+    gradient_norm: float
+    steps: int
+    failure: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ def signatures(name: str, function: Function, *, is_method: bool) -> tuple[str, 
             continue
         parts: list[str] = []
         for parameter in signature.parameters:
+            if parameter.name.startswith("_"):
+                continue
             if parameter.keyword_only and "*" not in parts:
                 parts.append("*")
             parts.append(f"{parameter.name}={parameter.default}" if parameter.has_default else parameter.name)
@@ -123,7 +126,8 @@ def _run(sample: Sample) -> list[tuple[str, str]]:
     if type(value) is Tensor and value.requires_grad and sample.inputs:
         weights = None if value.array.size == 1 else from_data(np.ones(value.array.shape, np.float32).tolist(), value.dtype)
         engine.backward([value], [weights])
-        call = sample.text if weights is None else f"({sample.text}).sum()"
+        is_call = re.fullmatch(r"[\w.]+\([^()]*\)", sample.text)
+        call = sample.text if weights is None else f"{sample.text if is_call else f'({sample.text})'}.sum()"
         lines.append((f"{call}.backward()", ""))
         lines += [(f"{name}.grad", interpreter.text(interpreter.get(name).grad)) for name in sample.inputs]
     return lines

@@ -9,19 +9,17 @@ from typing import Any
 import numpy as np
 
 from gradcli.analysis import latex, operands
-from gradcli.analysis.formulas import Number, Symbol, Term, from_syntax
+from gradcli.analysis.formulas import Number, Symbol, Term, combine, from_syntax
 from gradcli.analysis.recording import Recorder, behind
-from gradcli.core.dtypes import DType
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.inplace import CopySlices
+from gradcli.core.nn.module import Module
 from gradcli.core.record import OpNode
-from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.tensor import Tensor, wrap
 from gradcli.lang import syntax
 from gradcli.results import TensorValue
 
 Show = Callable[[Tensor], TensorValue]
-#: the text of a value, for `--full`; None for "no"
-Write = Callable[[Array, DType], str]
 
 _LONGEST = 40
 
@@ -121,8 +119,6 @@ class Steps:
             return next((symbol for part, symbol in parts if part is one or operands.same_place(part, one)), None)
 
         if isinstance(place, operands.Step):
-            from gradcli.analysis.formulas import combine
-
             left, right = (known(side) or from_syntax(side, known) for side in (place.left, place.right))
             return latex.latex(combine(place.op, left, right))
         return latex.latex(from_syntax(place, known))
@@ -178,8 +174,6 @@ def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
             return Symbol(text, "" if isinstance(place, syntax.Name) else latex.latex(from_syntax(place, lambda _: None)), atomic, shape)
     if isinstance(value, (bool, int, float)):
         return Number(value)
-    if isinstance(value, (Tensor, np.ndarray)) and value.ndim_ == 0 if False else False:
-        return Symbol(name)
     if isinstance(place, syntax.Constant) and isinstance(place.value, (int, float)):
         return Number(place.value)
     if value is None or isinstance(value, (str, tuple, list, slice)):
@@ -206,6 +200,8 @@ def named_tensors(variables: Mapping[str, Any]) -> list[tuple[str, Tensor]]:
         name, value, depth = stack.pop()
         if type(value) is Tensor:
             found.append((name, value))
+        elif isinstance(value, Module):
+            found += [(f"{name}.{path}", tensor) for path, tensor in value.named_parameters()]
         elif depth < 3 and isinstance(value, (list, tuple)) and len(value) <= 100:
             stack += [(f"{name}[{i}]", item, depth + 1) for i, item in reversed(list(enumerate(value)))]
         elif depth < 3 and isinstance(value, dict) and len(value) <= 100:

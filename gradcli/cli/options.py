@@ -5,7 +5,7 @@ Annotations are read at run time by typer, so this module keeps them as objects.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any
 
 import typer
@@ -86,18 +86,24 @@ class Shared:
 
 
 @dataclass(slots=True)
-class Differentiation:
+class Variables:
+    """Which variables to differentiate by."""
+
+    wrt: Annotated[str | None, Option("--wrt", metavar="NAMES", help="Only these variables, e.g. x,y.")] = None
+
+    def names(self) -> list[str] | None:
+        """The names of `--wrt`, None when it is absent."""
+        return None if self.wrt is None else [name.strip() for name in self.wrt.split(",")]
+
+
+@dataclass(slots=True)
+class Differentiation(Variables):
     """What the commands that walk backward take besides."""
 
     vector: Annotated[
         list[str] | None, Option("-v", "--vector", metavar="V", help="Weights v of the output, for v^T J; repeat for several gradients.")
     ] = None
-    wrt: Annotated[str | None, Option("--wrt", metavar="NAMES", help="Only these variables, e.g. x,y.")] = None
     all: Annotated[bool, Option("--all", help="Every intermediate value too.")] = False
-
-    def names(self) -> list[str] | None:
-        """The names of `--wrt`, None when it is absent."""
-        return None if self.wrt is None else [name.strip() for name in self.wrt.split(",")]
 
 
 def bundled(function: Callable[..., int]) -> Callable[..., int]:
@@ -105,7 +111,7 @@ def bundled(function: Callable[..., int]) -> Callable[..., int]:
     parameters: list[inspect.Parameter] = []
     bundles: dict[str, Any] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.annotation in (Shared, Differentiation):
+        if is_dataclass(parameter.annotation):
             bundles[parameter.name] = parameter.annotation
             parameters += inspect.signature(parameter.annotation, eval_str=True).parameters.values()
         else:

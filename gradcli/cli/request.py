@@ -39,11 +39,17 @@ class Request:
         return self.shared.output is None and output.use_colour(sys.stdout, self.shared.color)
 
 
-def prepare(words: Sequence[str], command: str, shared: Shared, differentiation: Differentiation | None = None) -> Request:
-    """Make the session that `shared` asks for, read the expression, bind the names in order."""
+def prepare(
+    words: Sequence[str],
+    command: str,
+    shared: Shared,
+    differentiation: Differentiation | None = None,
+    write: Callable[[str], None] = output.write_stdout,
+) -> Request:
+    """Make the session that `shared` asks for, read the expression, bind the names in order. `write` gets what programs print."""
     text, bindings = arguments.split(words, command, has_file=shared.file is not None)
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None))
-    session = make_session(shared, read_stdin, output.write_stdout)
+    session = make_session(shared, read_stdin, write)
     if shared.file is not None:
         source = Source(shared.file, data.read_source(shared.file, read_stdin))
     else:
@@ -85,3 +91,9 @@ def check_names(names: Sequence[str] | None, bindings: Sequence[Binding]) -> Non
     for name in names or ():
         if name not in known:
             raise UsageError(f"--wrt names {name!r}, which is not given; there is {', '.join(known) or 'no NAME=VALUE'}")
+
+
+def check_variables(request: Request) -> None:
+    """Refuse a request without any variable to differentiate by."""
+    if not request.session.variables:
+        raise UsageError("there is nothing to differentiate by", hints=["NAME=VALUE makes a variable, as in x=3"])

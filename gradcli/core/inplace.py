@@ -33,12 +33,6 @@ def _ambiguous(mode: str) -> str:
 
 def check_writable(tensor: Tensor, wanted: bool = False) -> None:
     """Raise PyTorch's error where `tensor` may not be written to in place; `wanted`: another operand requires grad."""
-    if tensor.meta is not None and tensor.property_of("inference") and not state.inference:
-        raise ProgramError(
-            "RuntimeError",
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
-        )
     if not state.enabled or not (tensor.requires_grad or wanted):
         return
     view = tensor.view
@@ -49,6 +43,17 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
             raise ProgramError("RuntimeError", "a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if tensor.requires_grad and tensor.node is None:
         raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def bump(tensor: Tensor) -> None:
+    """Count a write that has been done. PyTorch notices only here that an inference tensor was not to be written to."""
+    if tensor.meta is not None and tensor.property_of("inference") and not state.inference:
+        raise ProgramError(
+            "RuntimeError",
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
+        )
+    tensor.counter().count += 1
 
 
 def _why_not(tensor: Tensor, what: str, deed: str) -> str:
@@ -120,7 +125,7 @@ def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor
         _keep_old_values(node, old)
     if result.array is not tensor.array:
         _store(tensor.array, result.array, tensor.dtype)
-    tensor.counter().count += 1
+    bump(tensor)
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
@@ -166,7 +171,7 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
         op.record(probe, (_alias(tensor), *more), attrs)
         node = probe.node
     write(tensor.array)
-    tensor.counter().count += 1
+    bump(tensor)
     if node is not None:
         set_history(tensor, node)
     return tensor
@@ -236,7 +241,7 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
     check_writable(tensor)
     before = _alias(tensor)
     array = op.forward(tensor.array, *attrs)
-    tensor.counter().count += 1
+    bump(tensor)
     probe = Tensor(array, tensor.dtype)
     if state.enabled:
         op.record(probe, (before,), attrs)
@@ -333,7 +338,7 @@ class CopySlices(Node):
     def release(self) -> None:
         self.inner.release()
 
-    def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         from gradcli.core import namespace
 
         xp: Any = namespace.traced if traced else namespace.numeric

@@ -58,7 +58,9 @@ class Routine:
                 raise ProgramError("TypeError", f"{self.name}() got an unexpected keyword argument '{key}'")
         if len(args) > len(names) and not self.variadic:
             least, most = self.required, len(names)
-            takes = f"{most} positional argument{'' if most == 1 else 's'}" if least == most else f"from {least} to {most} positional arguments"
+            takes = f"{most} positional argument{'' if most == 1 else 's'}"
+            if least != most:
+                takes = f"from {least} to {most} positional arguments"
             raise ProgramError("TypeError", f"{self.name}() takes {takes} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
         missing = [n for n in names[len(args) : self.required] if n not in kwargs]
         if missing:
@@ -69,7 +71,7 @@ class Routine:
         lacking = [
             n
             for n in self.keyword_only
-            if n not in kwargs and n not in (self.function.__kwdefaults__ or {})  # type: ignore[attr-defined]
+            if n not in kwargs and n not in (self.function.__kwdefaults__ or {})
         ]
         if lacking:
             raise ProgramError(

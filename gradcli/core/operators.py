@@ -123,6 +123,8 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _invert(a: Tensor) -> Any:
+    if a.dtype.is_floating_point:
+        raise ProgramError("TypeError", "~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return function("bitwise_not")(a)
 
 

@@ -24,7 +24,7 @@ from gradcli import limits
 from gradcli.core import dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import NO_EDGE, Edge, Node, freed_error, state
-from gradcli.core.tensor import Array, Tensor, View
+from gradcli.core.tensor import Array, Tensor, View, wrap
 from gradcli.errors import InternalFault, ProgramError
 
 np.seterr(all="ignore")  # torch computes nan and inf silently
@@ -148,20 +148,44 @@ class OpNode(Node):
             self.freed = True
 
     @property
+    def listed(self) -> Sequence[int]:
+        return range(len(self.edges)) if self.op.variadic else self.op.listed
+
+    @property
     def saved_names(self) -> tuple[str, ...]:
-        plan = self.plan
-        names = [self.op.tensors[i] for i in plan.keep]
-        return (*names, *(["result"] if plan.keep_out else []), *self.op.attrs)
+        return tuple(self._saved_places())
+
+    def _saved_places(self) -> dict[str, tuple[str, int]]:
+        """What can be read, under PyTorch's names: kind and position of each."""
+        op = self.op
+        places: dict[str, tuple[str, int]] = {}
+        for rule in op.rules.values():
+            for name in () if rule is None else rule.parameters:
+                base = name.removesuffix("_shape")
+                if name in op.tensors:
+                    places["self" if name == "input" else name] = ("input", op.tensors.index(name))
+                elif name in op.outputs:
+                    places[name] = ("output", op.outputs.index(name))
+                elif name == "out":
+                    places["result"] = ("output", 0)
+                elif base != name and base in op.tensors:
+                    places[f"{'self' if base == 'input' else base}_sym_sizes"] = ("shape", op.tensors.index(base))
+        places.update((name, ("attr", i)) for i, name in enumerate(op.attrs))
+        return places
 
     def saved_value(self, name: str) -> Any:
+        kind, at = self._saved_places()[name]
+        if kind == "attr":
+            return self.attrs[at]
+        if kind == "shape":
+            node, number = self.edges[at]
+            return None if node is None else node.meta(number)[0]
         if self.freed:
             raise freed_error()
-        if name in self.op.attrs:
-            return self.attrs[self.op.attrs.index(name)]
-        if name == "result" and self.kept_out is not None:
-            return self._output(self.kept_out[0], True)
-        assert self.saved is not None
-        return self.saved[self.op.tensors.index(name)]
+        if kind == "output":
+            return None if self.kept_out is None else self._output(self.kept_out[at], True)
+        value = None if self.saved is None else self.saved if self.op.variadic else self.saved[at]
+        return wrap(np.array(value)) if isinstance(value, (int, float)) else value
 
     def _input(self, value: Tensor, expected: int, traced: bool) -> Any:
         version = value.version
@@ -253,6 +277,7 @@ class Op:
         "on_tensors",
         "plans",
         "nothing",
+        "listed",
     )
 
     def __init__(
@@ -289,6 +314,8 @@ class Op:
         if set(rules) != set(self.tensors):
             raise InternalFault(f"{grad_fn}: rules are for {sorted(rules)}, tensor arguments are {sorted(self.tensors)}")
         self.rules = rules
+        #: the edges that PyTorch has too: it gives none to arguments without derivative
+        self.listed = tuple(i for i, t in enumerate(self.tensors) if rules[t] is not None)
         known = {"xp", "grad", "grads", "out", "outs", *self.tensors, *self.attrs, *self.outputs}
         known |= {f"{t}_shape" for t in self.tensors} | {f"{t}_dtype" for t in self.tensors}
         for name, rule in rules.items():

@@ -143,6 +143,9 @@ _BY_TYPE = {
 }
 
 
+_DEPRECATED = " |deprecated"
+
+
 class Signature:
     """One overload: parameters, and the function that implements it (called with every parameter in order)."""
 
@@ -151,7 +154,9 @@ class Signature:
     def __init__(self, text: str, implementation: Callable[..., Any], hidden: bool = False) -> None:
         self.parameters: list[Parameter] = []
         self.implementation = implementation
-        self.hidden = hidden
+        #: still accepted, but never offered in an error
+        self.hidden = hidden or text.endswith(_DEPRECATED)
+        text = text.removesuffix(_DEPRECATED)
         keyword_only = False
         for part in _split(text):
             if part == "*":
@@ -342,6 +347,7 @@ class Parser:
         shown = [s for s in self.signatures if not s.hidden]
         if len(shown) == 1:
             expected = shown[0].shown()
+            got = _compared(shown[0], args, kwargs)
         else:
             expected = "one of:\n" + "".join(f" * {s.shown()}\n{_why(s, args, kwargs)}" for s in shown)
         return ProgramError(
@@ -359,15 +365,21 @@ def _why(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     wrong = [k for k in kwargs if k not in names]
     if wrong:
         return f"      didn't match because some of the keywords were incorrect: {', '.join(wrong)}\n"
+    return f"      didn't match because some of the arguments have invalid types: ({_compared(signature, args, kwargs)})\n"
+
+
+def _compared(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The types given, each that does not fit its parameter between exclamation marks."""
     shown: list[str] = []
-    for p, value in zip(signature.parameters, args, strict=False):
+    for i, value in enumerate(args):
         kind = hooks.type_name(value)
-        shown.append(kind if p.check(value) else f"!{kind}!")
+        fits = i < signature.max_positional and signature.parameters[i].check(value)
+        shown.append(kind if fits else f"!{kind}!")
     for p in signature.parameters:
         if p.name in kwargs:
             kind = hooks.type_name(kwargs[p.name])
             shown.append(f"{p.name}={kind}" if p.check(kwargs[p.name]) else f"!{p.name}={kind}!")
-    return f"      didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n"
+    return ", ".join(shown)
 
 
 def scalar_of(value: Any, dtype: DType) -> Any:

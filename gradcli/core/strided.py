@@ -23,7 +23,7 @@ def geometry(array: Array, base: Array) -> Geometry:
     return array.shape, tuple(s // size for s in array.strides), offset // size
 
 
-def _extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Elements of memory that such an array reaches over."""
     if 0 in shape:
         return 0
@@ -34,16 +34,27 @@ def _window(memory: Array, where: Geometry) -> Array:
     shape, strides, offset = where
     if 0 in shape:
         return np.empty(shape, memory.dtype)
-    if _extent(shape, strides) + offset > memory.size or offset < 0:
+    if extent(shape, strides) + offset > memory.size or offset < 0:
         # torch would read storage outside of the base here, which only as_strided and set_ can reach
         raise ValueError("view outside of its base")
     step = memory.itemsize
     return np.lib.stride_tricks.as_strided(memory[offset:], shape, tuple(s * step for s in strides))
 
 
+def seen(array: Array, view: Geometry) -> Array:
+    """The array's own memory with the given geometry; the caller has checked that it lies within."""
+    shape, strides, offset = view
+    step = array.itemsize
+    start = array.reshape(-1) if array.ndim == 0 else array
+    flat = np.lib.stride_tricks.as_strided(
+        start, (max(extent(array.shape, geometry(array, array)[1]), 1),), (step,), writeable=array.flags.writeable
+    )
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, tuple(s * step for s in strides), writeable=array.flags.writeable)
+
+
 def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array, Array]:
     """Zeroed memory with room for base and view, and both as windows into it."""
-    room = max(_extent(*base[:2]), _extent(*view[:2]) + view[2], 1)
+    room = max(extent(*base[:2]), extent(*view[:2]) + view[2], 1)
     memory = np.zeros(room, dtype)
     return memory, _window(memory, (base[0], base[1], 0)), _window(memory, view)
 

@@ -41,16 +41,21 @@ def word_before(text: str) -> str:
 
 def candidates(text: str, variables: dict[str, Any]) -> list[Candidate]:
     """What can stand in place of the word at the end of `text`, sorted; names with a leading underscore only when asked for."""
-    bare = _STRINGS.sub(lambda match: '""' + " " * (len(match[0]) - 2) if match[0][0] != "#" else " " * len(match[0]), text)
+    bare = _STRINGS.sub(_blanked, text)
     word = word_before(bare)
     before = bare[: len(bare) - len(word)]
-    if before.endswith(("'", '"')) and _open_string(bare):
+    if _open_string(bare):
         return []
     found = _imports(bare)
     if found is None:
         found = _attributes(before, variables) if before.endswith(".") else _keywords(before, variables) + _names(before, variables)
-    chosen = [c for c in found if c.text.startswith(word) and (word.startswith("_") or not c.text.startswith("_"))]
-    return chosen
+    return [c for c in found if c.text.startswith(word) and (word.startswith("_") or not c.text.startswith("_"))]
+
+
+def _blanked(match: re.Match[str]) -> str:
+    """A string with nothing in it, or blanks for a comment, of the same length."""
+    size = len(match[0])
+    return " " * size if match[0][0] == "#" else '"' + "_" * (size - 2) + '"'
 
 
 def _open_string(bare: str) -> bool:

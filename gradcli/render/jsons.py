@@ -13,10 +13,10 @@ def evaluation_json(evaluation: Evaluation) -> str:
     value = evaluation.value
     content: dict[str, object] = {"gradcli": 1, "ok": True, "expression": evaluation.expression}
     if isinstance(value, TensorValue):
-        content |= _tensor(value) | {"grad_fn": evaluation.grad_fn, "requires_grad": evaluation.requires_grad}
+        content |= tensor(value) | {"grad_fn": evaluation.grad_fn, "requires_grad": evaluation.requires_grad}
     else:
         content |= {"value": value.data, "type": value.type_name}
-    return _dump(content)
+    return dump(content)
 
 
 def gradient_json(table: GradientTable) -> str:
@@ -29,7 +29,7 @@ def gradient_json(table: GradientTable) -> str:
         "intermediates": [_row(row, several) for row in table.intermediates],
         "variables": {row.name: _row(row, several) for row in table.variables},
     }
-    return _dump(content)
+    return dump(content)
 
 
 def _row(row: Row, several: bool) -> dict[str, object]:
@@ -38,12 +38,13 @@ def _row(row: Row, several: bool) -> dict[str, object]:
         "name": row.name,
         "expression": row.expression,
         "grad_fn": row.grad_fn,
-        **_tensor(row.value),
+        **tensor(row.value),
         "grad": gradients if several else gradients[0],
     }
 
 
-def _tensor(value: TensorValue) -> dict[str, object]:
+def tensor(value: TensorValue) -> dict[str, object]:
+    """The keys that describe a tensor."""
     return {"value": value.array.tolist(), "shape": list(value.shape), "dtype": value.dtype}
 
 
@@ -58,7 +59,8 @@ def _finite(data: object) -> object:
     return data
 
 
-def _dump(content: object) -> str:
+def dump(content: object) -> str:
+    """One line of JSON."""
     try:
         return json.dumps(content, allow_nan=False) + "\n"
     except ValueError:

@@ -28,10 +28,10 @@ def evaluation_plain(evaluation: Evaluation) -> str:
 
 def gradient_plain(table: GradientTable) -> str:
     """Lines of `name`, a tab and numbers: the output, then every gradient; one line for each row of a matrix."""
-    out = [f"{table.output.name}\t{line}" for line in _lines(table.output.value.array)]
+    out = [f"{table.output.name}\t{line}" for line in number_lines(table.output.value.array)]
     for row in (*table.intermediates, *table.variables):
         for i, gradient in enumerate(row.gradients):
-            lines = ["None"] if gradient is None else filter(None, _lines(gradient.array))
+            lines = ["None"] if gradient is None else filter(None, number_lines(gradient.array))
             out += [f"{row.name}.grad{_ordinal(i, table)}\t{line}" for line in lines]
     return "\n".join(out) + "\n"
 
@@ -42,12 +42,13 @@ def _ordinal(index: int, table: GradientTable) -> str:
 
 def _value_lines(value: Value) -> Iterator[str]:
     if isinstance(value, TensorValue):
-        yield from _lines(value.array)
+        yield from number_lines(value.array)
     else:
         yield value.data if isinstance(value.data, str) else value.repr()
 
 
-def _lines(array: Array) -> Iterator[str]:
+def number_lines(array: Array) -> Iterator[str]:
+    """All digits: the last axis on a line, a blank line between matrices."""
     if array.ndim < 2:
         yield " ".join(map(str, array.ravel().tolist()))
         return

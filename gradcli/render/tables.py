@@ -41,8 +41,8 @@ def gradient_table(table: GradientTable, *, colour: bool = False) -> str:
 def evaluation_table(evaluation: Evaluation, *, colour: bool = False) -> str:
     """One row for the value of an expression."""
     value = evaluation.value
-    shape = _shape(value) if isinstance(value, TensorValue) else ""
-    row = ["out", _short(evaluation.expression), shape, evaluation.grad_fn or "-", cell(value)]
+    extents = shape(value) if isinstance(value, TensorValue) else ""
+    row = ["out", short(evaluation.expression), extents, evaluation.grad_fn or "-", cell(value)]
     return layout(["name", "expression", "shape", "grad_fn", "value"], [row], colour=colour)
 
 
@@ -53,10 +53,11 @@ def cell(value: Value) -> str:
 
 def _cells(row: Row) -> list[str]:
     gradients = ["-" if gradient is None else cell(gradient) for gradient in row.gradients]
-    return [escape(row.name), _short(row.expression), _shape(row.value), escape(row.grad_fn), cell(row.value), *gradients]
+    return [escape(row.name), short(row.expression), shape(row.value), escape(row.grad_fn), cell(row.value), *gradients]
 
 
-def _short(expression: str) -> str:
+def short(expression: str) -> str:
+    """An expression for a cell: on one line, cut in the middle where it is long."""
     text = escape(" ".join(expression.split()))
     if len(text) <= _EXPRESSION:
         return text
@@ -64,5 +65,6 @@ def _short(expression: str) -> str:
     return f"{text[: half + 1]}...{text[-half:]}"
 
 
-def _shape(value: TensorValue) -> str:
+def shape(value: TensorValue) -> str:
+    """The shape as Python shows a tuple."""
     return str(value.shape)

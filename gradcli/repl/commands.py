@@ -40,7 +40,7 @@ class Leave(Exception):
 class Command:
     """One command.
 
-    `run` gets the prompt and what stands behind the name. `completes` says what that is: "name", "expression", "file",
+    `run` gets the prompt and what stands behind the name. `completes` says what that is: "topic", "expression", "file",
     "binding", or words, each with its choices behind `=`.
     """
 
@@ -200,7 +200,7 @@ def _quit(prompt: Prompt, argument: str) -> None:
 _SETTINGS = "precision format=repr|table"
 
 _ALL = (
-    Command("help", "[NAME]", "The commands; with a name, what is known of it.", ":help undo", _help, "name"),
+    Command("help", "[NAME]", "The commands; with a name, what is known of it.", ":help undo", _help, "topic"),
     Command("vars", "", "Every name: shape, dtype, grad_fn, value, grad.", ":vars", _vars),
     Command("grads", "[NAME]", "Every node of the graph behind a value, with its gradient.", ":grads y", _grads, "expression"),
     Command("zero", "", "Set the grad of every named tensor to None.", ":zero", _zero),

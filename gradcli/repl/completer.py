@@ -47,8 +47,9 @@ class PromptCompleter(Completer):
     def _argument(self, command: Command, argument: str, event: CompleteEvent) -> Iterable[Shown]:
         if command.completes == "expression":
             yield from self._language(argument)
-        elif command.completes == "name":
-            yield from (Shown(c.text, -c.length) for c in self._complete(argument) if c.kind == "variable")
+        elif command.completes == "topic":
+            yield from (Shown(c.name, -len(argument), display_meta=c.doc) for c in COMMANDS.values() if c.name.startswith(argument))
+            yield from self._language(argument)
         elif command.completes == "file":
             yield from self._files.get_completions(Document(argument), event)
         elif command.completes == "binding":

@@ -12,20 +12,21 @@ from gradcli.core import dtypes, settings
 from gradcli.core.graph import state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
+from gradcli.lang.syntax import Expr
 from gradcli.limits import Limits
-from gradcli.results import Evaluation, GradientTable, Row
+from gradcli.results import Derivatives, Evaluation, GradientTable, Minimum, Row
 from gradcli.session import reading
 from gradcli.session.showing import result, shown
-from gradcli.session.walking import SCALAR_ONLY, Made, steps, walk
+from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, Made, explain, steps, walk
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
     from gradcli.session.interactive import Interactive
 
-__all__ = ["SCALAR_ONLY", "Session"]
+__all__ = ["NOT_SCALAR", "SCALAR_ONLY", "Session"]
 
 Write = Callable[[str], None]
 #: a warning's category, text and place
@@ -63,6 +64,8 @@ class Session:
         self._read_stdin = read_stdin
         self._interpreter = Interpreter(write=write, warn=warn, one_off=True)
         self._variables: dict[str, Tensor] = {}
+        #: names bound to what was computed from variables, with the expression
+        self._computed: dict[str, Expr] = {}
         #: the shape of what `gradient` differentiated last, also when it then failed
         self.output_shape: tuple[int, ...] = ()
 
@@ -81,6 +84,8 @@ class Session:
             bound = from_data(value, None)
         if type(bound) is Tensor and bound.requires_grad and bound.is_leaf:
             self._variables[name] = bound
+        elif exact and span is not None and reading.has_graph(bound):
+            self._computed[name] = parser.parse_expression(span.source)
         self._interpreter.set(name, bound)
 
     def _read(self, text: str, name: str) -> tuple[Any, Span | None]:
@@ -88,6 +93,11 @@ class Session:
 
     def _evaluate(self, source: Source) -> Any:
         return self._interpreter.evaluate(parser.parse_expression(source))
+
+    @property
+    def variables(self) -> list[str]:
+        """The names to differentiate by: bound tensors that require grad and are leaves."""
+        return list(self._variables)
 
     # --- scripts ---
 
@@ -125,13 +135,10 @@ class Session:
         if intermediates:
             state.watch = made
         try:
-            value = self._evaluate(source)
+            out, span = self._differentiable(source)
         finally:
             if intermediates:
                 state.watch = None
-        span = reading.whole(source)
-        out = reading.as_tensor(value, span)
-        self.output_shape = tuple(out.array.shape)
         given = [self._weights(text, out) for text in vectors]
         variables = self._chosen(names)
         captures, found = walk(out, given or [None], list(variables.values()), span)
@@ -143,6 +150,100 @@ class Session:
             for (name, variable), gradients in zip(variables.items(), found, strict=True)
         ]
         return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
+
+    def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:
+        """All first derivatives of an expression by the variables. Raises what `evaluate` raises."""
+        from gradcli.session import derivatives
+
+        out, span = self._differentiable(source)
+        variables = self._chosen(names)
+        try:
+            blocks = derivatives.jacobian(out, list(variables.values()), limits.Clock())
+        except GradcliError as error:
+            explain(error, out, span)
+            raise
+        return derivatives.jacobian_result(source, out, variables, blocks)
+
+    def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
+        """All second derivatives of an expression with one value. Raises what `evaluate` raises."""
+        from gradcli.session import derivatives
+
+        out, span = self._differentiable(source)
+        variables = self._chosen(names)
+        try:
+            slopes, blocks = derivatives.hessian(out, list(variables.values()), limits.Clock())
+        except GradcliError as error:
+            explain(error, out, span)
+            raise
+        return derivatives.hessian_result(source, out, variables, slopes if with_gradient else None, blocks)
+
+    def minimize(
+        self,
+        source: Source,
+        names: Sequence[str] | None = None,
+        *,
+        method: str,
+        lr: float | None,
+        steps: int,
+        tolerance: float,
+        progress: Callable[[int, float, float], None],
+    ) -> Minimum:
+        """Move the variables to where the expression is smallest. Raises what `evaluate` raises; `progress` hears of every step."""
+        from gradcli.session import descent
+
+        expression = parser.parse_expression(source)
+        span = reading.whole(source)
+
+        def evaluate() -> Tensor:
+            for name, value in self._computed.items():
+                self._interpreter.set(name, self._interpreter.evaluate(value))
+            return reading.as_tensor(self._interpreter.evaluate(expression), span)
+
+        return descent.minimum(
+            source.text.strip(),
+            span,
+            evaluate,
+            self._chosen(names),
+            method=method,
+            lr=lr,
+            steps=steps,
+            tolerance=tolerance,
+            progress=progress,
+        )
+
+    def _differentiable(self, source: Source) -> tuple[Tensor, Span]:
+        """The value of an expression as a tensor, and the expression's place."""
+        value = self._evaluate(source)
+        span = reading.whole(source)
+        out = reading.as_tensor(value, span)
+        self.output_shape = tuple(out.array.shape)
+        return out, span
+
+    # --- explanations ---
+
+    def explain(self, source: Source | str, vector: str | None = None, *, of: str | None = None, full: bool = False) -> Explanation:
+        """Every step behind a value, with its gradient and how that came: of an expression, of a bound name (both as `str`),
+        or, with `of`, of a name of a script. `vector` are the weights. Raises what `gradient` raises.
+        """
+        return self._explained(source, vector, of, full=full, gradients=True, lenient=False)
+
+    def graph(self, source: Source | str, vector: str | None = None, *, of: str | None = None, gradients: bool = False) -> Explanation:
+        """As `explain`, to be drawn; gradients only where they are wanted, and where there are any."""
+        return self._explained(source, vector, of, full=False, gradients=gradients, lenient=vector is None)
+
+    def _explained(
+        self, source: Source | str, vector: str | None, of: str | None, *, full: bool, gradients: bool, lenient: bool
+    ) -> Explanation:
+        from gradcli.session import explaining
+
+        found = explaining.subject(self._interpreter, source, of)
+        self.output_shape = tuple(found.value.array.shape)
+
+        def weigh(out: Tensor) -> Tensor | None:
+            return None if vector is None else self._weights(vector, out)
+
+        names = self._interpreter.variables
+        return explaining.explanation(found, names, weigh, full=full, gradients=gradients, lenient=lenient)
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, Tensor]:
         if names is None:

@@ -31,6 +31,9 @@ MOST_DATA = 100_000
 _OPERATOR = re.compile(r"\s*(?:[*/%@&|^<>]|==|!=)")
 _DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
 
+#: a `;` that ends its line, where it asks for no echo; elsewhere it separates
+_LINE_END = re.compile(r"[ \t]*;[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+
 Echo = Callable[[Evaluation], None]
 
 
@@ -88,7 +91,7 @@ class Interactive:
         value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)))
         if not isinstance(statement, ExprStmt) or value is None:
             return ""
-        if statement.silent:
+        if statement.silent and _LINE_END.match(program.source.text, statement.end):
             return "silent"
         node = value.grad_fn if type(value) is Tensor else None
         echo(Evaluation(statement.text, self._show(value), node.type_name if node else None, node is not None))
@@ -233,18 +236,19 @@ class Interactive:
 
     def gradients(self, text: str) -> GraphNodes:
         """Every node of the graph behind an expression; behind the last value for "". Raises ProgramError."""
-        value = self._interpreter.get("_") if not text else self.value(text)
-        if value is MISSING:
-            value = self._latest()
+        value = self.value(text) if text else self._latest()
         if type(value) is not Tensor:
             raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
         return behind.nodes_behind(value, self._interpreter.variables, shown)
 
     def _latest(self) -> Any:
-        """The tensor of the newest node among the names, where there is no last value."""
+        """The last value if it has a graph, else the tensor of the newest node among the names."""
+        last = self._interpreter.get("_")
+        if type(last) is Tensor and last.requires_grad:
+            return last
         found = [v for v in self._interpreter.variables.values() if type(v) is Tensor and v.grad_fn is not None]
         if not found:
-            raise UsageError("there is no last value and no name with a graph: try :grads NAME")
+            raise UsageError("neither the last value nor any name has a graph")
         return max(found, key=lambda value: value.grad_fn.sequence if value.grad_fn else 0)
 
     def _show(self, value: Any) -> Value:

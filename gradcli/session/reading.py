@@ -70,6 +70,20 @@ def is_numbers(value: Any) -> bool:
     return True
 
 
+def has_graph(value: Any) -> bool:
+    """Whether `value` was computed from tensors that require grad, or holds in a list, tuple or dict what was."""
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if type(one) is Tensor and one.grad_fn is not None:
+            return True
+        if isinstance(one, (list, tuple)):
+            stack += one
+        elif isinstance(one, dict):
+            stack += one.values()
+    return False
+
+
 def leaf(name: str, value: Any, span: Span | None) -> Tensor:
     """A fresh leaf of floating dtype that requires grad; only an expression that is floating already keeps its dtype."""
     if type(value) is Tensor:

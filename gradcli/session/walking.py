@@ -15,6 +15,7 @@ from gradcli.session.showing import shown
 from gradcli.source import Span
 
 SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
+NOT_SCALAR = "The Tensor returned by the function given to hessian should contain a single element"
 
 #: recorded steps: nodes with their output tensors
 Made = list[tuple[Node, tuple[Tensor, ...]]]
@@ -51,6 +52,8 @@ def explain(error: GradcliError, out: Tensor, span: Span) -> None:
     shape = tuple(out.array.shape)
     if error.message == SCALAR_ONLY:
         error.labels.append(Label(span, f"this has shape {shape}; backward needs one weight per element"))
+    elif error.message == NOT_SCALAR:
+        error.labels.append(Label(span, f"this has shape {shape}; second derivatives are those of one number"))
     elif not out.requires_grad:
         error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))
 

@@ -17,6 +17,7 @@ from prompt_toolkit.output import DummyOutput
 
 from gradcli import data, limits
 from gradcli.cli import output
+from gradcli.render.escape import escape_lines
 from gradcli.repl.editor import Behaviour, Editor
 from gradcli.repl.history import HistoryFile
 from gradcli.repl.loop import Prompt
@@ -33,7 +34,7 @@ class Typist:
         self.log: list[str] = []
         self.vi = vi
         self.history = HistoryFile(state / "history", self.log.append)
-        screen = Screen(raw=self.log.append, safe=self.log.append, error=self.log.append)
+        screen = Screen(raw=lambda text: self.log.append(escape_lines(text)), safe=self.log.append, error=self.log.append)
         bounds = limits.strict() if untrusted else limits.default()
         session = Session(
             bounds=bounds,
@@ -94,6 +95,7 @@ class Terminal:
             sys.executable, ["-m", "gradcli", *words], env={**kept, **environment}, dimensions=(rows, columns), encoding="utf-8", timeout=20
         )
         self.raw = ""
+        self._prompts = 0
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.Stream(self.screen)
 
@@ -124,11 +126,18 @@ class Terminal:
             self.read()
 
     def wait_prompt(self) -> None:
-        """Until the last line is an empty prompt."""
+        """Until there is a prompt that was not waited for before, and nothing typed at it."""
         end = time.monotonic() + 20
-        while self.lines[-1] != ">>>":
+        # every prompt switches the pasting mode of the terminal on
+        while (found := self.raw.count("\x1b[?2004h")) <= self._prompts or self.lines[-1] != ">>>":
             assert time.monotonic() < end, "no prompt:\n" + "\n".join(self.lines)
             self.read()
+        self._prompts = found
+
+    def enter(self, line: str) -> None:
+        """Type a line and wait for the next prompt."""
+        self.send(line + "\r")
+        self.wait_prompt()
 
     def ended(self) -> int:
         """Wait for the process; its exit code, or minus the signal that killed it."""

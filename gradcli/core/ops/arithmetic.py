@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core import dtypes, elementary
 from gradcli.core.function import Function, Sample
+from gradcli.core.ops import scalars
 from gradcli.core.record import NONDIFF, Pointwise, Rule
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -79,7 +80,7 @@ RECIPROCAL = Pointwise(
     lambda a: np.true_divide(1, a),
     "input",
     kind="float",
-    input=Rule(lambda grad, out: -grad * out * out, "-grad * out**2"),
+    input=Rule(lambda grad, out: -grad * (out * out), "-grad * out**2"),
 )
 
 
@@ -129,26 +130,24 @@ REMAINDER = Pointwise(
     _remainder,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda xp, grad, input, other: -grad * xp.plain(xp.floor(input / other)), "-grad * floor(input / other)"),
+    other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"), "-grad * floor(input / other)"),
 )
 FMOD = Pointwise(
     "FmodBackward0",
     np.fmod,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda xp, grad, input, other: -grad * xp.plain(xp.trunc(input / other)), "-grad * trunc(input / other)"),
+    other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "trunc"), "-grad * trunc(input / other)"),
 )
 
 
 def _pow_scalar_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
     # x**0 is constant, also at 0 where 0 * 0**-1 would be nan
     if exponent == 0:
-        return grad * 0
-    if exponent == 1:
-        return grad * 1
-    if exponent == 2:
-        return grad * (2 * input)
-    return grad * (exponent * input ** (exponent - 1))
+        return xp.zeros_like(grad)
+    if type(input) is not Tensor and exponent == 2:
+        return grad * (input * 2)
+    return grad * scalars.times(xp, xp.call(POW_SCALAR, input, exponent - 1), exponent)
 
 
 def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
@@ -160,7 +159,7 @@ def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) 
     # 0**y has derivative 0 for y >= 0: log(0) * 0 would be nan
     base, power = xp.plain(input), xp.plain(exponent)
     flat = (base == 0) & (power >= 0)
-    return xp.where(flat, xp.zeros_like(grad * out), grad * (out * xp.log(input)))
+    return grad * xp.where(flat, xp.zeros_like(out), out * xp.log(input))
 
 
 def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:
@@ -187,7 +186,7 @@ def _power(a: Any, b: Any) -> Any:
     return elementary.power(a, b)
 
 
-POW_SCALAR = Pointwise(
+POW_SCALAR: Pointwise = Pointwise(
     "PowBackward0",
     _power,
     "input",
@@ -386,6 +385,7 @@ FUNCTIONS = (
     Function(
         "add",
         ("Operand input, Operand other, *, Number alpha=1", add),
+        ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: add(a, b, alpha)),
         doc="Sum; other is scaled by alpha first.",
         ops=(ADD, ADD_SCALED),
         samples=(Sample("x + y", lambda x, y: x + y, x=_X, y=_Y), Sample("add(x, y, alpha=3)", lambda x, y: x + 3 * y, x=_X, y=[2.0])),
@@ -395,6 +395,7 @@ FUNCTIONS = (
     Function(
         "sub",
         ("Operand input, Operand other, *, Number alpha=1", sub),
+        ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: sub(a, b, alpha)),
         doc="Difference; other is scaled by alpha first.",
         ops=(SUB, SUB_SCALED),
         samples=(Sample("x - y", lambda x, y: x - y, x=_X, y=_Y),),

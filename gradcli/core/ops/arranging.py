@@ -71,7 +71,7 @@ ROLL: Op = Op(
     "shifts dims",
     input=Rule(lambda xp, grad, shifts, dims: xp.call(ROLL, grad, tuple(-s for s in shifts), dims), "= grad rolled back"),
 )
-ROT90 = Op(
+ROT90: Op = Op(
     "Rot90Backward0",
     lambda a, k, dims: np.rot90(a, k, dims).copy(order="K"),
     "input",

@@ -99,7 +99,11 @@ CUMPROD = Typed(
     lambda x, dim, dtype: _multiply_up(x, dim),
     "input",
     "dim dtype",
-    input=Rule(_cumprod_rule, "= (out * grad).flip(dim).cumsum(dim).flip(dim) / input, or the same without dividing where input has zeros", "at zeros, the products that leave the element out"),
+    input=Rule(
+        _cumprod_rule,
+        "= (out * grad).flip(dim).cumsum(dim).flip(dim) / input, or the same without dividing where input has zeros",
+        "at zeros, the products that leave the element out",
+    ),
 )
 
 

@@ -71,8 +71,8 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor
             raise _error("Index tensor must have the same number of dimensions as src tensor")
         if not small or any(n > m for n, m in zip(want, given, strict=True)):
             raise _error(
-                f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at} and to be no larger size than "
-                f"src {list(given)}"
+                f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at} and to be no larger size "
+                f"than src {list(given)}"
             )
     elif not small:
         raise _error(f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at}")
@@ -126,8 +126,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     have, given = input.array.shape, source.array.shape
     if index.array.ndim > 1:
         raise _error(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index.array.ndim} with type: {index.dtype.torch_name} and size: "
-            f"{list(index.array.shape)}",
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.array.ndim} with type: {index.dtype.torch_name} and "
+            f"size: {list(index.array.shape)}",
             "IndexError",
         )
     if index.dtype not in (dtypes.int64, dtypes.int32):

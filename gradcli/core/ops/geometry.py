@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.core.function import Function
+from gradcli import limits
+from gradcli.core import strided
+from gradcli.core.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Size, Tensor
 from gradcli.errors import ProgramError
 
@@ -32,13 +36,62 @@ def _stride(input: Tensor, dim: int | None) -> Any:
     return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
 
+def owner(array: Array) -> Array:
+    """The array whose memory a view looks at."""
+    while True:
+        base: Any = array.base
+        if not isinstance(base, np.ndarray):
+            # as_strided puts an object of its own in between
+            base = getattr(base, "base", None)
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
 def _storage_offset(input: Tensor) -> int:
     """Elements between the beginning of the memory and the first element."""
-    owner: Any = input.array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    start: int = input.array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    return start // input.array.itemsize
+    return strided.geometry(input.array, owner(input.array))[2]
+
+
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """The memory of a tensor seen with another shape and other strides."""
+    array = input.array
+    if len(size) != len(stride):
+        raise ProgramError(
+            "RuntimeError", f"mismatch in length of strides and shape: got {len(size)} for size and {len(stride)} for stride"
+        )
+    if any(s < 0 for s in stride):
+        raise ProgramError("RuntimeError", f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    own = _storage_offset(input)
+    offset = own if storage_offset is None else storage_offset
+    memory = owner(array)
+    needed = offset + strided.extent(tuple(size), tuple(stride))
+    if min((offset, *size), default=0) < 0 or needed > memory.size:
+        raise ProgramError(
+            "RuntimeError",
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {array.itemsize} requiring a "
+            f"storage size of {needed * array.itemsize} are out of bounds for storage of size {memory.size * array.itemsize}",
+        )
+    if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
+        raise ProgramError("RuntimeError", "as_strided beyond the elements of the tensor is not part of gradcli")
+    count = 1
+    for n in size:
+        count *= n
+    limits.check_elements(count, array.itemsize)
+    view = (tuple(size), tuple(stride), offset - own)
+    return AS_STRIDED(input, view, strided.geometry(array, array))  # type: ignore[no-any-return]
+
+
+AS_STRIDED = Op(
+    "AsStridedBackward0",
+    lambda a, view, base: strided.seen(a, view),
+    "input",
+    "view base",
+    view=True,
+    input=Rule(
+        lambda xp, grad, view, base: xp.call(strided.STRIDED_SCATTER, grad, view, base), "= grad added up at the elements of the view"
+    ),
+)
 
 
 def _size(input: Tensor, dim: int | None) -> Any:
@@ -70,4 +123,11 @@ FUNCTIONS = (
         function=False,
     ),
     Function("storage_offset", ("Tensor input", _storage_offset), doc="Elements before the first one in memory.", function=False),
+    Function(
+        "as_strided",
+        ("Tensor input, ints size, ints stride, int? storage_offset=None", as_strided),
+        doc="The memory of a tensor seen with another shape and other strides.",
+        ops=(AS_STRIDED,),
+        samples=(Sample("as_strided(x, (2, 2), (1, 1))", lambda x: np.array([[x[0], x[1]], [x[1], x[2]]]), x=[1.0, 2.0, 4.0]),),
+    ),
 )

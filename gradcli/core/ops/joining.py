@@ -35,7 +35,7 @@ def _check_result(tensors: Sequence[Tensor]) -> None:
 
 def _is_skipped(t: Tensor) -> bool:
     # for compatibility PyTorch lets an empty vector be joined to anything
-    return t.array.shape == (0,)
+    return bool(t.array.shape == (0,))
 
 
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:

@@ -22,7 +22,7 @@ from gradcli.errors import ProgramError
 def _zero_pivot(matrix: Array) -> int:
     """Which diagonal element of the triangular factor is zero, counted from 1; elimination with row exchanges."""
     a = np.array(matrix, matrix.dtype)
-    n = a.shape[0]
+    n = int(a.shape[0])
     for k in range(n):
         best = k + int(np.argmax(np.abs(a[k:, k])))
         if a[best, k] == 0:
@@ -157,9 +157,23 @@ def _cofactors(a: Array) -> Array:
     return made
 
 
+def _adjugate(xp: Any, A: Any) -> Any:
+    """The same cofactors by products alone, which can be differentiated again (Faddeev and LeVerrier)."""
+    n = A.shape[-1]
+    eye = np.eye(n, dtype=xp.plain(A).dtype)
+    unit = xp.broadcast_to(wrap(eye) if type(A) is Tensor else eye, A.shape)
+    power = unit
+    for k in range(1, n):
+        product = xp.matmul(A, power)
+        trace = xp.sum(xp.sum(product * unit, -1), -1)
+        power = product - unit * xp.expand_dims(xp.expand_dims(trace, -1), -1) / float(k)
+    return power if n % 2 else -power
+
+
 def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
     if (xp.plain(out) == 0).any() or not np.isfinite(xp.plain(out)).all():
-        return scalars.times_data(xp, xp.expand_dims(xp.expand_dims(grad, -1), -1), _cofactors(xp.plain(A)))
+        wide = xp.expand_dims(xp.expand_dims(grad, -1), -1)
+        return wide * (xp.mT(_adjugate(xp, A)) if type(A) is Tensor else _cofactors(A))
     n = A.shape[-1]
     wide = xp.broadcast_to(xp.expand_dims(grad * out, -1), (*out.shape, n))
     return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
@@ -223,7 +237,7 @@ def _bad_minor(m: Array) -> int:
             np.linalg.cholesky(m[:k, :k])
         except np.linalg.LinAlgError:
             return k
-    return m.shape[0]
+    return int(m.shape[0])
 
 
 def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
@@ -334,7 +348,7 @@ SVD: Op = Op(
 def _qr(a: Array, mode: str) -> tuple[Array, Array]:
     if mode == "r":
         return np.empty((0,), a.dtype), np.asarray(np.linalg.qr(a, "r"))
-    q, r = np.linalg.qr(a, mode)
+    q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
     return q, r
 
 

@@ -275,7 +275,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     return loss_records.SOFT_MARGIN(input, target.array.astype(input.array.dtype), reduction)
 
 
-_P, _T = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[1.0, 0.5, 0.0], [0.25, 1.0, 0.5]]
+_P, _T = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[1.0, 0.5, 0.0], [0.25, 1.1, 0.4]]
 
 FUNCTIONS = (
     PythonFunction(

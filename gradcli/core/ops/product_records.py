@@ -18,8 +18,9 @@ from gradcli.core.tensor import Array
 def multiply(a: Array, b: Array) -> Array:
     """The matrix product of two arrays, accumulated at least in float32."""
     if a.dtype == np.float16:
-        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
-    return np.matmul(a, b)
+        return multiply(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    product: Array = np.asarray(np.matmul(a, b))
+    return product
 
 
 def by_columns(array: Array) -> bool:

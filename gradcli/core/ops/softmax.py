@@ -173,7 +173,9 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
 
 FUNCTIONS = (
     *_pair("softmax", SOFTMAX, softmax, "exp(input) divided by its sum along dim.", _reference),
-    *_pair("log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: elementary.log(_reference(x, axis))),
+    *_pair(
+        "log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: elementary.log(_reference(x, axis))
+    ),
     Function(
         "softmin",
         (_FREE, _functional("softmin", _softmin)),

@@ -39,7 +39,9 @@ TAN = _floating(
     "TanBackward0", elementary.tan, Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(_POW, out, 2), 1), "grad * (1 + out**2)")
 )
 ASIN = _floating(
-    "AsinBackward0", elementary.arcsin, Rule(lambda xp, grad, input: grad * _rsqrt(xp, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)")
+    "AsinBackward0",
+    elementary.arcsin,
+    Rule(lambda xp, grad, input: grad * _rsqrt(xp, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
 )
 ACOS = _floating(
     "AcosBackward0",

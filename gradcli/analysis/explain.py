@@ -1,0 +1,274 @@
+"""Every step behind a value, forward and backward, and how each gradient came from those of the step's consumers.
+
+Everything is read off the nodes that ran: the rules' own formulas with names put in, what the same rules give when they
+are run once more, the gradients that arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.analysis import formulas, latex
+from gradcli.analysis.formulas import Symbol, Term
+from gradcli.analysis.naming import Show, Steps, value_of
+from gradcli.analysis.recording import Recorder, behind, contributions, walk_back
+from gradcli.core import engine
+from gradcli.core.dtypes import DType
+from gradcli.core.graph import AccumulateGrad, Node
+from gradcli.core.inplace import CopySlices
+from gradcli.core.record import OpNode, Pointwise
+from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError
+from gradcli.lang import syntax
+from gradcli.results import Arithmetic, Explanation, Link, Made, StepResult, TensorValue
+
+#: more steps than this are left out, the oldest first
+MOST = 2000
+#: tensors of so many elements are written out in `--full`
+SMALL = 16
+
+
+def explain(
+    out: Tensor,
+    weight: Tensor | None,
+    recorder: Recorder,
+    variables: Mapping[str, Any],
+    assigned: Mapping[tuple[int, int], str],
+    text: str,
+    show: Show,
+    *,
+    full: bool = False,
+    gradients: bool = True,
+) -> Explanation:
+    """The steps behind `out`, newest first, leaves last. `weight` is where backward begins, None is 1.
+
+    `assigned` says which names the expressions of the text are given. Raises what backward raises.
+    """
+    root = out.edge()[0]
+    if root is None:
+        raise ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn")
+    nodes = behind(root)
+    recorder.revive(nodes)
+    capture = walk_back(out, weight, nodes) if gradients else {}
+    steps = Steps(root, recorder, variables, assigned)
+    newest = [node for node in steps.order if not isinstance(node, AccumulateGrad)][-MOST:]
+    shown = set(newest)
+    leaves = [node for node in steps.order if isinstance(node, AccumulateGrad) and (node is root or any(u in shown for u, _ in steps.consumers[node]))]
+    teller = _Teller(steps, capture, show, root, weight, full)
+    results = tuple(teller.step(node) for node in (*reversed(newest), *leaves))
+    notes = ()
+    if len(nodes) > len(results):
+        notes = (f"{len(results):,} of {len(nodes):,} steps, those nearest to the result; {len(nodes) - len(results):,} older ones are left out",)
+    return Explanation(text, results, notes, len(nodes))
+
+
+class _Teller:
+    """Makes the results of the steps of one graph."""
+
+    def __init__(self, steps: Steps, capture: engine.Capture, show: Show, root: Node, weight: Tensor | None, full: bool) -> None:
+        self._steps = steps
+        self._capture = capture
+        self._show = show
+        self._root = root
+        self._given = weight is not None
+        self._full = full
+        self._contributions: dict[Node, list[Any] | None] = {}
+
+    # --- steps ---
+
+    def step(self, node: Node) -> StepResult:
+        """All that is known of a step."""
+        steps = self._steps
+        place = node.origin if isinstance(node.origin, syntax.Node) else None
+        count = 1 if node.outputs is None else len(node.outputs)
+        is_leaf = isinstance(node, AccumulateGrad)
+        names: Sequence[str] = node.op.tensors if isinstance(node, OpNode) and not node.op.variadic else ()
+        return StepResult(
+            name=steps.name(node) if count == 1 else steps.name(node, 0)[:-3],
+            grad_fn=node.type_name,
+            expression=steps.expression(node),
+            expression_latex="" if is_leaf else steps.expression_latex(node),
+            variable=steps.variable(node),
+            is_leaf=is_leaf,
+            outputs=tuple(self._made(node, k) for k in range(count)),
+            inputs=tuple(
+                Link(steps.name(parent, output), output, names[i] if i < len(names) else str(i))
+                for i, (parent, output) in enumerate(node.edges)
+                if parent is not None
+            ),
+            start=-1 if place is None else place.start,
+            end=-1 if place is None else place.end,
+            arithmetic=self._forward(node) if self._full and not is_leaf else (),
+        )
+
+    def _forward(self, node: Node) -> tuple[Arithmetic, ...]:
+        steps = self._steps
+        values = [value_of(steps, node, k) for k in range(1 if node.outputs is None else len(node.outputs))]
+        known = [value for value in values if value is not None]
+        if not known:
+            return ()
+        numbers = steps.expression(node, lambda parent, output: self._numbers(value_of(steps, parent, output), steps.name(parent, output)))
+        return (Arithmetic(steps.expression(node), numbers, ", ".join(self._numbers(value, "") for value in known)),)
+
+    def _made(self, node: Node, output: int) -> Made:
+        steps = self._steps
+        shape, dtype = node.meta(output)
+        value = value_of(steps, node, output)
+        grads = self._capture.get(node)
+        grad = None if grads is None or output >= len(grads) else grads[output]
+        gradient = None if grad is None else wrap(np.asarray(grad), dtype)
+        terms, remarks = self._terms(node, output)
+        came, came_latex = self._came(node, output, terms, remarks)
+        arithmetic: tuple[Arithmetic, ...] = ()
+        if self._full and gradient is not None and terms:
+            arithmetic = self._backward(node, output, came, remarks, gradient)
+        return Made(
+            steps.name(node, output),
+            shape,
+            None if value is None else self._shown(value),
+            None if gradient is None else self._shown(gradient),
+            came if self._capture else "",
+            came_latex,
+            arithmetic,
+        )
+
+    def _shown(self, tensor: Tensor) -> TensorValue:
+        shown = self._show(tensor)
+        array = shown.array
+
+        def cell() -> str:
+            return constant_text(array, tensor.dtype, self._show) or shown.cell()
+
+        return TensorValue(array, shown.dtype, shown.repr, cell)
+
+    # --- how a gradient came ---
+
+    def _came(self, node: Node, output: int, terms: list[Term], remarks: list[str]) -> tuple[str, str]:
+        if node is self._root and not terms:
+            return ("start, the weights v", r"\text{start, the weights } v") if self._given else ("start", r"\text{start}")
+        if not terms:
+            return "no gradient: nothing uses this output", ""
+        text = _summed_up([formulas.text(term) for term in terms], remarks)
+        math = " + ".join(map(latex.latex, terms)).replace("+ -", "- ")
+        if any(remarks):
+            math += latex.text(" (" + "; ".join(dict.fromkeys(remark for remark in remarks if remark)) + ")")
+        if node.hooks is not None and any(number == output for number, _, _ in node.hooks):
+            text += ", then changed by a hook"
+            math += latex.text(", then changed by a hook")
+        return text, math
+
+    def _terms(self, node: Node, output: int) -> tuple[list[Term], list[str]]:
+        """What each consumer sends, oldest consumer first, and a remark on what broadcasting added up."""
+        terms: list[Term] = []
+        remarks: list[str] = []
+        for user, i in reversed(self._steps.consumers[node]):
+            if user.edges[i][1] != output or (self._capture and user not in self._capture):
+                continue
+            terms.append(self._rule(user, i, self._steps.environment))
+            remarks.append(self._summed(user, i, node.meta(output)[0]))
+        return terms, remarks
+
+    def _rule(self, user: Node, i: int, environment: Callable[[OpNode], dict[str, Term]]) -> Term:
+        """The formula of a consumer's rule for its input `i`."""
+        if isinstance(user, CopySlices):
+            grad = self._steps.gradient_symbol(user)
+            if i == 0:
+                return Symbol(f"{grad.text} outside of what was written", atomic=False)
+            inner = user.inner
+            if isinstance(inner, OpNode):
+                rule = inner.op.rules[inner.op.tensors[0 if inner.op.variadic else i]]
+                names: dict[str, Term] = {"grad": Symbol(f"{grad.text}[written part]", rf"{grad.latex}_{{{latex.text('written')}}}")}
+                return formulas.filled(rule.formula if rule else "grad", names)
+        if not isinstance(user, OpNode):
+            return self._steps.gradient_symbol(user)
+        rule = user.op.rules[user.op.tensors[0 if user.op.variadic else i]]
+        return formulas.filled(rule.formula if rule else "grad", environment(user))
+
+    def _parts(self, user: Node) -> list[Any] | None:
+        """What the consumer's rules give, run once more; None where that is not possible."""
+        if user not in self._contributions:
+            try:
+                self._contributions[user] = contributions(user, self._capture)
+            except ProgramError:
+                self._contributions[user] = None
+        return self._contributions[user]
+
+    def _summed(self, user: Node, i: int, shape: tuple[int, ...]) -> str:
+        """What is summed away because the input was broadcast, in words."""
+        if not self._capture:
+            return ""
+        parts = self._parts(user)
+        if parts is not None and parts[i] is not None:
+            have: tuple[int, ...] = parts[i].shape
+        elif isinstance(user, OpNode) and isinstance(user.op, Pointwise):
+            have = user.meta(0)[0]
+        else:
+            return ""
+        lead = len(have) - len(shape)
+        dims = [k for k in range(len(have)) if k < lead or (shape[k - lead] == 1 and have[k] != 1)]
+        if lead < 0 or not dims:
+            return ""
+        if len(dims) == len(have):
+            return "summed"
+        return f"summed over dim{'s' if len(dims) > 1 else ''} {', '.join(map(str, dims))}"
+
+    # --- numbers ---
+
+    def _backward(self, node: Node, output: int, came: str, remarks: list[str], gradient: Tensor) -> tuple[Arithmetic, ...]:
+        """The formula of a gradient with numbers for names."""
+        users = [(user, i) for user, i in reversed(self._steps.consumers[node]) if user.edges[i][1] == output and user in self._capture]
+        texts = [formulas.text(self._rule(user, i, self._numeric_environment)) for user, i in users]
+        return (Arithmetic(came, _summed_up(texts, remarks), self._numbers(gradient, "")),)
+
+    def _numeric_environment(self, user: OpNode) -> dict[str, Term]:
+        steps, op = self._steps, user.op
+        names = steps.environment(user)
+        grads = self._capture.get(user) or [None]
+        if grads[0] is not None:
+            names["grad"] = self._number_symbol(wrap(np.asarray(grads[0]), user.meta(0)[1]), names["grad"])
+        out = value_of(steps, user, 0)
+        if out is not None:
+            names["out"] = self._number_symbol(out, names["out"])
+        saved = steps.recorder.saved(user)
+        for i, tensor in enumerate(() if op.variadic else op.tensors):
+            parent, number = user.edges[i]
+            value = saved[i] if i < len(saved) and type(saved[i]) is Tensor else value_of(steps, parent, number) if parent is not None else None
+            if value is not None:
+                names[tensor] = self._number_symbol(value, names[tensor])
+        return names
+
+    def _number_symbol(self, value: Tensor, name: Term) -> Symbol:
+        text = self._numbers(value, formulas.text(name))
+        return Symbol(text, atomic=not text.startswith(("-", "all")), shape=tuple(value.array.shape))
+
+    def _numbers(self, value: Tensor | None, name: str) -> str:
+        """Small tensors as their numbers, others by name."""
+        if value is None:
+            return name
+        if value.array.size > SMALL:
+            return name or f"a tensor of shape {tuple(value.array.shape)}"
+        return constant_text(value.array, value.dtype, self._show) or " ".join(self._show(value).cell().split())
+
+
+def _summed_up(texts: Sequence[str], remarks: Sequence[str]) -> str:
+    """The sum of the texts, each with its remark."""
+    parts = [f"{text}, {remark}" if remark else text for text, remark in zip(texts, remarks, strict=True)]
+    if len(parts) == 1:
+        return parts[0]
+    total = ""
+    for part, remark in zip(parts, remarks, strict=True):
+        part = f"({part})" if remark else part
+        sign = "" if not total else " - " if part.startswith("-") else " + "
+        total += sign + (part[1:] if sign == " - " else part)
+    return total
+
+
+def constant_text(array: Array, dtype: DType, show: Show) -> str:
+    """`all 0.25` for several equal elements; "" for others."""
+    if array.size < 2 or not (array == array.flat[0]).all():
+        return ""
+    one = show(wrap(np.array(array.flat[0]), dtype)).cell()
+    return f"all {one.rstrip('0') if '.' in one and 'e' not in one else one}"

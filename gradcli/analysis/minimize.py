@@ -1,0 +1,99 @@
+"""Where an expression is smallest: torch.optim's methods, stepped until the gradient is nearly zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import engine
+from gradcli.core.mode import recording
+from gradcli.core.tensor import Tensor
+
+#: method -> module and class in core.optim, learning rate where none is given, options that are not PyTorch's own
+METHODS: dict[str, tuple[str, str, float, dict[str, Any]]] = {
+    "sgd": ("sgd", "SGD", 0.01, {}),
+    "momentum": ("sgd", "SGD", 0.01, {"momentum": 0.9}),
+    "adam": ("adam", "Adam", 0.1, {}),
+    "adamw": ("adam", "AdamW", 0.1, {"weight_decay": 0}),
+    "adamax": ("adam", "Adamax", 0.1, {}),
+    "nadam": ("adam", "NAdam", 0.1, {}),
+    "radam": ("adam", "RAdam", 0.1, {}),
+    "rmsprop": ("adaptive", "RMSprop", 0.01, {}),
+    "adagrad": ("adaptive", "Adagrad", 0.5, {}),
+    "adadelta": ("adaptive", "Adadelta", 1.0, {}),
+    "rprop": ("adaptive", "Rprop", 0.1, {}),
+    # one iteration a step, so that every step is counted; the history lasts from step to step
+    "lbfgs": (
+        "lbfgs",
+        "LBFGS",
+        1.0,
+        {"max_iter": 1, "line_search_fn": "strong_wolfe", "tolerance_grad": 0.0, "tolerance_change": 0.0},
+    ),
+}
+
+#: so many steps that change nothing are the end
+_PATIENCE = 10
+
+#: step, value, norm of the gradient
+Progress = Callable[[int, float, float], None]
+
+
+class Descent:
+    """A minimisation: `evaluate` gives the expression's value anew, `variables` are the leaves that are moved, in place."""
+
+    def __init__(self, evaluate: Callable[[], Tensor], variables: Mapping[str, Tensor], method: str, lr: float | None) -> None:
+        module, name, usual, options = METHODS[method]
+        self._optimizer = getattr(import_module(f"gradcli.core.optim.{module}"), name)(
+            list(variables.values()), lr=usual if lr is None else lr, **options
+        )
+        self._evaluate = evaluate
+        self._variables = list(variables.values())
+        self.method = method
+        self.steps = 0
+        #: the value at the variables as they are, without its graph
+        self.value = Tensor(np.zeros((), np.float32), self._variables[0].dtype)
+        self.norm = math.nan
+
+    def run(self, steps: int, tolerance: float, progress: Progress) -> str:
+        """Step until the norm of the gradient is at most `tolerance`; why that did not happen, "" when it did.
+
+        Raises what the expression raises, and ProgramError where its value cannot be differentiated.
+        """
+        unchanged = 0
+        while True:
+            self._closure()
+            progress(self.steps, float(self.value.array.reshape(-1)[0]), self.norm)
+            if self.norm <= tolerance:
+                return ""
+            if not (math.isfinite(self.norm) and np.isfinite(self.value.array).all()):
+                return f"the {'value' if math.isfinite(self.norm) else 'gradient'} is not finite after {_count(self.steps)}"
+            if self.steps >= steps:
+                return f"the gradient's norm is {self.norm:.3g} after {_count(self.steps)}, above {tolerance:g}"
+            before = [variable.array.copy() for variable in self._variables]
+            self._optimizer.step(self._closure) if self.method == "lbfgs" else self._optimizer.step()
+            self.steps += 1
+            same = all(np.array_equal(a, variable.array) for a, variable in zip(before, self._variables, strict=True))
+            unchanged = unchanged + 1 if same else 0
+            if unchanged >= _PATIENCE:
+                dtype = self._variables[0].dtype.name
+                return f"the gradient's norm stays at {self.norm:.3g} after {_count(self.steps)}, as far as {dtype} and the step size go"
+
+    def _closure(self) -> Tensor:
+        """The value, with the gradients in place."""
+        for variable in self._variables:
+            variable.grad = None
+        with recording(True):
+            value = self._evaluate()
+            engine.backward([value])
+        self.value = Tensor(value.array, value.dtype)
+        squares = [np.square(v.grad.array.astype(np.float64)).sum() for v in self._variables if v.grad is not None]
+        self.norm = math.sqrt(float(np.sum(squares)))
+        return self.value
+
+
+def _count(steps: int) -> str:
+    return f"{steps:,} step" if steps == 1 else f"{steps:,} steps"

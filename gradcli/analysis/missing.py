@@ -1,0 +1,95 @@
+"""Why a tensor has no gradient: it is no leaf, does not require grad, was cut off at a place of the text, or leads nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gradcli.analysis.naming import named_tensors
+from gradcli.analysis.operands import walk
+from gradcli.core.tensor import Tensor
+from gradcli.lang import syntax
+from gradcli.results import Explanation
+from gradcli.source import Span
+
+#: methods and functions whose result has no graph
+_CUTTING = frozenset(
+    "detach detach_ item tolist numpy argmax argmin argsort long int short bool byte char tensor new_tensor "
+    "eq ne lt le gt ge isnan isinf isfinite nonzero count_nonzero bincount".split()
+)
+#: Python's functions that make plain numbers of tensors
+_NUMBERS = frozenset({"int", "float", "bool", "len"})
+_BLOCKS = frozenset({"no_grad", "inference_mode"})
+#: so many reasons are given
+_MOST = 12
+
+
+def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syntax.Node | None, value: Tensor | None) -> tuple[str, ...]:
+    """A line for each reason, with the names that it holds for; nothing for tensors that have their gradient."""
+    reached = {step.name for step in explanation.steps if step.is_leaf and any(made.gradient is not None for made in step.outputs)}
+    rows = {step.variable: step.name for step in explanation.steps if step.variable}
+    found: dict[str, list[str]] = {}
+    for name, tensor in named_tensors(variables):
+        if name in reached or tensor is value:
+            continue
+        if reason := reason_for(name, tensor, rows, program):
+            found.setdefault(reason, []).append(name)
+    lines = [f"{', '.join(names)}: {reason}" for reason, names in found.items()]
+    return tuple(lines[:_MOST])
+
+
+def reason_for(name: str, tensor: Tensor, rows: Mapping[str, str], program: syntax.Node | None) -> str:
+    """Why `tensor` has no gradient, in words."""
+    if not tensor.dtype.is_floating_point:
+        return f"{tensor.dtype.name} cannot require grad, only floating-point tensors can"
+    if not tensor.requires_grad:
+        return "does not require grad (requires_grad=True when it is made, or NAME=VALUE)"
+    if not tensor.is_leaf:
+        if name in rows:
+            return "not a leaf, so .grad stays None without retain_grad(); the gradient is in the table"
+        return "not a leaf, and no path leads from the result to it"
+    span = None if program is None else cut(name, program)
+    if span is not None:
+        line, _ = span.source.position(span.start)
+        several = "\n" in span.source.text.rstrip("\n")
+        return f"cut off here: {' '.join(span.text.split())}" + (f" (line {line})" if several else "")
+    return "no path leads from the result to it"
+
+
+def cut(name: str, program: syntax.Node) -> Span | None:
+    """The first place where what is computed from `name` leaves the graph: `.detach()`, `.item()`, a no_grad block, a comparison."""
+    nodes = walk(program)
+    derived = {name}
+    for _ in range(2):  # twice, for what a loop carries
+        for node in nodes:
+            if isinstance(node, (syntax.Assign, syntax.AugAssign, syntax.NamedExpr)) and _mentions(node.value, derived):
+                targets = node.targets if isinstance(node, syntax.Assign) else (node.target,)
+                derived |= {one.id for target in targets for one in walk(target) if isinstance(one, syntax.Name)}
+    for node in nodes:
+        place = _cutting(node)
+        if place is not None and _mentions(place, derived):
+            return place.span
+    return None
+
+
+def _mentions(node: syntax.Node, names: Iterable[str]) -> bool:
+    return any(isinstance(one, syntax.Name) and one.id in names for one in walk(node))
+
+
+def _cutting(node: syntax.Node) -> syntax.Node | None:
+    """The node itself where it cuts the graph; of a block without recording the first statement."""
+    if isinstance(node, syntax.Call):
+        function = node.function
+        if isinstance(function, syntax.Attribute) and function.name in _CUTTING:
+            return node
+        if isinstance(function, syntax.Name) and (function.id in _NUMBERS or function.id in _CUTTING):
+            return node
+    if isinstance(node, syntax.Attribute) and node.name == "data":
+        return node
+    if isinstance(node, syntax.Compare):
+        return node
+    if isinstance(node, syntax.With):
+        for context, _ in node.items:
+            if any((isinstance(one, syntax.Name) and one.id in _BLOCKS) or (isinstance(one, syntax.Attribute) and one.name in _BLOCKS) for one in walk(context)):
+                return next((one for one in node.body if isinstance(one, (syntax.Assign, syntax.AugAssign))), None)
+    return None

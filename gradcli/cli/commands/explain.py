@@ -1,0 +1,55 @@
+"""`gradcli explain`: every step of an expression, forward and backward."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.looking import Of, Vector
+from gradcli.cli.options import Shared
+
+EXAMPLES = """\
+gradcli explain 'mean((x+2)*(x+2)*2)' x='[[1,2],[3,4]]'
+gradcli explain 'sum(sigmoid(a*b+c))' a='[[1],[2]]' b=0.5,-0.5,1.5 c=0.25 --full
+gradcli explain 'x**3' x=1,2 -v 1,1 --latex > cube.tex
+gradcli explain lesson.py --of loss"""
+
+HELP = """Every step behind a value, newest first: its text, grad_fn, value and gradient, and how that gradient came.
+
+#k stands for the value of step k, grad(#k) for its gradient. Below the table: why other names have no gradient.
+"""
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
+    *,
+    of: Of = None,
+    vector: Vector = None,
+    full: Annotated[bool, typer.Option("--full", help="The arithmetic of every step too, for small tensors.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="The derivation as a LaTeX document.")] = False,
+    shared: Shared,
+) -> int:
+    """Run, walk backward, tell."""
+    from gradcli.cli.looking import prepare_looking, ways_out
+    from gradcli.errors import ProgramError, UsageError
+    from gradcli.render import explain
+    from gradcli.session import SCALAR_ONLY
+
+    chosen = shared.chosen_format("table", ("table", "json", "csv"))
+    if latex and (shared.json or shared.format):
+        raise UsageError("--latex is a format of its own: it goes without --format")
+    request, weights = prepare_looking(words or [], "explain", shared, of, vector)
+    try:
+        told = request.session.explain(request.expression, weights, of=of, full=full or latex)
+    except ProgramError as error:
+        if error.message == SCALAR_ONLY and weights is None:
+            error.hints += ways_out("explain", words or [], request, of)
+        raise
+    if latex:
+        from gradcli.render.latex import derivation
+
+        return request.finish(derivation(told), safe=True)
+    if chosen == "table":
+        return request.finish(explain.explanation_table(told, full=full, colour=request.colour), safe=True)
+    return request.finish({"json": explain.explanation_json, "csv": explain.explanation_csv}[chosen](told), safe=False)

@@ -1,0 +1,49 @@
+"""What `explain` and `graph` share: an expression, or a script and the name in it that is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from gradcli.cli.options import Shared
+
+if TYPE_CHECKING:
+    from gradcli.cli.request import Request
+
+Of = Annotated[str | None, Option("--of", metavar="NAME", help="The text is a script (EXPR is its file, or -f FILE); show this name of it.")]
+Vector = Annotated[list[str] | None, Option("-v", "--vector", metavar="V", help="Weights v of the result, for v^T J.")]
+
+
+def prepare_looking(words: Sequence[str], command: str, shared: Shared, of: str | None, vector: Sequence[str] | None) -> tuple[Request, str | None]:
+    """The request, and the weights. What a script prints goes to standard error."""
+    from gradcli.cli import output
+    from gradcli.cli.request import prepare
+    from gradcli.errors import UsageError
+
+    vectors = list(vector or ())
+    if len(vectors) > 1:
+        raise UsageError(f"{command} takes one -v")
+    if of is not None and shared.file is None:
+        if not words:
+            raise UsageError("--of NAME needs a script", hints=[f"try gradcli {command} script.py --of {of}"])
+        shared, words = replace(shared, file=words[0]), words[1:]
+    return prepare(words, command, shared, write=output.write_stderr), (vectors[0] if vectors else None)
+
+
+def ways_out(command: str, words: Sequence[str], request: Request, of: str | None) -> list[str]:
+    """What to type when the result is no scalar."""
+    from gradcli.cli.arguments import shell_word
+
+    shape = request.session.output_shape
+    vector = ",".join("1" * shape[0]) if len(shape) == 1 and 0 < shape[0] <= 4 else shell_word(f"ones({', '.join(map(str, shape))})")
+    typed = " ".join(map(shell_word, words))
+    option = "" if of is None else f" --of {of}"
+    found = [f"try gradcli {command} {typed}{option} -v {vector}"]
+    if of is None and request.shared.file is None:
+        expression = request.expression.text.strip()
+        names = " ".join(shell_word(binding.word) for binding in request.bindings)
+        found.append(f"try gradcli {command} {shell_word(f'({expression}).sum()')} {names}")
+    return found

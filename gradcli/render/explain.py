@@ -1,0 +1,140 @@
+"""An explanation as a table with the arithmetic below it, as JSON, as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from gradcli.render.escape import escape, escape_lines
+from gradcli.render.jsons import dump
+from gradcli.render.tables import cell, layout
+from gradcli.results import Arithmetic, Explanation, Made, StepResult
+
+#: longer texts are cut in the middle; JSON has them whole
+_LONGEST = 60
+
+
+def explanation_table(explanation: Explanation, *, full: bool = False, colour: bool = False) -> str:
+    """One row or more for each step, newest first, leaves last; with `full` the arithmetic of every step; then the notes."""
+    rows = []
+    for step in explanation.steps:
+        for made in step.outputs:
+            rows.append(
+                [
+                    escape(made.name.removeprefix("#")),
+                    shortened(titled(step)),
+                    escape(step.grad_fn),
+                    str(made.shape),
+                    "-" if made.value is None else cell(made.value),
+                    "-" if made.gradient is None else cell(made.gradient),
+                    escape(made.came),
+                ]
+            )
+    out = layout(["#", "expression", "grad_fn", "shape", "value", "gradient", "how it came"], rows, colour=colour)
+    if full:
+        out += "\n" + "".join(_arithmetic(explanation))
+    return out + notes(explanation)
+
+
+def notes(explanation: Explanation) -> str:
+    """The notes, a line each, after a blank line."""
+    return "".join(f"{'' if i else chr(10)}  {escape(note)}\n" for i, note in enumerate(explanation.notes))
+
+
+def titled(step: StepResult) -> str:
+    """The step's text, with the name it was given."""
+    return f"{step.variable} = {step.expression}" if step.variable and not step.is_leaf else step.expression
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Printable text on one line, cut in the middle."""
+    text = escape(" ".join(text.split()))
+    if len(text) <= longest:
+        return text
+    half = (longest - 3) // 2
+    return f"{text[: half + 1]}...{text[-half:]}"
+
+
+def _arithmetic(explanation: Explanation) -> list[str]:
+    """Forward in the order in which the steps ran, then backward."""
+    computed = [step for step in reversed(explanation.steps) if not step.is_leaf]
+    lines = ["  forward\n"]
+    for step in computed:
+        lines += [f"    {line}\n" for one in step.arithmetic for line in _lines(step.name, one)]
+    lines.append("  backward\n")
+    for step in explanation.steps:
+        for made in step.outputs:
+            lines += [f"    {line}\n" for one in made.arithmetic for line in _lines(f"grad({made.name})", one)]
+    return lines
+
+
+def _lines(name: str, one: Arithmetic) -> list[str]:
+    parts = [one.formula, one.numbers, one.result]
+    return [escape_lines(f"{name} = " + " = ".join(part for i, part in enumerate(parts) if i == 0 or part != parts[i - 1]))]
+
+
+def explanation_json(explanation: Explanation) -> str:
+    """One line: every step with its outputs, inputs and arithmetic, all digits."""
+    content = {
+        "gradcli": 1,
+        "ok": True,
+        "expression": explanation.text,
+        "steps": [_step(step) for step in explanation.steps],
+        "notes": list(explanation.notes),
+        "total": explanation.total,
+    }
+    return dump(content)
+
+
+def _step(step: StepResult) -> dict[str, object]:
+    content: dict[str, object] = {
+        "name": step.name,
+        "variable": step.variable or None,
+        "grad_fn": step.grad_fn,
+        "expression": step.expression,
+        "leaf": step.is_leaf,
+        "inputs": [{"name": link.name, "output": link.output, "argument": link.argument} for link in step.inputs],
+        "span": [step.start, step.end] if step.start >= 0 else None,
+        "outputs": [_made(made) for made in step.outputs],
+    }
+    if step.arithmetic:
+        content["arithmetic"] = [[one.formula, one.numbers, one.result] for one in step.arithmetic]
+    return content
+
+
+def _made(made: Made) -> dict[str, object]:
+    content: dict[str, object] = {
+        "name": made.name,
+        "shape": list(made.shape),
+        "value": None if made.value is None else made.value.array.tolist(),
+        "grad": None if made.gradient is None else made.gradient.array.tolist(),
+        "came": made.came,
+    }
+    if made.arithmetic:
+        content["arithmetic"] = [[one.formula, one.numbers, one.result] for one in made.arithmetic]
+    return content
+
+
+def explanation_csv(explanation: Explanation) -> str:
+    """Columns `name,expression,grad_fn,index,value,grad,came`: one row for each element, all digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["name", "expression", "grad_fn", "index", "value", "grad", "came"])
+    for step in explanation.steps:
+        for made in step.outputs:
+            known = made.value or made.gradient
+            size = known.array.size if known else 1
+            values = made.value.array.ravel().tolist() if made.value else [""] * size
+            grads = made.gradient.array.ravel().tolist() if made.gradient else [""] * size
+            for index, (value, grad) in enumerate(zip(values, grads, strict=True)):
+                writer.writerow([made.name, titled(step), step.grad_fn, _index(index, made.shape), value, grad, made.came])
+    return out.getvalue()
+
+
+def _index(flat: int, shape: tuple[int, ...]) -> str:
+    """The coordinates of an element, a blank between them."""
+    places = []
+    for size in reversed(shape):
+        places.append(flat % size)
+        flat //= size
+    return " ".join(map(str, reversed(places)))

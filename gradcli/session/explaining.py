@@ -1,0 +1,110 @@
+"""From the text of an expression, a script or a name of the prompt to the steps behind its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gradcli.analysis import missing
+from gradcli.analysis.explain import explain
+from gradcli.analysis.operands import assigned_names
+from gradcli.analysis.recording import Recorder, recorded
+from gradcli.core.tensor import Tensor
+from gradcli.errors import GradcliError, Label, ProgramError, UsageError
+from gradcli.lang import parser, syntax
+from gradcli.lang.interpreter import Interpreter
+from gradcli.lang.values import MISSING
+from gradcli.results import Explanation
+from gradcli.session import reading, walking
+from gradcli.session.showing import shown
+from gradcli.source import Source
+
+
+class Subject:
+    """What is looked at: the value, the text it came from with its tree, and what was recorded on the way."""
+
+    def __init__(self, value: Tensor, source: Source, tree: syntax.Node | None, recorder: Recorder) -> None:
+        self.value = value
+        self.source = source
+        self.tree = tree
+        self.recorder = recorder
+
+
+def subject(interpreter: Interpreter, source: Source | str, of: str | None) -> Subject:
+    """Run the text; a plain string may be a name that is bound already. With `of` the text is a script, and the value that name's.
+
+    Raises LanguageError, ProgramError, LimitError, UsageError.
+    """
+    recorder = Recorder()
+    if isinstance(source, str):
+        value = interpreter.get(source.strip())
+        source = Source("<expression>", source)
+        if value is not MISSING:
+            return Subject(_tensor(value, source), source, None, recorder)
+    if of is None:
+        tree = parser.parse_expression(source)
+        with recorded(recorder):
+            value = interpreter.evaluate(tree)
+        return Subject(reading.as_tensor(value, reading.whole(source)), source, tree, recorder)
+    program = parser.parse_file(source)
+    with recorded(recorder):
+        interpreter.run_file(program)
+    value = interpreter.get(of)
+    if value is MISSING:
+        raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
+    return Subject(_tensor(value, source), source, program, recorder)
+
+
+def _tensor(value: Any, source: Source) -> Tensor:
+    if type(value) is Tensor:
+        return value
+    return reading.as_tensor(value, reading.whole(source))
+
+
+def explanation(
+    found: Subject,
+    variables: Mapping[str, Any],
+    weigh: Callable[[Tensor], Tensor | None],
+    *,
+    full: bool,
+    gradients: bool,
+    lenient: bool,
+) -> Explanation:
+    """The steps behind the value, with notes on gradients that are missing. `lenient`: without weights for what is no scalar, no gradients."""
+    span = reading.whole(found.source)
+    out = found.value
+    if not out.requires_grad:
+        raise _without_graph(found, variables)
+    weight = weigh(out)
+    notes: tuple[str, ...] = ()
+    if lenient and gradients and weight is None and out.array.size != 1:
+        gradients = False
+        notes = (f"no gradients: the result has shape {tuple(out.array.shape)}, and backward needs weights (-v)",)
+    assigned = {} if found.tree is None else assigned_names(found.tree)
+    text = found.source.text.strip()
+    try:
+        told = explain(out, weight, found.recorder, variables, assigned, text, shown, full=full, gradients=gradients)
+    except GradcliError as error:
+        walking.explain(error, out, span)
+        raise
+    if gradients:
+        notes += missing.reasons(told, variables, found.tree, out)
+    return replace(told, notes=told.notes + notes)
+
+
+def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError:
+    """The error for a value that no gradient leads from, with the reason."""
+    span = reading.whole(found.source)
+    error = ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn", span=span)
+    for name, value in variables.items():
+        if type(value) is not Tensor or value is found.value:
+            continue
+        place = missing.cut(name, found.tree) if found.tree is not None and value.requires_grad else None
+        if place is not None:
+            error.labels.append(Label(place, f"{name} is cut off here"))
+        else:
+            error.hints.append(f"{name}: {missing.reason_for(name, value, {}, found.tree)}")
+    if not error.labels and not error.hints:
+        error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))
+    return error
