@@ -39,15 +39,13 @@ def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syn
 
 
 def reason_for(name: str, tensor: Tensor, rows: Mapping[str, str], program: syntax.Node | None) -> str:
-    """Why `tensor` has no gradient, in words."""
+    """Why `tensor` has no gradient, in words; "" for a computed value that has nothing to do with the result."""
     if not tensor.dtype.is_floating_point:
         return f"{tensor.dtype.name} cannot require grad, only floating-point tensors can"
     if not tensor.requires_grad:
         return "does not require grad (requires_grad=True when it is made, or NAME=VALUE)"
     if not tensor.is_leaf:
-        if name in rows:
-            return "not a leaf, so .grad stays None without retain_grad(); the gradient is in the table"
-        return "not a leaf, and no path leads from the result to it"
+        return "not a leaf, so .grad stays None without retain_grad(); the gradient is in the table" if name in rows else ""
     span = None if program is None else cut(name, program)
     if span is not None:
         line, _ = span.source.position(span.start)

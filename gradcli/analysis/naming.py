@@ -63,7 +63,7 @@ class Steps:
     def variable(self, node: Node) -> str:
         """The name the step's value was given in the text, "" for none."""
         place = node.origin
-        if isinstance(node, AccumulateGrad):
+        if isinstance(node, AccumulateGrad) or node.outputs is not None:
             return ""
         found = self._assigned.get((place.start, place.end)) if isinstance(place, syntax.Node) else None
         last = not any(operands.same_place(user.origin, place) and operands.is_inner(node, user) for user, _ in self.consumers[node])
@@ -99,6 +99,10 @@ class Steps:
         if isinstance(node, AccumulateGrad):
             return "leaf"
         place = node.origin
+        if isinstance(node, CopySlices):
+            parent, output = node.edges[0]
+            base = "" if parent is None else f"{(write or self.name)(parent, output)} with "
+            return f"{base}{operands.text_with(place, [])} written" if isinstance(place, syntax.Node) else f"{base}a part written"
         if not isinstance(place, syntax.Node):
             return _call_text(node, [self._names[parent] for parent, _ in node.edges if parent is not None])
         parts = self._shown_operands(node, write is not None)
@@ -111,7 +115,7 @@ class Steps:
     def expression_latex(self, node: Node) -> str:
         """The step's text as mathematics."""
         place = node.origin
-        if not isinstance(place, syntax.Node) or any(operands.is_inner(node, user) for user, _ in self.consumers[node]):
+        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or any(operands.is_inner(node, user) for user, _ in self.consumers[node]):
             return latex.text(self.expression(node))
         parts = [(part, self.symbol(parent, output)) for part, parent, output in self._shown_operands(node, True)]
 
@@ -185,8 +189,6 @@ def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
 
 def _call_text(node: Node, given: list[str]) -> str:
     """A step that the text does not show, as a call: `reciprocal(x)`."""
-    if isinstance(node, CopySlices):
-        return f"written into {given[0]}" if given else "written"
     short = node.type_name.rstrip("0123456789").removesuffix("Backward")
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short).lower()
     return f"{snake}({', '.join(given)})"

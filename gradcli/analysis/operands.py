@@ -47,7 +47,8 @@ def _flat(nodes: Sequence[syntax.Node]) -> list[syntax.Node]:
         if isinstance(node, syntax.Starred):
             node = node.value
         if isinstance(node, (syntax.ListExpr, syntax.TupleExpr)):
-            found += [item.value if isinstance(item, syntax.Starred) else item for item in node.items]
+            items = [item.value if isinstance(item, syntax.Starred) else item for item in node.items]
+            found += [item for item in items if not isinstance(item, syntax.Slice)]
         elif not isinstance(node, syntax.Slice):
             found.append(node)
     return found
@@ -68,8 +69,10 @@ def match(node: Node, leaf_name: Callable[[AccumulateGrad], str]) -> tuple[Match
             found[i] = _take(open_, [c for c in open_ if c.text == name])
         elif parent is not None and isinstance(parent.origin, syntax.Node) and not same_place(parent.origin, place):
             found[i] = _take(open_, [c for c in open_ if _holds(c, parent.origin)])
-    for i, (parent, _) in enumerate(node.edges):
-        if found[i] is not None or (parent is not None and is_inner(parent, node)):
+    if any(parent is not None and is_inner(parent, node) for parent, _ in node.edges):
+        return found, []  # the text is about the inner step's inputs
+    for i in range(len(found)):
+        if found[i] is not None:
             continue
         usual = [c for c in every[i : i + 1] if c in open_]
         found[i] = _take(open_, usual or (open_ if isinstance(place, Step) else []))

@@ -111,7 +111,7 @@ def bundled(function: Callable[..., int]) -> Callable[..., int]:
     parameters: list[inspect.Parameter] = []
     bundles: dict[str, Any] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if is_dataclass(parameter.annotation):
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
             bundles[parameter.name] = parameter.annotation
             parameters += inspect.signature(parameter.annotation, eval_str=True).parameters.values()
         else:

@@ -187,7 +187,7 @@ def write_out(out: Tensor, result: Any) -> Tensor:
     if out.array.shape != result.array.shape:
         out.array = np.empty(result.array.shape, out.dtype.np)
     _store(out.array, result.array, out.dtype)
-    out.counter().count += 1
+    bump(out)
     return out
 
 
@@ -266,10 +266,13 @@ def set_history(tensor: Tensor, node: Node) -> None:
         _adopt_views(tensor)
         return
     base = view.base
-    _rebase(base, CopySlices(base.edge(), base, tensor, node))
+    slices = CopySlices(base.edge(), base, tensor, node)
+    _rebase(base, slices)
     tensor.requires_grad = True
     _adopt_views(base)
     refresh_view(tensor)
+    if state.watch is not None:
+        state.watch.append((slices, (base,)))
 
 
 def _rebase(tensor: Tensor, node: Node) -> None:

@@ -23,6 +23,20 @@ from typing import Any
 
 from gradcli.errors import ProgramError
 
+#: what Python raises for arguments of a wrong type or value, in words that PyTorch's users get too
+_HOST_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+
+
+def from_host(error: Exception) -> ProgramError:
+    """The program's error for one that Python raised inside a function that PyTorch writes in Python as well."""
+    text = str(error).replace("'UserFunction'", "'function'")
+    if "core tensors" in text:
+        return ProgramError("TypeError", "a tensor stands where a number is wanted")
+    for base in type(error).__mro__:
+        if base.__module__ == "builtins" and not base.__name__.startswith("_"):
+            return ProgramError(base.__name__, text)
+    return ProgramError("TypeError", text)
+
 
 class Routine:
     """A function of ours with Python's calling convention and Python's own errors for wrong calls."""
@@ -47,7 +61,10 @@ class Routine:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
             self._check(args, kwargs)
-        return self.function(*args, **kwargs)
+        try:
+            return self.function(*args, **kwargs)
+        except _HOST_ERRORS as error:
+            raise from_host(error) from error
 
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         names = self.positional
@@ -92,7 +109,10 @@ class Constructor(Routine):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or self.variadic or not self.required <= len(args) + 1 <= len(self.positional):
             self._check((None, *args), kwargs)  # None stands for self, which Python counts
-        return self.made(*args, **kwargs)
+        try:
+            return self.made(*args, **kwargs)
+        except _HOST_ERRORS as error:
+            raise from_host(error) from error
 
 
 def listed(names: list[str]) -> str:

@@ -8,6 +8,9 @@ from typing import Any
 from gradcli.core.function import Function, Sample
 from gradcli.core.objects import Routine
 from gradcli.core.record import Op
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
 
 #: how annotations of the implementation are written in a signature
 _TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "bool": "bool", "str": "str"}
@@ -16,7 +19,7 @@ _TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "bool": "bool", "str":
 class PythonFunction(Function):
     """A function of `torch.nn.functional`, from an annotated implementation that has PyTorch's parameters."""
 
-    __slots__ = ("routine",)
+    __slots__ = ("routine", "tensors", "checked_as")
 
     def __init__(
         self,
@@ -27,6 +30,7 @@ class PythonFunction(Function):
         ops: Sequence[Op] = (),
         samples: Sequence[Sample] = (),
         aliases: Sequence[str] = (),
+        checked_as: str = "",
     ) -> None:
         super().__init__(
             name,
@@ -39,9 +43,27 @@ class PythonFunction(Function):
             aliases=aliases,
         )
         self.routine = Routine(implementation, name)
+        kinds = implementation.__annotations__
+        #: the leading parameters that must be tensors
+        self.tensors = [p for p in self.routine.positional if kinds.get(p) == "Tensor"]
+        #: the C++ function that PyTorch hands them to, which refuses what is no tensor; without one, reading the size fails
+        self.checked_as = checked_as
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for position, value in enumerate(args[: len(self.tensors)]):
+            if type(value) is not Tensor:
+                raise self._no_tensor(position, value)
+        for position, name in enumerate(self.tensors):
+            if name in kwargs and type(kwargs[name]) is not Tensor:
+                raise self._no_tensor(position, kwargs[name])
         return self.routine(*args, **kwargs)
+
+    def _no_tensor(self, position: int, value: Any) -> ProgramError:
+        kind = hooks.type_name(value)
+        if not self.checked_as:
+            return ProgramError("AttributeError", f"'{kind}' object has no attribute 'size'")
+        name = self.tensors[position]
+        return ProgramError("TypeError", f"{self.checked_as}(): argument '{name}' (position {position + 1}) must be Tensor, not {kind}")
 
 
 def _signature(implementation: Callable[..., Any]) -> str:

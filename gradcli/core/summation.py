@@ -15,19 +15,23 @@ Array = np.ndarray[Any, Any]
 
 _LANES = 8
 _RUNS = 4
+#: the lanes of the helpers for maps and reductions in one, which use the widest vectors
+_WIDE = 16
 #: beyond this many elements the order no longer shows in printed digits, and numpy's own sum is used
 LARGEST = 1 << 14
 #: rows that are added before the kernel moves a partial sum to the next level
 _STEP = 16
 
 _FLOAT32 = np.dtype(np.float32)
+#: numpy's stubs have no overload for a keepdims that is a variable
+_reduce: Any = np.add.reduce
 _ZERO = np.float32(0)
 
 
 def total(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """`x.sum(axis, keepdims)`; for small float32 arrays in PyTorch's order."""
     if type(x) is not np.ndarray or x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
-        return np.add.reduce(x, axis=axis, keepdims=keepdims)
+        return _reduce(x, axis=axis, keepdims=keepdims)
     ndim = x.ndim
     if axis is None or ndim < 2:
         if ndim == 0:
@@ -44,6 +48,28 @@ def total(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     if keepdims:
         result = result.reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
     return result
+
+
+def lanes_sum(x: Array) -> Array:
+    """Sum along the last axis, kept as 1, as PyTorch's vector helpers add (ATen/cpu/vec/functional.h).
+
+    Sixteen lanes run along the row, what is left over goes to the first of them, and the lanes are folded in halves;
+    rows shorter than the lanes are added one after another.
+    """
+    count = x.shape[-1]
+    if x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
+        return np.asarray(_reduce(x, axis=-1, keepdims=True))
+    if count < _WIDE:
+        return np.add.accumulate(x, axis=-1)[..., -1:]
+    whole = count - count % _WIDE
+    lanes = np.add.accumulate(x[..., :whole].reshape(*x.shape[:-1], -1, _WIDE), axis=-2)[..., -1, :]
+    if whole < count:
+        lanes = lanes.copy()
+        lanes[..., : count - whole] += x[..., whole:]
+    while lanes.shape[-1] > 1:
+        half = lanes.shape[-1] // 2
+        lanes = lanes[..., :half] + lanes[..., half:]
+    return lanes
 
 
 def _some(x: Array, axes: list[int]) -> Array:

@@ -38,7 +38,8 @@ def label_arguments(
     if not any(isinstance(place, Starred) for place in node.args):
         for place, value in zip(node.args, args, strict=False):
             pairs += _with_items(place, value)
-    pairs += [(keyword.value, kwargs[keyword.name]) for keyword in node.keywords if kwargs and keyword.name in kwargs]
+    given = kwargs or {}
+    pairs += [(keyword.value, given[keyword.name]) for keyword in node.keywords if keyword.name is not None and keyword.name in given]
     _label(error, pairs)
 
 

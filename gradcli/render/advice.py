@@ -29,7 +29,7 @@ _TABLE = [
     (r"RuntimeError: Inference tensors cannot be saved for backward", "use no_grad() instead of inference_mode()"),
     (r"\w+Error: .*[Bb]oolean value of Tensor with more than one value", "use torch.where(condition, a, b), or .any() or .all()"),
     (r"\w+Error: (only one element tensors|a Tensor with \d+ elements) can", "use .tolist() for all numbers"),
-    (r"RuntimeError: mat1 and mat2 shapes cannot be multiplied", "columns of the first must be rows of the second; .T turns a matrix round"),
+    (r"RuntimeError: mat1 and mat2 shapes cannot be multiplied", "columns of the first must be rows of the second; .T may help"),
     (r"RuntimeError: The size of tensor a", "sizes are compared from the last: equal, or 1, as x[:, None] makes it"),
     (r"RuntimeError: (expected m1 and m2 to have the same dtype|.*expected scalar type|Found dtype)", "use .float(), or .to(other.dtype)"),
     (r"RuntimeError: result type \w+ can't be cast to the desired output type", "make the tensor floating first: x = x.float()"),

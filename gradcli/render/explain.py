@@ -12,6 +12,8 @@ from gradcli.results import Arithmetic, Explanation, Made, StepResult
 
 #: longer texts are cut in the middle; JSON has them whole
 _LONGEST = 60
+#: cells of more lines are cut
+_TALLEST = 8
 
 
 def explanation_table(explanation: Explanation, *, full: bool = False, colour: bool = False) -> str:
@@ -25,8 +27,8 @@ def explanation_table(explanation: Explanation, *, full: bool = False, colour: b
                     shortened(titled(step)),
                     escape(step.grad_fn),
                     str(made.shape),
-                    "-" if made.value is None else cell(made.value),
-                    "-" if made.gradient is None else cell(made.gradient),
+                    "-" if made.value is None else _lines_of(cell(made.value)),
+                    "-" if made.gradient is None else _lines_of(cell(made.gradient)),
                     escape(made.came),
                 ]
             )
@@ -34,6 +36,12 @@ def explanation_table(explanation: Explanation, *, full: bool = False, colour: b
     if full:
         out += "\n" + "".join(_arithmetic(explanation))
     return out + notes(explanation)
+
+
+def _lines_of(text: str) -> str:
+    """A cell of a few lines: what is in between is left out."""
+    lines = text.split("\n")
+    return text if len(lines) <= _TALLEST else "\n".join([*lines[: _TALLEST - 2], " ...", lines[-1]])
 
 
 def notes(explanation: Explanation) -> str:

@@ -12,7 +12,7 @@ from gradcli.results import Minimum
 def table(found: Minimum, *, colour: bool = False) -> str:
     """One row for each variable, then the value and how it was reached."""
     rows = [
-        [escape(one.name), cell(one.start), cell(one.minimum), "-" if one.gradient is None else cell(one.gradient)] for one in found.variables
+        [escape(one.name), cell(one.start), cell(one.minimum), cell(one.gradient) if one.gradient else "-"] for one in found.variables
     ]
     first = layout(["name", "start", "minimum", "gradient"], rows, colour=colour)
     how = [cell(found.value), f"{found.gradient_norm:.4g}", str(found.steps), found.method]

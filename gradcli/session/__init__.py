@@ -17,7 +17,7 @@ from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.syntax import Expr
 from gradcli.limits import Limits
-from gradcli.results import Derivatives, Evaluation, GradientTable, Minimum, Row
+from gradcli.results import Derivatives, Evaluation, Explanation, GradientTable, Minimum, Row
 from gradcli.session import reading
 from gradcli.session.showing import result, shown
 from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, Made, explain, steps, walk
@@ -225,14 +225,24 @@ class Session:
         """Every step behind a value, with its gradient and how that came: of an expression, of a bound name (both as `str`),
         or, with `of`, of a name of a script. `vector` are the weights. Raises what `gradient` raises.
         """
-        return self._explained(source, vector, of, full=full, gradients=True, lenient=False)
+        return self._explained(source, vector, of, full=full)
 
-    def graph(self, source: Source | str, vector: str | None = None, *, of: str | None = None, gradients: bool = False) -> Explanation:
-        """As `explain`, to be drawn; gradients only where they are wanted, and where there are any."""
-        return self._explained(source, vector, of, full=False, gradients=gradients, lenient=vector is None)
+    def graph(
+        self, source: Source | str, vector: str | None = None, *, of: str | None = None, gradients: bool = False, strict: bool = False
+    ) -> Explanation:
+        """As `explain`, to be drawn; with `gradients`, unless the result is no scalar and there is no vector (an error when `strict`)."""
+        return self._explained(source, vector, of, gradients=gradients, drawn=True, strict=strict)
 
     def _explained(
-        self, source: Source | str, vector: str | None, of: str | None, *, full: bool, gradients: bool, lenient: bool
+        self,
+        source: Source | str,
+        vector: str | None,
+        of: str | None,
+        *,
+        full: bool = False,
+        gradients: bool = True,
+        drawn: bool = False,
+        strict: bool = True,
     ) -> Explanation:
         from gradcli.session import explaining
 
@@ -243,7 +253,7 @@ class Session:
             return None if vector is None else self._weights(vector, out)
 
         names = self._interpreter.variables
-        return explaining.explanation(found, names, weigh, full=full, gradients=gradients, lenient=lenient)
+        return explaining.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, Tensor]:
         if names is None:

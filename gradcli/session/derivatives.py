@@ -20,6 +20,7 @@ from gradcli.session.showing import shown
 from gradcli.session.walking import NOT_SCALAR
 from gradcli.source import Source
 
+
 def jacobian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> list[Tensor]:
     """For each variable d out / d variable, of the shape of `out` followed by the variable's: one backward pass for each element."""
     rows: list[list[Tensor]] = [[] for _ in variables]

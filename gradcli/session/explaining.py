@@ -69,16 +69,20 @@ def explanation(
     *,
     full: bool,
     gradients: bool,
-    lenient: bool,
+    drawn: bool,
+    strict: bool,
 ) -> Explanation:
-    """The steps behind the value, with notes on gradients that are missing. `lenient`: without weights for what is no scalar, no gradients."""
+    """The steps behind the value, with notes on gradients that are missing unless it is to be drawn.
+
+    Without weights for what is no scalar there are no gradients; where it is `strict`, that is an error.
+    """
     span = reading.whole(found.source)
     out = found.value
     if not out.requires_grad:
         raise _without_graph(found, variables)
     weight = weigh(out)
     notes: tuple[str, ...] = ()
-    if lenient and gradients and weight is None and out.array.size != 1:
+    if not strict and gradients and weight is None and out.array.size != 1:
         gradients = False
         notes = (f"no gradients: the result has shape {tuple(out.array.shape)}, and backward needs weights (-v)",)
     assigned = {} if found.tree is None else assigned_names(found.tree)
@@ -88,7 +92,7 @@ def explanation(
     except GradcliError as error:
         walking.explain(error, out, span)
         raise
-    if gradients:
+    if gradients and not drawn:
         notes += missing.reasons(told, variables, found.tree, out)
     return replace(told, notes=told.notes + notes)
 
@@ -102,6 +106,7 @@ def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError
             continue
         place = missing.cut(name, found.tree) if found.tree is not None and value.requires_grad else None
         if place is not None:
+            error.span = place
             error.labels.append(Label(place, f"{name} is cut off here"))
         else:
             error.hints.append(f"{name}: {missing.reason_for(name, value, {}, found.tree)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from gradcli.core import engine
@@ -19,9 +18,6 @@ NOT_SCALAR = "The Tensor returned by the function given to hessian should contai
 
 #: recorded steps: nodes with their output tensors
 Made = list[tuple[Node, tuple[Tensor, ...]]]
-
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
-_CLOSER = re.compile(r"\s*\)")
 
 
 def walk(
@@ -75,17 +71,5 @@ def steps(made: Made, captures: list[engine.Capture], root: Node | None) -> list
 
 
 def _text_of(origin: object) -> str:
-    """The text that made a node, on one line. A step of a chain ends inside its right operand's parentheses: they are closed."""
-    if not isinstance(origin, Place):
-        return ""
-    text, end = origin.source.text, origin.end
-    for _ in range(_open_parentheses(origin.text)):
-        closer = _CLOSER.match(text, end)
-        end = end if closer is None else closer.end()
-    return " ".join(text[origin.start : end].split())
-
-
-def _open_parentheses(text: str) -> int:
-    """How many parentheses stay open at the end of `text`, those in strings aside."""
-    bare = _STRING.sub("", text)
-    return bare.count("(") - bare.count(")")
+    """The text that made a node, on one line."""
+    return " ".join(origin.text.split()) if isinstance(origin, Place) else ""

@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from gradcli import limits
-from gradcli.core import settings
-from gradcli.core.graph import state
 from gradcli.errors import GradcliError
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_file
+from gradcli.session import Session
 from gradcli.source import Source
 from tests.conformance import harness
 from tests.conformance.harness import Outcome
@@ -22,17 +19,19 @@ ALLOWED = {entry["name"]: entry["reason"] for entry in tomllib.loads((harness.HE
 
 
 def run(script: Path) -> Outcome:
-    """Run a script (a seed after its prelude) as `gradcli run` does."""
-    limits.use(limits.default())
-    settings.reset()
-    state.enabled, state.inference, state.anomaly = True, False, False
+    """Run a script (a seed after its prelude) through the session, as `gradcli run` does."""
     out: list[str] = []
     warnings: list[str] = []
-    interpreter = Interpreter(write=out.append, warn=lambda category, message, _: warnings.append(f"{category}: {message}"))
+    session = Session(
+        bounds=limits.default(),
+        write=out.append,
+        warn=lambda category, message, _: warnings.append(f"{category}: {message}"),
+        read_stdin=lambda: b"",
+    )
     files = [script.parent / "prelude.py", script] if script.parent.name == "seeds" else [script]
     try:
         for file in files:
-            interpreter.run(parse_file(Source(str(file), file.read_text(encoding="utf-8"))))
+            session.run(Source(str(file), session.read_source(str(file))))
     except GradcliError as error:
         return Outcome("".join(out), warnings, f"{error.kind}: {error.message}")
     return Outcome("".join(out), warnings, None)

@@ -43,6 +43,7 @@ def test_loss(
     assert out.grad_fn.name() == grad_fn
     total = library.find("sum")(out) if out.dim() else out
     (first,) = engine.grad((total,), (args[0],), [None], create_graph=True)
+    assert first is not None
     close(first.array, gradient)
     if second is None:
         assert first.grad_fn is None or grad_name is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import catalog
-from gradcli.core.nn.layers import floating
+from gradcli.core.nn.layers import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
 from gradcli.core.objects import Attributes, ScriptType, script_type
@@ -313,7 +313,7 @@ class PReLU(Module):
         wanted = floating(dtype)
         self.num_parameters = num_parameters
         self.init = init
-        self.own_parameters["weight"] = new_parameter(np.full((num_parameters,), init, wanted.np), wanted)
+        self.own_parameters["weight"] = new_parameter(np.full(checked_size((num_parameters,), wanted), init, wanted.np), wanted)
 
     def forward(self, input: Any) -> Any:
         return catalog.function("nn.functional.prelu")(input, self.own_parameters["weight"])

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core import dtypes, generator, warnings
 from gradcli.core.objects import Routine
+from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
@@ -42,17 +43,21 @@ def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
 
 
 def _source(source: Any) -> generator.Generator:
-    return generator.default if source is None else source
+    if source is None:
+        return generator.default
+    if not isinstance(source, generator.Generator):
+        raise ProgramError("TypeError", f"argument 'generator' must be torch.Generator, not {hooks.type_name(source)}")
+    return source
 
 
 def uniform_(tensor: Any, a: Any = 0.0, b: Any = 1.0, generator: Any = None) -> Tensor:
     """Uniform between a and b."""
-    return _draw_uniform(tensor, float(a), float(b), generator)
+    return _draw_uniform(tensor, number(a), number(b), generator)
 
 
 def normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Tensor:
     """Normal."""
-    return _draw_normal(tensor, float(mean), float(std), generator)
+    return _draw_normal(tensor, number(mean), number(std), generator)
 
 
 def constant_(tensor: Any, val: Any) -> Tensor:

@@ -33,7 +33,7 @@ def floating(dtype: Any) -> DType:
     return wanted
 
 
-def _checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
+def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
     """Sizes as `torch.empty` takes them."""
     for position, n in enumerate(size, 1):
         if type(n) is not int:
@@ -60,7 +60,7 @@ class Linear(Module):
     def __init__(self, in_features: Any, out_features: Any, bias: Any = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         wanted = floating(dtype)
-        size = _checked_size((out_features, in_features), wanted)
+        size = checked_size((out_features, in_features), wanted)
         self.in_features = in_features
         self.out_features = out_features
         bound = 1 / math.sqrt(in_features) if in_features > 0 else 0.0
@@ -171,7 +171,7 @@ class Embedding(Module):
         if type(_weight) is Tensor:
             self.own_parameters["weight"] = as_parameter(_weight, not _freeze)
             return
-        size = _checked_size((num_embeddings, embedding_dim), wanted)
+        size = checked_size((num_embeddings, embedding_dim), wanted)
         values = generator.default.normal(size, wanted.np, bfloat16=wanted is dtypes.bfloat16)
         if padding_idx is not None:
             values[padding_idx] = 0
@@ -209,7 +209,7 @@ class LayerNorm(Module):
         super().__init__()
         wanted = floating(dtype)
         size = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
-        self.normalized_shape = _checked_size(size, wanted)
+        self.normalized_shape = checked_size(size, wanted)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.own_parameters["weight"] = new_parameter(np.ones(size, wanted.np), wanted) if elementwise_affine else None
@@ -255,7 +255,7 @@ class BatchNorm1d(Module):
     ) -> None:
         super().__init__()
         wanted = floating(dtype)
-        size = _checked_size((num_features,), wanted)
+        size = checked_size((num_features,), wanted)
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core import catalog, dtypes
 from gradcli.core.objects import Routine
+from gradcli.core.optim.checks import number
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -19,7 +20,11 @@ def _given(parameters: Any) -> list[Tensor]:
         return [parameters]
     if not hasattr(parameters, "__iter__"):
         raise ProgramError("TypeError", f"'{hooks.type_name(parameters)}' object is not iterable")
-    return list(parameters)
+    given = list(parameters)
+    for value in given:
+        if type(value) is not Tensor:
+            raise ProgramError("AttributeError", f"'{hooks.type_name(value)}' object has no attribute 'grad'")
+    return given
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
@@ -34,7 +39,7 @@ def _norm(x: Array, order: float) -> Array:
         return np.asarray(np.sqrt(np.add.reduce(np.square(values))))
     if order == 1.0:
         return np.asarray(np.add.reduce(values))
-    return np.asarray(np.add.reduce(values**order) ** (1.0 / order), values.dtype)
+    return np.asarray(np.add.reduce(values**order) ** np.divide(1.0, order), values.dtype)
 
 
 def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) -> Tensor:
@@ -56,8 +61,8 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale gradients so that their norm together is `max_norm` at most; the norm before."""
     gradients = _gradients(parameters)
-    total = total_norm(gradients, float(norm_type), bool(error_if_nonfinite))
-    limit = float(max_norm) / (total.array + total.array.dtype.type(1e-6))
+    total = total_norm(gradients, float(number(norm_type)), bool(error_if_nonfinite))
+    limit = float(number(max_norm)) / (total.array + total.array.dtype.type(1e-6))
     factor = np.minimum(limit, limit.dtype.type(1.0))
     for gradient in gradients:
         gradient.array *= factor
@@ -67,7 +72,7 @@ def clip_grad_norm_(
 
 def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> None:
     """Cut gradients off at plus and minus a value."""
-    bound = float(clip_value)
+    bound = float(number(clip_value))
     for gradient in _gradients(parameters):
         np.clip(gradient.array, -bound, bound, out=gradient.array)
         gradient.counter().count += 1
@@ -75,7 +80,7 @@ def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> N
 
 def get_total_norm(tensors: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
     """The norm of tensors together."""
-    return total_norm(_given(tensors), float(norm_type), bool(error_if_nonfinite))
+    return total_norm(_given(tensors), float(number(norm_type)), bool(error_if_nonfinite))
 
 
 def parameters_to_vector(parameters: Any) -> Any:
@@ -91,7 +96,10 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
     at = 0
     for parameter in _given(parameters):
         count = parameter.array.size
-        parameter.array = vec.array[at : at + count].reshape(parameter.array.shape)
+        part = vec.array[at : at + count]
+        if part.size != count:
+            raise ProgramError("RuntimeError", f"shape '{list(parameter.array.shape)}' is invalid for input of size {part.size}")
+        parameter.array = part.reshape(parameter.array.shape)
         at += count
 
 

@@ -90,7 +90,7 @@ FUNCTIONS = (
         ("Tensors tensors", chain),
         namespace="torch.linalg",
         doc="The product of several matrices in the cheapest order.",
-        samples=(Sample("linalg.multi_dot([x, y, v])", lambda x, y, v: x @ y @ v, x=_M, y=_N, v=_V),),
+        samples=(Sample("torch.linalg.multi_dot([x, y, v])", lambda x, y, v: x @ y @ v, x=_M, y=_N, v=_V),),
         method=False,
     ),
 )

@@ -376,7 +376,7 @@ FUNCTIONS = (
             Sample("clamp(x, -1, 1)", lambda x: np.clip(x, -1, 1), x=_X),
             Sample("x.clamp(min=0)", lambda x: np.maximum(x, 0), x=_X),
             Sample("x.clamp(max=0.7)", lambda x: np.minimum(x, 0.7), x=_X),
-            Sample("clamp(x, y, y + 1.5)", lambda x, y: np.clip(x, y, y + 1.5), x=_X, y=_Y),
+            Sample("clamp(x, y, y + 1.25)", lambda x, y: np.clip(x, y, y + 1.25), x=_X, y=_Y),
             Sample("clamp(x, min=y)", np.maximum, x=_X, y=_Y),
         ),
         inplace=True,

@@ -219,6 +219,7 @@ FUNCTIONS = (
         kl_div,
         "kl_div",
         "Kullback-Leibler divergence from log probabilities.",
+        checked_as="kl_div",
         samples=(
             Sample("F.kl_div(p, tensor([0.2, 0.5, 0.3]), reduction='sum')", None, p=_P),
             Sample("F.kl_div(p, t, reduction='batchmean', log_target=True)", None, p=_P, t=_T),
@@ -228,6 +229,7 @@ FUNCTIONS = (
         poisson_nll_loss,
         "poisson_nll_loss",
         "Negative log likelihood of counts.",
+        checked_as="poisson_nll_loss",
         samples=(Sample("F.poisson_nll_loss(p, t)", lambda p, t: np.mean(np.exp(p) - t * p), p=_P, t=_T),),
     ),
     PythonFunction(
@@ -242,6 +244,7 @@ FUNCTIONS = (
         hinge_embedding_loss,
         "hinge_embedding_loss",
         "Distances against a margin for targets 1 and -1.",
+        checked_as="hinge_embedding_loss",
         samples=(Sample("F.hinge_embedding_loss(p, tensor([1., -1., 1.]))", None, p=_P),),
     ),
     PythonFunction(
@@ -254,18 +257,21 @@ FUNCTIONS = (
         cosine_embedding_loss,
         "cosine_embedding_loss",
         "Cosines of pairs of rows for targets 1 and -1.",
+        checked_as="cosine_embedding_loss",
         samples=(Sample("F.cosine_embedding_loss(p, t, tensor([1., -1.]))", None, p=_P, t=_T),),
     ),
     PythonFunction(
         triplet_margin_loss,
         "triplet_margin_loss",
         "Distances to a positive and a negative against a margin.",
+        checked_as="triplet_margin_loss",
         samples=(Sample("F.triplet_margin_loss(p, t, 2 * t)", None, p=_P, t=_T),),
     ),
     PythonFunction(
         pairwise_distance,
         "pairwise_distance",
         "Distances of pairs of rows.",
+        checked_as="pairwise_distance",
         ops=(NORM,),
         samples=(Sample("F.pairwise_distance(p, t)", lambda p, t: np.linalg.norm(p - t + 1e-6, axis=-1), p=_P, t=_T),),
     ),

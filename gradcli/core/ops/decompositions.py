@@ -153,7 +153,7 @@ FUNCTIONS = (
         ("Tensor A, *, bool upper=False", cholesky),
         doc="L of A = L @ L.mT, for symmetric positive definite matrices.",
         ops=(CHOLESKY,),
-        samples=(Sample("linalg.cholesky(x + x.mT)", lambda x: np.linalg.cholesky(x + x.T), x=_A),),
+        samples=(Sample("torch.linalg.cholesky(x + x.mT)", lambda x: np.linalg.cholesky(x + x.T), x=_A),),
     ),
     Function(
         "cholesky",
@@ -167,15 +167,15 @@ FUNCTIONS = (
         doc="Eigenvalues, ascending, and eigenvectors of symmetric matrices.",
         ops=(EIGH,),
         samples=(
-            Sample("linalg.eigh(x + x.mT)[0]", lambda x: np.linalg.eigvalsh(x + x.T), x=_A),
-            Sample("linalg.eigh(x + x.mT)[1]**2", None, x=_A),
+            Sample("torch.linalg.eigh(x + x.mT)[0]", lambda x: np.linalg.eigvalsh(x + x.T), x=_A),
+            Sample("torch.linalg.eigh(x + x.mT)[1]**2", None, x=_A),
         ),
     ),
     LinalgFunction(
         "eigvalsh",
         ("Tensor A, str UPLO='L'", eigvalsh),
         doc="Eigenvalues of symmetric matrices, ascending.",
-        samples=(Sample("linalg.eigvalsh(x + x.mT)", lambda x: np.linalg.eigvalsh(x + x.T), x=_A),),
+        samples=(Sample("torch.linalg.eigvalsh(x + x.mT)", lambda x: np.linalg.eigvalsh(x + x.T), x=_A),),
     ),
     LinalgFunction(
         "svd",
@@ -183,8 +183,8 @@ FUNCTIONS = (
         doc="Singular value decomposition A = U @ diag(S) @ Vh.",
         ops=(SVD,),
         samples=(
-            Sample("linalg.svd(x, full_matrices=False)[0]**2", None, x=_M),
-            Sample("linalg.svd(x, full_matrices=False)[2]**2", None, x=_M),
+            Sample("torch.linalg.svd(x, full_matrices=False)[0]**2", None, x=_M),
+            Sample("torch.linalg.svd(x, full_matrices=False)[2]**2", None, x=_M),
         ),
     ),
     Function("svd", ("Tensor input, bool some=True, bool compute_uv=True", _old_svd), doc="Singular value decomposition; use linalg.svd."),
@@ -192,7 +192,7 @@ FUNCTIONS = (
         "svdvals",
         ("Tensor A, *, str? driver=None", svdvals),
         doc="Singular values, descending.",
-        samples=(Sample("linalg.svdvals(x)", lambda x: np.linalg.svd(x, compute_uv=False), x=_M),),
+        samples=(Sample("torch.linalg.svdvals(x)", lambda x: np.linalg.svd(x, compute_uv=False), x=_M),),
     ),
     LinalgFunction(
         "qr",
@@ -200,8 +200,8 @@ FUNCTIONS = (
         doc="Q with orthonormal columns and upper triangular R with A = Q @ R.",
         ops=(QR,),
         samples=(
-            Sample("linalg.qr(x)[0]", lambda x: np.linalg.qr(x)[0], x=_M),
-            Sample("linalg.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=_M),
+            Sample("torch.linalg.qr(x)[0]", lambda x: np.linalg.qr(x)[0], x=_M),
+            Sample("torch.linalg.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=_M),
         ),
     ),
     LinalgFunction(
@@ -209,7 +209,7 @@ FUNCTIONS = (
         ("Tensor A, float? rcond=None", pinv),
         doc="The Moore-Penrose inverse.",
         ops=(PINV,),
-        samples=(Sample("linalg.pinv(x)", np.linalg.pinv, x=_M), Sample("linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=_M)),
+        samples=(Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=_M), Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=_M)),
     ),
     Function("pinverse", ("Tensor input, float rcond=1e-15", pinv), doc="The Moore-Penrose inverse."),
     LinalgFunction(
@@ -221,6 +221,6 @@ FUNCTIONS = (
         "lstsq",
         ("Tensor input, Tensor b, float? rcond=None, *, str? driver=None", lstsq),
         doc="X that makes the norm of input @ X - b smallest.",
-        samples=(Sample("linalg.lstsq(x.t(), y)[0]", lambda x, y: np.linalg.lstsq(x.T, y)[0], x=_M, y=[[1.0], [2.0], [0.5]]),),
+        samples=(Sample("torch.linalg.lstsq(x.t(), y)[0]", lambda x, y: np.linalg.lstsq(x.T, y)[0], x=_M, y=[[1.0], [2.0], [0.5]]),),
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core import catalog
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import arithmetic, chains, products
+from gradcli.core.ops import arithmetic, products
 from gradcli.core.ops.arranging import diagonal
 from gradcli.core.ops.broadcasting import ListFunction
 from gradcli.core.ops.checks import wrap_dim
@@ -195,7 +195,7 @@ def einsum(equation: str, operands: Sequence[Tensor]) -> Tensor:
 def _contract(plan: _Plan, operands: Sequence[Tensor]) -> Tensor:
     ready = [plan.arranged(i, t) for i, t in enumerate(operands)]
     rank, outer = plan.rank, plan.outer
-    _check_ellipsis(plan, ready)
+    _check_ellipsis(plan, ready, [t.array.ndim for t in operands])
     # how many operands still have a dimension, which says when it can be summed
     counts = [sum(t.array.shape[d] != 1 for t in ready) for d in range(rank)]
     result = ready[0]
@@ -225,15 +225,16 @@ def _contract(plan: _Plan, operands: Sequence[Tensor]) -> Tensor:
     return total(result, tuple(range(outer, rank)))  # type: ignore[no-any-return]
 
 
-def _check_ellipsis(plan: _Plan, ready: Sequence[Tensor]) -> None:
+def _check_ellipsis(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) -> None:
     start = plan.places[ELLIPSIS]
     for k in range(plan.covered):
         known = 1
         for i, t in enumerate(ready):
             size = t.array.shape[start + k]
             if size != 1 and known not in (1, size):
+                missing = plan.covered - (ranks[i] - sum(label != ELLIPSIS for label in plan.inputs[i]))
                 raise _error(
-                    f"dimension {k} covered by ellipsis in operand {i}has size {size} which does not broadcast with previously seen "
+                    f"dimension {k - missing} covered by ellipsis in operand {i}has size {size} which does not broadcast with previously seen "
                     f"ellipsis with size {known} for the respective dimension"
                 )
             known = max(known, size)
@@ -421,5 +422,4 @@ FUNCTIONS = (
         samples=(Sample("inner(x, y)", np.inner, x=_M, y=_N),),
         out=True,
     ),
-    *chains.FUNCTIONS,
 )

@@ -124,6 +124,7 @@ LOGIT = Pointwise(
 
 
 def _xlogy(x: Any, y: Any) -> Any:
+    y = np.asarray(y, x.dtype)
     return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log(y)))
 
 

@@ -11,10 +11,11 @@ from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.choosing import MAXIMUM, MINIMUM
-from gradcli.core.ops.reducing import restored, total
+from gradcli.core.ops.reducing import restored
 from gradcli.core.ops.selecting import reducing, result, spread_evenly
 from gradcli.core.record import Op, Rule
 from gradcli.core.results import NamedResult, named
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 

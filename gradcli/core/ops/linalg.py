@@ -244,7 +244,7 @@ FUNCTIONS = (
         ("Tensor A", inv),
         doc="The inverse of square matrices.",
         ops=(INV,),
-        samples=(Sample("linalg.inv(x)", np.linalg.inv, x=_A),),
+        samples=(Sample("torch.linalg.inv(x)", np.linalg.inv, x=_A),),
         out=True,
     ),
     Function(
@@ -259,7 +259,7 @@ FUNCTIONS = (
         ("Tensor A", det),
         doc="The determinant of square matrices.",
         ops=(DET,),
-        samples=(Sample("linalg.det(x)", np.linalg.det, x=_A),),
+        samples=(Sample("torch.linalg.det(x)", np.linalg.det, x=_A),),
     ),
     Function("det", ("Tensor input", det), doc="The determinant of square matrices.", samples=(Sample("det(x)", np.linalg.det, x=_A),)),
     Function(
@@ -273,7 +273,7 @@ FUNCTIONS = (
         ("Tensor A", _slogdet("linalg_slogdet")),
         doc="Sign and logarithm of the absolute value of the determinant.",
         ops=(SLOGDET,),
-        samples=(Sample("linalg.slogdet(x)[1]", lambda x: np.linalg.slogdet(x)[1], x=_A),),
+        samples=(Sample("torch.linalg.slogdet(x)[1]", lambda x: np.linalg.slogdet(x)[1], x=_A),),
     ),
     Function("slogdet", ("Tensor input", _slogdet("slogdet")), doc="Sign and logarithm of the absolute value of the determinant."),
     LinalgFunction(
@@ -281,7 +281,7 @@ FUNCTIONS = (
         ("Tensor A, Tensor B, *, bool left=True", solve),
         doc="X of A @ X = B.",
         ops=(SOLVE,),
-        samples=(Sample("linalg.solve(x, v)", np.linalg.solve, x=_A, v=_V), Sample("linalg.solve(x, y)", np.linalg.solve, x=_A, y=_M)),
+        samples=(Sample("torch.linalg.solve(x, v)", np.linalg.solve, x=_A, v=_V), Sample("torch.linalg.solve(x, y)", np.linalg.solve, x=_A, y=_M)),
         out=True,
     ),
     LinalgFunction(
@@ -289,13 +289,13 @@ FUNCTIONS = (
         ("Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False", solve_triangular),
         doc="X of A @ X = B where A is a triangle.",
         ops=(TRIANGULAR,),
-        samples=(Sample("linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=_A, y=_M),),
+        samples=(Sample("torch.linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=_A, y=_M),),
     ),
     LinalgFunction(
         "matrix_power",
         ("Tensor A, int n", matrix_power),
         doc="A times itself n times; a negative n takes the inverse.",
-        samples=(Sample("linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=_A),),
+        samples=(Sample("torch.linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=_A),),
     ),
     Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times."),
     LinalgFunction(
@@ -310,10 +310,10 @@ FUNCTIONS = (
         ),
         doc="Frobenius, nuclear, or operator norm of matrices.",
         samples=(
-            Sample("linalg.matrix_norm(x)", np.linalg.norm, x=_M),
-            Sample("linalg.matrix_norm(x, 'nuc')", lambda x: np.linalg.norm(x, "nuc"), x=_M),
-            Sample("linalg.matrix_norm(x, 2)", lambda x: np.linalg.norm(x, 2), x=_M),
-            Sample("linalg.matrix_norm(x, 1)", lambda x: np.linalg.norm(x, 1), x=_M),
+            Sample("torch.linalg.matrix_norm(x)", np.linalg.norm, x=_M),
+            Sample("torch.linalg.matrix_norm(x, 'nuc')", lambda x: np.linalg.norm(x, "nuc"), x=_M),
+            Sample("torch.linalg.matrix_norm(x, 2)", lambda x: np.linalg.norm(x, 2), x=_M),
+            Sample("torch.linalg.matrix_norm(x, 1)", lambda x: np.linalg.norm(x, 1), x=_M),
         ),
     ),
     LinalgFunction(
@@ -322,8 +322,8 @@ FUNCTIONS = (
         ("Tensor input, str ord, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", norm),
         doc="The vector norm, or the matrix norm where ord is given for two dimensions.",
         samples=(
-            Sample("linalg.norm(v)", np.linalg.norm, v=_V),
-            Sample("linalg.norm(x, dim=1)", lambda x: np.linalg.norm(x, axis=1), x=_M),
+            Sample("torch.linalg.norm(v)", np.linalg.norm, v=_V),
+            Sample("torch.linalg.norm(x, dim=1)", lambda x: np.linalg.norm(x, axis=1), x=_M),
         ),
     ),
     LinalgFunction(
@@ -331,7 +331,7 @@ FUNCTIONS = (
         ("Tensor input, Number? p=None", cond),
         ("Tensor input, str p", cond),
         doc="The condition number.",
-        samples=(Sample("linalg.cond(x)", np.linalg.cond, x=_A),),
+        samples=(Sample("torch.linalg.cond(x)", np.linalg.cond, x=_A),),
     ),
     Function(
         "trace", ("Tensor input", trace), doc="The sum of a matrix's diagonal.", ops=(TRACE,), samples=(Sample("trace(x)", np.trace, x=_A),)
@@ -341,7 +341,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor other, *, int dim=-1", cross),
         doc="The vector product along a dimension of size 3.",
         ops=(CROSS,),
-        samples=(Sample("linalg.cross(x, y)", np.cross, x=_M, y=_X),),
+        samples=(Sample("torch.linalg.cross(x, y)", np.cross, x=_M, y=_X),),
     ),
     Function(
         "cross",
@@ -353,13 +353,12 @@ FUNCTIONS = (
         "vecdot",
         ("Tensor x, Tensor y, *, int dim=-1", vecdot),
         doc="Sums of products along a dimension.",
-        samples=(Sample("linalg.vecdot(x, y)", lambda x, y: (x * y).sum(-1), x=_M, y=_X),),
+        samples=(Sample("torch.linalg.vecdot(x, y)", lambda x, y: (x * y).sum(-1), x=_M, y=_X),),
     ),
     LinalgFunction(
         "diagonal",
         ("Tensor A, *, int offset=0, int dim1=-2, int dim2=-1", diagonal),
         doc="The diagonal of matrices.",
-        samples=(Sample("linalg.diagonal(x)", np.diagonal, x=_M),),
+        samples=(Sample("torch.linalg.diagonal(x)", np.diagonal, x=_M),),
     ),
-    *decompositions.FUNCTIONS,
 )

@@ -100,8 +100,8 @@ SOLVE: Op = Op(
     "LinalgSolveExBackward0",
     _solved,
     "A B",
-    A=Rule(_solve_left, "= -linalg.solve(A.mT, grad) @ out.mT"),
-    B=Rule(_solve_right, "linalg.solve(A.mT, grad)"),
+    A=Rule(_solve_left, "= -torch.linalg.solve(A.mT, grad) @ out.mT"),
+    B=Rule(_solve_right, "torch.linalg.solve(A.mT, grad)"),
 )
 
 
@@ -366,7 +366,7 @@ def _square_qr_rule(xp: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
     return xp.call(TRIANGULAR, xp.mT(R), total, False, False, False)
 
 
-def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str) -> Any:
+def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> Any:
     gq, gr = grads
     if mode == "r":
         raise ProgramError(
@@ -383,7 +383,7 @@ def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str) -> Any:
     left = xp.call(SLICE, R, -1, 0, m, 1)
     if gr is None:
         square = _square_qr_rule(xp, Q, left, gq, None)
-        return xp.call(CAT, [square, xp.zeros((*R.shape[:-1], n - m), gq.dtype)], -1, (m, n - m))
+        return xp.call(CAT, [square, xp.zeros((*R.shape[:-1], n - m), A_dtype)], -1, (m, n - m))
     rest = xp.call(SLICE, gr, -1, m, n, 1)
     # A = Q @ R, so the columns on the right are Q @ (those of R)
     columns = xp.matmul(Q, xp.call(SLICE, R, -1, m, n, 1))
@@ -461,6 +461,6 @@ CROSS: Op = Op(
     _cross,
     "input other",
     "dim",
-    input=Rule(lambda xp, grad, other, dim: xp.call(CROSS, other, grad, dim), "linalg.cross(other, grad, dim=dim)"),
-    other=Rule(lambda xp, grad, input, dim: xp.call(CROSS, grad, input, dim), "linalg.cross(grad, input, dim=dim)"),
+    input=Rule(lambda xp, grad, other, dim: xp.call(CROSS, other, grad, dim), "torch.linalg.cross(other, grad, dim=dim)"),
+    other=Rule(lambda xp, grad, input, dim: xp.call(CROSS, grad, input, dim), "torch.linalg.cross(grad, input, dim=dim)"),
 )

@@ -14,16 +14,12 @@ from gradcli.core.ops.casting import to_dtype
 from gradcli.core.ops.loss_reduction import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss_reduction import reduce as reduced
 from gradcli.core.python_function import PythonFunction
-from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
-def _sizes(input: Any, target: Any) -> None:
-    """PyTorch's functions ask for the sizes first, and warn where they differ."""
-    for value in (target, input):
-        if type(value) is not Tensor:
-            raise ProgramError("AttributeError", f"'{hooks.type_name(value)}' object has no attribute 'size'")
+def _sizes(input: Tensor, target: Tensor) -> None:
+    """Warn where the sizes differ."""
     if input.array.shape != target.array.shape:
         warnings.emit(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
@@ -139,11 +135,6 @@ def cross_entropy(
 ) -> Any:
     """Cross entropy of logits with class indices, or with probabilities of the same shape."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    for position, (name, value) in enumerate((("input", input), ("target", target)), 1):
-        if type(value) is not Tensor:
-            raise ProgramError(
-                "TypeError", f"cross_entropy_loss(): argument '{name}' (position {position}) must be Tensor, not {hooks.type_name(value)}"
-            )
     if input.array.shape == target.array.shape:
         return _soft_labels(input, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing > 1.0:
@@ -261,8 +252,6 @@ def binary_cross_entropy_with_logits(
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
     """`log(1 + exp(-target * input))` for targets 1 and -1."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if type(target) is not Tensor:
-        raise ProgramError("TypeError", f"soft_margin_loss(): argument 'target' (position 2) must be Tensor, not {hooks.type_name(target)}")
     if target.requires_grad:
         raise ProgramError(
             "RuntimeError",
@@ -316,6 +305,7 @@ FUNCTIONS = (
         nll_loss,
         "nll_loss",
         "Negative log likelihood of class indices, from log probabilities.",
+        checked_as="nll_loss_nd",
         ops=(nll.NLL, nll.NLL_BACKWARD, nll.NLL2D, nll.NLL2D_BACKWARD),
         samples=(
             Sample("F.nll_loss(p, tensor([2, 0]))", lambda p: -(p[0, 2] + p[1, 0]) / 2, p=_P),
@@ -326,6 +316,7 @@ FUNCTIONS = (
         cross_entropy,
         "cross_entropy",
         "Cross entropy of logits with class indices or probabilities.",
+        checked_as="cross_entropy_loss",
         samples=(
             Sample("F.cross_entropy(p, tensor([2, 0]))", None, p=_P),
             Sample("F.cross_entropy(p, tensor([2, 0]), label_smoothing=0.1)", None, p=_P),
@@ -364,6 +355,7 @@ FUNCTIONS = (
         soft_margin_loss,
         "soft_margin_loss",
         "Logistic loss for targets 1 and -1.",
+        checked_as="soft_margin_loss",
         ops=(loss_records.SOFT_MARGIN, loss_records.SOFT_MARGIN_BACKWARD),
         samples=(Sample("F.soft_margin_loss(p, tensor([1., -1., 1.]))", None, p=_P),),
     ),

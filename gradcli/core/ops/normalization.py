@@ -144,8 +144,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """Each element is 0 with probability p, the others are divided by 1 - p."""
     if isinstance(p, (int, float)) and not 0.0 <= p <= 1.0:
         raise ProgramError("ValueError", f"dropout probability has to be between 0 and 1, but got {p}")
-    if type(input) is not Tensor:
-        raise ProgramError("TypeError", f"dropout(): argument 'input' (position 1) must be Tensor, not {hooks.type_name(input)}")
     return drop(input, float(p), bool(training), bool(inplace))
 
 
@@ -279,17 +277,19 @@ FUNCTIONS: tuple[Function, ...] = (
         batch_norm,
         "batch_norm",
         "Mean 0 and variance 1 for each channel.",
+        checked_as="batch_norm",
         ops=(layers.BATCH_NORM, layers.BATCH_NORM_FIXED),
         samples=(
             Sample("F.batch_norm(x, None, None, w, b, training=True)", None, x=[*_X, _W[0]], w=[1.0, 2.0, 0.5], b=[0.1, 0.2, 0.3]),
             Sample("F.batch_norm(x, tensor([1., 2., 3.]), tensor([1., 4., 2.]), w)", None, x=_X, w=[1.0, 2.0, 0.5]),
         ),
     ),
-    PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger."),
+    PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger.", checked_as="dropout"),
     PythonFunction(
         embedding,
         "embedding",
         "Rows of a table at indices.",
+        checked_as="embedding",
         ops=(layers.EMBEDDING,),
         samples=(Sample("F.embedding(tensor([1, 0, 1]), w)", lambda w: w[[1, 0, 1]], w=_W),),
     ),
@@ -297,6 +297,7 @@ FUNCTIONS: tuple[Function, ...] = (
         pad,
         "pad",
         "A border of a constant, or rows and columns cut off.",
+        checked_as="pad",
         ops=(layers.PAD,),
         samples=(
             Sample("F.pad(x, (1, 2))", lambda x: np.pad(x, ((0, 0), (1, 2))), x=_X),

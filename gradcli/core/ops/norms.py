@@ -13,9 +13,10 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.arithmetic import sub
 from gradcli.core.ops.choosing import MASKED_FILL
-from gradcli.core.ops.reducing import Typed, restored, total
+from gradcli.core.ops.reducing import Typed, restored
 from gradcli.core.ops.rounding import SGN
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 

@@ -11,8 +11,9 @@ from gradcli.core import catalog, dtypes, elementary
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, extremes, norms, scalars
-from gradcli.core.ops.reducing import Typed, add_up, count_of, restored, spread, total
+from gradcli.core.ops.reducing import Typed, add_up, count_of, restored, spread
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
@@ -252,7 +253,7 @@ any_true = _truth(np.logical_or.reduce)
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not 0."""
     dims = checks.wrap_dims((dim,) if type(dim) is int else dim, input.array.ndim)
-    return wrap(np.asarray(total(input.array != 0, axis=dims, dtype=np.int64)))
+    return wrap(np.asarray(np.add.reduce(input.array != 0, axis=dims, dtype=np.int64)))
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]

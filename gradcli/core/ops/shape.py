@@ -9,7 +9,6 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import geometry
 from gradcli.core.ops.casting import ALIAS, CONTIGUOUS
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.record import Op, Rule
@@ -512,5 +511,4 @@ FUNCTIONS = (
         doc="Repeated to a larger shape, without a copy.",
         samples=(Sample("broadcast_to(x, (2, 2, 3))", lambda x: np.broadcast_to(x, (2, 2, 3)), x=_M),),
     ),
-    *geometry.FUNCTIONS,
 )

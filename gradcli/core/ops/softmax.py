@@ -13,8 +13,8 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks
 from gradcli.core.ops.arithmetic import neg
 from gradcli.core.ops.casting import to_dtype
-from gradcli.core.ops.reducing import total
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import lanes_sum, total
 from gradcli.core.tensor import Array, Tensor
 
 
@@ -31,14 +31,24 @@ def _softmax(x: Array, dim: int) -> Array:
     if not x.ndim:
         return _softmax(x.reshape(1), 0).reshape(())
     powers = elementary.exp(_shifted(_wide(x), dim))
-    return np.asarray(powers / total(powers, axis=dim, keepdims=True), x.dtype)
+    added = _added(powers, dim)
+    # PyTorch multiplies by the reciprocal along the last dimension, and divides along others
+    last = dim in (-1, x.ndim - 1)
+    return np.asarray(powers * (1 / added) if last else powers / added, x.dtype)
 
 
 def _log_softmax(x: Array, dim: int) -> Array:
     if not x.ndim:
         return _log_softmax(x.reshape(1), 0).reshape(())
     shifted = _shifted(_wide(x), dim)
-    return np.asarray(shifted - elementary.log(total(elementary.exp(shifted), axis=dim, keepdims=True)), x.dtype)
+    return np.asarray(shifted - elementary.log(_added(elementary.exp(shifted), dim)), x.dtype)
+
+
+def _added(powers: Array, dim: int) -> Array:
+    """The sum along `dim`, kept as 1, in the order of PyTorch's softmax kernels."""
+    if dim in (-1, powers.ndim - 1):
+        return lanes_sum(powers)
+    return np.add.accumulate(powers, axis=dim).take([-1], axis=dim) if powers.size else total(powers, dim, True)
 
 
 def _total(x: Array, dim: int) -> Array:

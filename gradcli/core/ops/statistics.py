@@ -13,10 +13,11 @@ from gradcli.core import catalog, dtypes, warnings
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, order_statistics, scalars
 from gradcli.core.ops.choosing import MASKED_FILL, clamp
-from gradcli.core.ops.reducing import count_of, restored, spread, total
+from gradcli.core.ops.reducing import count_of, restored, spread
 from gradcli.core.ops.reduction import MEAN, MEAN_DIM
 from gradcli.core.ops.reduction import sum as sum_along
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
@@ -24,11 +25,14 @@ from gradcli.errors import ProgramError
 
 
 def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
-    """Variance and mean, computed in double precision."""
+    """Variance and mean, computed in double precision; over everything PyTorch rounds the mean to the dtype of x first."""
     dims = checks.wrap_dims(dim, x.ndim)
     wide = x.astype(np.float64)
     count = count_of(x.shape, dim)
-    mean = np.asarray(total(wide, axis=dims, keepdims=True) / np.float64(count))
+    if len(dims) == x.ndim:
+        mean = np.asarray(total(x, axis=dims, keepdims=True) / x.dtype.type(count)).astype(np.float64)
+    else:
+        mean = np.asarray(total(wide, axis=dims, keepdims=True) / np.float64(count))
     squares = total((wide - mean) ** 2, axis=dims, keepdims=keepdim)
     variance = np.asarray(squares / np.float64(max(count - correction, 0)))
     return variance, mean if keepdim else mean.reshape(variance.shape)

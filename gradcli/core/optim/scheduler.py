@@ -54,7 +54,7 @@ class Scheduler:
 
     def rates(self) -> list[Any]:
         """The rates of this epoch, one for each group."""
-        raise NotImplementedError
+        raise ProgramError("NotImplementedError", "")
 
     def closed_rates(self) -> list[Any] | None:
         """The rates of any epoch, computed from the initial ones; None where PyTorch has no such form."""

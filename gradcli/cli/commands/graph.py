@@ -1,0 +1,85 @@
+"""`gradcli graph`: the graph behind a value."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.looking import Of, Vector
+from gradcli.cli.options import Shared
+
+EXAMPLES = """\
+gradcli graph 'mean((x+2)*(x+2)*2)' x='[[1,2],[3,4]]' --values
+gradcli graph 'sum(sigmoid(a*b+c))' a=1,2 b=3,4 c=0 -o graph.svg
+gradcli graph 'sin(x)*x' x=1 --as mermaid
+gradcli graph lesson.py --of loss --grads"""
+
+HELP = """The graph behind a value, with your own names: a tree here, or DOT, Mermaid, SVG or JSON.
+
+A step that several others use is drawn once, with its number (#2:), and referred to after that.
+"""
+
+KINDS = ("tree", "dot", "mermaid", "svg", "json")
+_SUFFIXES = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": "json"}
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
+    *,
+    kind: Annotated[str | None, typer.Option("--as", metavar="KIND", help="tree, dot, mermaid, svg or json.")] = None,
+    values: Annotated[bool, typer.Option("--values", help="The value of every step, and its gradient.")] = False,
+    grads: Annotated[bool, typer.Option("--grads", help="The gradient of every step.")] = False,
+    of: Of = None,
+    vector: Vector = None,
+    shared: Shared,
+) -> int:
+    """Run, draw."""
+    from gradcli.cli.looking import prepare_looking, ways_out
+    from gradcli.errors import ProgramError
+    from gradcli.session import SCALAR_ONLY
+
+    chosen = choose(kind, shared)
+    request, weights = prepare_looking(words or [], "graph", shared, of, vector)
+    try:
+        told = request.session.graph(request.expression, weights, of=of, gradients=values or grads, strict=grads)
+    except ProgramError as error:
+        if error.message == SCALAR_ONLY and weights is None:
+            error.hints += ways_out("graph", words or [], request, of)
+        raise
+    grads = grads or values
+    if chosen == "tree":
+        from gradcli.render.tree import graph_tree
+
+        return request.finish(graph_tree(told, values=values, grads=grads, colour=request.colour), safe=True)
+    if chosen == "json":
+        from gradcli.render.explain import explanation_json
+
+        return request.finish(explanation_json(told), safe=False)
+    if chosen == "svg":
+        from gradcli.render.svg import graph_svg
+
+        return request.finish(graph_svg(told, values=values, grads=grads), safe=False)
+    if chosen == "dot":
+        from gradcli.render.dot import graph_dot
+
+        return request.finish(graph_dot(told, values=values, grads=grads), safe=False)
+    from gradcli.render.mermaid import graph_mermaid
+
+    return request.finish(graph_mermaid(told, values=values, grads=grads), safe=False)
+
+
+def choose(kind: str | None, shared: Shared) -> str:
+    """What to draw: `--as`, else `--json`, else the suffix of `-o`, else the tree. Raises UsageError."""
+    from gradcli.errors import UsageError
+
+    if kind is not None:
+        if kind not in KINDS:
+            raise UsageError(f"--as takes {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")
+        return kind
+    if shared.json or shared.format:
+        if shared.format not in (None, "json"):
+            raise UsageError(f"graph takes --as {', '.join(KINDS[:-1])} or {KINDS[-1]}, not --format {shared.format}")
+        return "json"
+    name = (shared.output or "").lower()
+    return next((drawn for suffix, drawn in _SUFFIXES.items() if name.endswith(suffix)), "tree")

@@ -1,0 +1,49 @@
+"""What a node of a drawn graph says, the same in every picture format."""
+
+from __future__ import annotations
+
+from gradcli.render.escape import escape
+from gradcli.render.explain import shortened, titled
+from gradcli.results import Made, StepResult, TensorValue
+
+#: longer texts are cut in pictures
+_TEXT, _VALUE = 34, 34
+
+
+def label(step: StepResult, *, values: bool, grads: bool) -> list[str]:
+    """The lines of a node: what it is, its text, its shape, value and gradient."""
+    if step.is_leaf:
+        lines = [step.name]
+    else:
+        lines = [f"{step.name}  {step.grad_fn}", shortened(titled(step), _TEXT)]
+    several = len(step.outputs) > 1
+    for made in step.outputs[:4]:
+        lines += _about(made, several, values, grads)
+    if len(step.outputs) > 4:
+        lines.append(f"and {len(step.outputs) - 4} more outputs")
+    return [escape(line) for line in lines]
+
+
+def _about(made: Made, several: bool, values: bool, grads: bool) -> list[str]:
+    head = made.name[made.name.index("[") :] + " " if several else ""
+    lines = [f"{head}{made.shape}" if made.shape or several else "scalar"]
+    if values and made.value is not None:
+        lines.append(f"= {_short(made.value)}")
+    if grads and made.gradient is not None:
+        lines.append(f"grad {_short(made.gradient)}")
+    return lines
+
+
+def _short(value: TensorValue) -> str:
+    text = " ".join(value.cell().split())
+    return text if len(text) <= _VALUE else f"{text[: _VALUE - 3]}..."
+
+
+def base(name: str) -> str:
+    """The step of an output: `#3` for `#3[1]`."""
+    return name.partition("[")[0] if name.startswith("#") else name
+
+
+def kind(step: StepResult, is_result: bool) -> str:
+    """How a node looks: "leaf", "result" or "step"."""
+    return "leaf" if step.is_leaf else "result" if is_result else "step"

@@ -1,0 +1,94 @@
+"""Which of equal elements torch's CPU kernels return: indices as PyTorch 2.13 gave them."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from gradcli.core import catalog, introselect
+from gradcli.core.tensor import Tensor, wrap
+
+ROW = [0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0]
+
+
+def row(*values: float) -> Tensor:
+    return wrap(np.array(values, np.float32))
+
+
+def zeros(count: int) -> Tensor:
+    return wrap(np.zeros(count, np.float32))
+
+
+def indices(name: str, *args: object, **kwargs: object) -> list[int]:
+    return catalog.function(name)(*args, **kwargs)[1].tolist()  # type: ignore[no-any-return]
+
+
+def test_sort_of_up_to_16_elements_is_stable() -> None:
+    assert indices("sort", row(*ROW[:16])) == [0, 1, 3, 4, 5, 12, 15, 2, 6, 7, 8, 9, 10, 11, 13, 14]
+
+
+def test_sort_of_more_elements_is_not() -> None:
+    assert indices("sort", row(*ROW)) == [1, 16, 15, 12, 5, 4, 3, 0, 6, 7, 8, 9, 10, 11, 13, 14, 2]
+
+
+def test_sort_is_stable_on_request() -> None:
+    assert indices("sort", row(*ROW), stable=True) == [0, 1, 3, 4, 5, 12, 15, 16, 2, 6, 7, 8, 9, 10, 11, 13, 14]
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"),
+    [
+        (2, [0, 1]),
+        (4, [2, 3, 0, 1]),
+        (5, [2, 4, 3, 0, 1]),
+        (7, [3, 6, 5, 4, 0, 2, 1]),
+        (12, [6, 11, 10, 9, 8, 7, 3, 1, 2, 0, 4, 5]),
+    ],
+)
+def test_topk_of_equal_elements(count: int, wanted: list[int]) -> None:
+    assert indices("topk", zeros(count), count) == wanted
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted"),
+    [(3, [1, 0, 2]), (5, [3, 2, 0, 1, 4]), (8, [3, 5, 6, 0, 4, 2, 1, 7]), (12, [9, 10, 7, 5, 8, 0, 6, 2, 3, 1, 4, 11])],
+)
+def test_kthvalue_of_equal_elements(count: int, wanted: list[int]) -> None:
+    assert [catalog.function("kthvalue")(zeros(count), k)[1].item() for k in range(1, count + 1)] == wanted
+
+
+def test_median_takes_the_middle_of_equal_elements() -> None:
+    assert [catalog.function("median")(zeros(n), 0)[1].item() for n in (2, 3, 4, 5, 9)] == [0, 1, 1, 2, 4]
+
+
+def test_mode_takes_the_last_of_equal_elements() -> None:
+    assert catalog.function("mode")(row(2, 1, 2, 1, 3))[1].item() == 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 16, 17, 64, 300])
+def test_selection_and_sorting_do_what_their_names_say(count: int) -> None:
+    draw = random.Random(count)
+    values = [draw.randrange(10) for _ in range(count)]
+
+    def less(i: int, j: int) -> bool:
+        return values[i] < values[j]
+
+    def greater(i: int, j: int) -> bool:
+        return values[i] > values[j]
+
+    wanted = sorted(values)
+    order = list(range(count))
+    introselect.sort(order, 0, count, less)
+    assert sorted(order) == list(range(count))
+    assert [values[i] for i in order] == wanted
+    k = count // 2
+    for select in (lambda o: introselect.nth_element(o, k, less), lambda o: introselect.quickselect(o, k, greater)):
+        order = list(range(count))
+        select(order)
+        assert sorted(order) == list(range(count))
+        assert values[order[k]] == wanted[k]
+    order = list(range(count))
+    introselect.partial_sort(order, 0, k, count, less)
+    assert [values[i] for i in order[:k]] == wanted[:k]
