@@ -111,7 +111,7 @@ class GraphNode:
 
 @dataclass(slots=True, frozen=True)
 class GraphNodes:
-    """Every node behind a value, newest first. `note` says where the gradients come from, or why there are none."""
+    """Every node behind a value, newest first. `note` says what the gradients are of, or why there are none."""
 
     nodes: tuple[GraphNode, ...]
     note: str

@@ -17,7 +17,7 @@ def loaded(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["eval", "--help"], ["grad", "-h"], ["grad", "--version"], ["x+1"], []])
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["eval", "--help"], ["grad", "-h"], ["grad", "--version"], ["x+1"]])
 def test_help_and_version_load_nothing_heavy(words: list[str]) -> None:
     assert loaded(f"from gradcli.cli.app import run; run({words!r})") == set()
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.analysis.recording import Recorder
 from gradcli.core import engine
 from gradcli.core.graph import AccumulateGrad, Node
-from gradcli.core.record import OpNode
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang import syntax
@@ -21,27 +21,27 @@ MOST = 500
 Show = Callable[[Tensor], TensorValue]
 
 
-def nodes_behind(tensor: Tensor, variables: dict[str, Any], show: Show) -> GraphNodes:
-    """The nodes behind `tensor`, newest first. Gradients are those of its sum; `.grad` of the leaves where the graph is freed.
+def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, show: Show) -> GraphNodes:
+    """The nodes behind `tensor`, newest first, with the gradients of its sum. Nodes that were freed are revived.
 
-    Raises ProgramError for a tensor without a graph.
+    Raises ProgramError for a tensor without a graph. Where the walk fails, the leaves have their `.grad`.
     """
     if not tensor.requires_grad:
         raise ProgramError("RuntimeError", "this value does not require grad and does not have a grad_fn")
     order = _reachable(tensor)
     named = {id(value.grad_fn or value.sink()): name for name, value in _tensors(variables) if value.requires_grad}
-    known = _known_values(order, [value for _, value in _tensors(variables)] + [tensor])
+    recorder.learn([tensor, *(value for _, value in _tensors(variables))], order)
+    recorder.revive(order)
     try:
         capture = _gradients(tensor)
-        weights = "" if tensor.array.size == 1 else " (of its sum, as it is no scalar)"
-        note = f"gradients of this value{weights}; .grad of the leaves is as it was"
+        note = "" if tensor.array.size == 1 else "gradients of the sum of this value, as it is no scalar"
     except GradcliError as error:
         capture = {}
-        note = f"{error.message.split('. ')[0]}; the leaves show their .grad"
-    rows = [_row(number, node, named, known, capture, show) for number, node in enumerate(order[:MOST])]
+        note = f"no gradients but the leaves' own .grad: {error.message.split('. ')[0]}"
+    rows = [_row(number, node, named, recorder, capture, show) for number, node in enumerate(order[:MOST])]
     if len(order) > MOST:
-        note = f"the newest {MOST} of {len(order):,} nodes; {note}"
-    return GraphNodes(tuple(rows), note)
+        note = f"the newest {MOST} of {len(order):,} nodes. {note}"
+    return GraphNodes(tuple(rows), note.strip())
 
 
 def _tensors(variables: dict[str, Any]) -> Iterable[tuple[str, Tensor]]:
@@ -76,32 +76,17 @@ def _gradients(tensor: Tensor) -> engine.Capture:
     return capture
 
 
-def _known_values(order: list[Node], tensors: list[Tensor]) -> dict[tuple[int, int], Tensor]:
-    """Values that are still at hand, by node and output: of names, of leaves, and what nodes saved for their derivatives."""
-    known: dict[tuple[int, int], Tensor] = {}
-    for node in order:
-        if isinstance(node, AccumulateGrad):
-            known[id(node), 0] = node.variable
-        elif isinstance(node, OpNode):
-            for kept in node.kept_out or ():
-                known[id(node), kept.number] = wrap(kept.array, kept.dtype)
-            tensors = [*tensors, *(value for value in node.saved or () if type(value) is Tensor)]
-    for value in tensors:
-        if value.node is not None:
-            known.setdefault((id(value.node), value.output_nr), value)
-    return known
-
-
 def _row(
     number: int,
     node: Node,
     named: dict[int, str],
-    known: dict[tuple[int, int], Tensor],
+    recorder: Recorder,
     capture: engine.Capture,
     show: Show,
 ) -> GraphNode:
     is_leaf = isinstance(node, AccumulateGrad)
-    value = known.get((id(node), 0))
+    values = recorder.values(node)
+    value = wrap(values[0], node.meta(0)[1]) if values else None
     expression = "leaf" if is_leaf else _text(node)
     gradients: tuple[TensorValue | None, ...]
     if node in capture:

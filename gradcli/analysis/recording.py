@@ -110,14 +110,19 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
 
 
 @contextmanager
-def recorded(recorder: Recorder) -> Iterator[None]:
-    """A block whose steps go to `recorder`."""
+def recorded(recorder: Recorder | None) -> Iterator[None]:
+    """A block whose steps go to `recorder`; to none for None."""
     before = state.watch
     state.watch = recorder
     try:
         yield
     finally:
         state.watch = before
+
+
+def present() -> Recorder:
+    """The recorder that steps go to now, as at the prompt, which records everything; else a new one."""
+    return state.watch if isinstance(state.watch, Recorder) else Recorder()
 
 
 def _copy(array: Array) -> Array:

@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from gradcli.errors import DataError
@@ -64,6 +64,13 @@ def write_stdout(text: str, *, safe: bool = False) -> None:
     except OSError as error:
         abandon(stream)
         raise DataError(f"cannot write to standard output: {error.strerror}") from None
+
+
+def program_writer() -> Callable[[str], None]:
+    """A `write_stdout` for a program's many small pieces: what standard output is, is looked at once."""
+    if is_terminal(sys.stdout):
+        return write_stdout
+    return lambda text: write_stdout(text, safe=True)
 
 
 def write_stderr(text: str) -> None:

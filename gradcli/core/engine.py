@@ -269,11 +269,11 @@ class Walk:
             state.origin = node.origin
             try:
                 results = node.gradients(grads, traced, wanted)
+                if state.anomaly:
+                    _check_nan(node, results)
             except GradcliError as error:
                 error.backward_origin = node.origin
                 raise
-            if state.anomaly:
-                _check_nan(node, results)
         else:
             results = [None] * len(edges)
         if not self.keep:

@@ -142,8 +142,8 @@ def _runs(x: Array) -> Array:
     quarter = count // _RUNS
     if quarter == 0:
         return _in_order(x)
-    partial = _one_run(x[: quarter * _RUNS].reshape(quarter, _RUNS, *x.shape[1:]))
-    first = partial[0]
+    partial: Any = _one_run(x[: quarter * _RUNS].reshape(quarter, _RUNS, *x.shape[1:]))
+    first: Array = partial[0]
     for extra in x[quarter * _RUNS :]:
         first = first + extra
     for k in range(1, _RUNS):

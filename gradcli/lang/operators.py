@@ -270,6 +270,9 @@ def contains(item: Any, container: Any) -> Any:
     if type(container) is IteratorValue:
         return any(comparing.same(OPS, element, item) for element in iterate(container))
     if not _is_plain(container):
+        own = getattr(type(container), "SCRIPT_METHODS", {}).get("__contains__")
+        if own is not None:
+            return own(container, item)
         raise ProgramError("TypeError", f"argument of type '{type_name(container)}' is not iterable")
     return comparing.contains(OPS, container, item)
 

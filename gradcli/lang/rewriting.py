@@ -93,7 +93,7 @@ class Writer:
         return "\n".join(head) + "\n" + helpers + ("\n\n" if helpers else "\n") + body
 
     def _rewrite(self, one: Input) -> str:
-        edits: list[Insertion] = []
+        edits: set[Insertion] = set()
         bound = set(one.bound)
         for statement, echo in zip(one.program.body, one.echoes, strict=True):
             scope = analyse(Program(one.source, statement.start, statement.end, (statement,)), (statement,))
@@ -101,7 +101,7 @@ class Writer:
             self._names(statement, scope, bound if is_simple else bound | set(scope.bound), one.one_off, edits)
             bound |= set(scope.bound)
             if isinstance(statement, ExprStmt):
-                edits += self._echo(statement, echo)
+                edits.update(self._echo(statement, echo))
         text = one.source.text
         for at, _, new in sorted(edits, reverse=True):
             text = text[:at] + new + text[at:]
@@ -124,7 +124,7 @@ class Writer:
 
     # --- names ---
 
-    def _names(self, root: Node, scope: Scope, bound: set[str], one_off: bool, edits: list[Insertion]) -> None:
+    def _names(self, root: Node, scope: Scope, bound: set[str], one_off: bool, edits: set[Insertion]) -> None:
         """Edits for the names below `root` that nobody has bound."""
         calls: dict[Node, Call] = {}
         stack: list[tuple[Node, Scope]] = [(root, scope)]
@@ -140,20 +140,20 @@ class Writer:
             targets = _targets(node)
             stack += [(child, where) for child, where in _below(node, inside) if child not in targets]
 
-    def _name(self, node: Name, call: Call | None, one_off: bool, edits: list[Insertion]) -> None:
+    def _name(self, node: Name, call: Call | None, one_off: bool, edits: set[Insertion]) -> None:
         name = node.id
         if one_off and name in builtins.ONE_OFF:
             chosen = "both" if call is None else self._choices.get(call, "both")
             if chosen == "torch":
-                edits.append((node.start, 1, "torch."))
+                edits.add((node.start, 1, "torch."))
             elif chosen == "both":
                 self._helpers[name] = None
-                edits.append((node.end, -1, "_of"))
+                edits.add((node.end, -1, "_of"))
         elif name in namespaces.PREBOUND:
             if name in _IMPORTS:
                 self._imports[_IMPORTS[name]] = None
         elif names.is_torch(name, one_off):
-            edits.append((node.start, 1, "torch."))
+            edits.add((node.start, 1, "torch."))
 
 
 def _is_compound(statement: Stmt) -> bool:
@@ -168,6 +168,7 @@ def _below(node: Node, scope: Scope) -> list[tuple[Node, Scope]]:
         outer = [*getattr(node, "decorators", ()), *(p.default for p in node.parameters if p.default is not None)]
     elif isinstance(node, Comprehension):
         outer = [node.clauses[0].iterable]
+    # a comprehension's first iterable is met again inside, where its names mean no less
     aside = set(outer)
     return [(child, scope) for child in outer] + [(child, inner) for child in _children(node) if child not in aside]
 

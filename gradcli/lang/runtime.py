@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.graph import state
-from gradcli.errors import GradcliError, Label, LimitError, ProgramError
+from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError
 from gradcli.lang.addresses import Addresses
 from gradcli.lang.syntax import Attribute, Node
 from gradcli.source import Span
@@ -93,6 +93,8 @@ def locate(error: GradcliError) -> None:
     One from a backward walk is labelled with the forward text whose rule failed, too.
     """
     place = state.origin
+    if isinstance(error, DataError):
+        return  # about a file or an output, not about the text
     if error.span is None and isinstance(place, Node):
         # what is wrong with `value.name` is the name
         error.span = Span(place.source, place.name_start, place.end) if type(place) is Attribute else place.span

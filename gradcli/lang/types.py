@@ -156,6 +156,9 @@ def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
         return library.find("nn.Parameter") if value.is_parameter else settings.TENSOR
     if kind is ProgramError:
         return exception_type(value.type_name)
+    declared = getattr(kind, "SCRIPT_TYPE", None)
+    if declared is not None:
+        return declared  # type: ignore[no-any-return]
     path = path_of(value)
     made = _by_path.get(path)
     if made is None:

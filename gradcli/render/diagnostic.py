@@ -35,7 +35,8 @@ def diagnostic(error: GradcliError, *, colour: bool = False, columns: int = 100)
     elif beside:
         below = [beside, *below]
     out += _hints(below, colour)
-    out += _calls(error, colour, columns)
+    if error.span is not None:
+        out += _calls(error, colour, columns)
     return "\n".join(line.rstrip() for line in out) + "\n"
 
 
@@ -112,7 +113,7 @@ def _excerpts(span: Span, labels: list[Label], beside: str, colour: bool, column
 def _place(span: Span) -> str:
     source = span.source
     line, _ = source.position(span.start)
-    several = "\n" in source.text.rstrip("\n")
+    several = "\n" in source.text.rstrip("\n") or source.name == "<stdin>"
     if source.name == _PLACELESS:
         return f"line {line}" if several else ""
     name = escape(source.name).removeprefix("<").removesuffix(">")

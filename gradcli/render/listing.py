@@ -36,7 +36,7 @@ def nodes_table(found: GraphNodes, *, colour: bool = False) -> str:
         value = "" if node.value is None else _short(cell(node.value))
         rows.append([node.name, escape(node.expression), node.shape, node.grad_fn, value, "\n".join(gradients)])
     table = layout(["name", "expression", "shape", "grad_fn", "value", "gradient"], rows, colour=colour)
-    return table + paint(f"  {found.note}", "dim", colour) + "\n"
+    return table + (paint(f"  {found.note}", "dim", colour) + "\n" if found.note else "")
 
 
 def _short(text: str) -> str:

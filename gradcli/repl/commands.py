@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from gradcli import limits
 from gradcli.errors import UsageError
 from gradcli.render.colour import paint
+from gradcli.render.explain import explanation_table
 from gradcli.render.listing import description_text, nodes_table, variables_table
 from gradcli.render.tables import layout
+from gradcli.render.tree import graph_tree
 from gradcli.results import Description
 
 if TYPE_CHECKING:
@@ -113,6 +115,18 @@ def _grads(prompt: Prompt, argument: str) -> None:
     prompt.screen.show(nodes_table(prompt.names.gradients(argument), colour=prompt.screen.colour))
 
 
+def _explain(prompt: Prompt, argument: str) -> None:
+    with prompt.names.untouched():
+        told = prompt.session.explain(argument)
+    prompt.screen.show(explanation_table(told, colour=prompt.screen.colour))
+
+
+def _graph(prompt: Prompt, argument: str) -> None:
+    with prompt.names.untouched():
+        told = prompt.session.graph(argument, gradients=False)
+    prompt.screen.show(graph_tree(told, colour=prompt.screen.colour))
+
+
 def _zero(prompt: Prompt, argument: str) -> None:
     found = prompt.names.zero()
     prompt.screen.show(f"grad is None now: {', '.join(found)}\n" if found else "no name has a grad\n")
@@ -203,6 +217,8 @@ _ALL = (
     Command("help", "[NAME]", "The commands; with a name, what is known of it.", ":help undo", _help, "topic"),
     Command("vars", "", "Every name: shape, dtype, grad_fn, value, grad.", ":vars", _vars),
     Command("grads", "[NAME]", "Every node of the graph behind a value, with its gradient.", ":grads y", _grads, "expression"),
+    Command("graph", "NAME", "The graph behind a value, as a tree.", ":graph y", _graph, "expression"),
+    Command("explain", "NAME", "Every step behind a value, and how its gradient came.", ":explain y", _explain, "expression"),
     Command("zero", "", "Set the grad of every named tensor to None.", ":zero", _zero),
     Command("reset", "", "Forget all names and settings.", ":reset", _reset),
     Command("undo", "", "Take the last input back, with all it changed.", ":undo", _undo),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli import data, limits
-from gradcli.core import dtypes, settings
+from gradcli.core import autograd, dtypes, settings
 from gradcli.core.graph import state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor, wrap
@@ -53,7 +53,7 @@ class Session:
     ) -> None:
         limits.use(bounds)
         settings.reset()
-        state.enabled, state.inference, state.anomaly = True, False, False
+        autograd.reset_modes()
         if dtype is not None:
             dtypes.set_default(dtypes.NAMED[dtype])
         if seed is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.analysis import missing
 from gradcli.analysis.explain import explain
 from gradcli.analysis.operands import assigned_names
-from gradcli.analysis.recording import Recorder, recorded
+from gradcli.analysis.recording import Recorder, present, recorded
 from gradcli.core.tensor import Tensor
 from gradcli.errors import GradcliError, Label, ProgramError, UsageError
 from gradcli.lang import parser, syntax
@@ -36,7 +36,7 @@ def subject(interpreter: Interpreter, source: Source | str, of: str | None) -> S
 
     Raises LanguageError, ProgramError, LimitError, UsageError.
     """
-    recorder = Recorder()
+    recorder = present()
     if isinstance(source, str):
         value = interpreter.get(source.strip())
         source = Source("<expression>", source)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gradcli.analysis import behind, describe
+from gradcli.analysis.recording import Recorder, recorded
 from gradcli.core import dtypes, settings
 from gradcli.core.function import Function
 from gradcli.core.tensor import Tensor
@@ -17,7 +19,7 @@ from gradcli.lang.checkpoint import Checkpoint
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.rewriting import Input
 from gradcli.lang.syntax import Assign, ExprStmt, Name, Program
-from gradcli.lang.values import MISSING
+from gradcli.lang.values import MISSING, NumpyArray
 from gradcli.results import Completion, Description, Evaluation, GraphNodes, TensorValue, Value, Variable
 from gradcli.session.showing import result, shown
 from gradcli.source import Source
@@ -34,6 +36,9 @@ _DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
 #: a `;` that ends its line, where it asks for no echo; elsewhere it separates
 _LINE_END = re.compile(r"[ \t]*;[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 
+#: what `print` shows in another way than the prompt
+_SHOWN_OTHERWISE = (str, NumpyArray, settings.Device, ProgramError)
+
 Echo = Callable[[Evaluation], None]
 
 
@@ -42,6 +47,8 @@ class Interactive:
 
     def __init__(self, interpreter: Interpreter, seed: int) -> None:
         self._interpreter = interpreter
+        #: values of steps, and what a backward walk has freed, for a look at them afterwards
+        self._recorder = Recorder()
         self._setup = _setup_lines(seed)
         #: those that succeeded
         self.inputs: list[Input] = []
@@ -88,14 +95,15 @@ class Interactive:
     def _statement(self, program: Program, at: int, echo: Echo) -> str:
         statement = program.body[at]
         self._interpreter.begin_input()
-        value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)))
+        with recorded(self._recorder):
+            value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)))
         if not isinstance(statement, ExprStmt) or value is None:
             return ""
         if statement.silent and _LINE_END.match(program.source.text, statement.end):
             return "silent"
         node = value.grad_fn if type(value) is Tensor else None
         echo(Evaluation(statement.text, self._show(value), node.type_name if node else None, node is not None))
-        return "repr" if isinstance(value, str) or type(value).__module__ == "gradcli.lang.values" else "print"
+        return "repr" if isinstance(value, _SHOWN_OTHERWISE) else "print"
 
     def load(self, text: str, name: str) -> None:
         """Run the text of a file, in which `sum` and its like are Python's. After an error everything is as before."""
@@ -103,7 +111,8 @@ class Interactive:
             program = parser.parse_file(Source(name, text))
             bound = frozenset(self._interpreter.variables)
             self._interpreter.begin_input()
-            self._interpreter.run_file(program)
+            with recorded(self._recorder):
+                self._interpreter.run_file(program)
             self.inputs.append(Input(program, ("",) * len(program.body), bound, one_off=False))
 
     def value(self, text: str) -> Any:
@@ -184,6 +193,16 @@ class Interactive:
 
     # --- looking ---
 
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Look at values, by evaluating and walking backward, and leave everything as it is."""
+        before = self.begin()
+        try:
+            with recorded(self._recorder):
+                yield
+        finally:
+            before.restore()
+
     def preview(self, text: str) -> str:
         """What the text would give, as one text; "" for nothing. It is run for good: call this on a copy."""
         program = parser.parse_input(Source("<preview>", self.prepared(text)))
@@ -200,9 +219,8 @@ class Interactive:
     def timed(self, text: str) -> tuple[float, int]:
         """Seconds that one evaluation of an expression takes, the best of several, and how many there were; nothing stays."""
         expression = parser.parse_expression(Source("<expression>", self.prepared(text)))
-        before = self.begin()
         best, runs, start = float("inf"), 0, time.perf_counter()
-        try:
+        with self.untouched(), recorded(None):
             while runs < 3 or (time.perf_counter() - start < 0.5 and runs < 1000):
                 self._interpreter.begin_input()
                 begin = time.perf_counter()
@@ -211,8 +229,6 @@ class Interactive:
                 runs += 1
                 if time.perf_counter() - start > 2:
                     break
-        finally:
-            before.restore()
         return best, runs
 
     def variables(self) -> tuple[Variable, ...]:
@@ -236,10 +252,11 @@ class Interactive:
 
     def gradients(self, text: str) -> GraphNodes:
         """Every node of the graph behind an expression; behind the last value for "". Raises ProgramError."""
-        value = self.value(text) if text else self._latest()
-        if type(value) is not Tensor:
-            raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
-        return behind.nodes_behind(value, self._interpreter.variables, shown)
+        with self.untouched():
+            value = self.value(text) if text else self._latest()
+            if type(value) is not Tensor:
+                raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
+            return behind.nodes_behind(value, self._interpreter.variables, self._recorder, shown)
 
     def _latest(self) -> Any:
         """The last value if it has a graph, else the tensor of the newest node among the names."""

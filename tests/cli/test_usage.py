@@ -140,5 +140,5 @@ def test_version(cli, words: list[str]) -> None:
 
 
 def test_no_command(cli) -> None:
-    answer = cli()
-    assert answer.code == 2 and answer.err.startswith("UsageError: Missing command.")
+    answer = cli(stdin=b"print(6 * 7)\n")
+    assert (answer.code, answer.out, answer.err) == (0, "42\n", "")

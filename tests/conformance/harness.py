@@ -63,6 +63,17 @@ def differs_in_last_digits_only(ours: str, theirs: str) -> bool:
     return all(_one_unit_apart(a, b) for a, b in zip(_NUMBER.findall(ours), _NUMBER.findall(theirs), strict=True) if a != b)
 
 
+def differs_in_noise_only(ours: str, theirs: str, below: float = 1e-7) -> bool:
+    """Whether the texts are equal but for numbers that are tiny in both."""
+    ours, theirs = normalised(ours), normalised(theirs)
+    # a sign changes the padding of a column
+    shape = [re.sub(r"\s+", " ", _NUMBER.sub("#", text)) for text in (ours, theirs)]
+    if ours == theirs or shape[0].replace("[ ", "[") != shape[1].replace("[ ", "["):
+        return False
+    pairs = zip(_NUMBER.findall(ours), _NUMBER.findall(theirs), strict=True)
+    return all(max(abs(float(a)), abs(float(b))) < below for a, b in pairs if a != b)
+
+
 def _one_unit_apart(a: str, b: str) -> bool:
     x, y = Decimal(a), Decimal(b)
     unit = x.as_tuple().exponent

@@ -66,7 +66,7 @@ def test_forward_agrees_with_numpy(function: Function, sample: Sample) -> None:
     assert value is not None
     if sample.reference is None:
         return
-    expected = sample.reference(**{n: np.array(v, np.float64) for n, v in sample.inputs.items()})
+    expected = sample.reference(*(np.array(v, np.float64) for v in sample.inputs.values()))
     assert value.array.shape == np.shape(expected)
     np.testing.assert_allclose(value.array, expected, rtol=1e-9, atol=1e-12)
 

@@ -175,6 +175,8 @@ def test_saving_does_not_overwrite_what_was_loaded(typist: Typist, tmp_path: Pat
     assert path.read_text(encoding="utf-8") == "n = 1\n"
 
 
+_ZEROED = "x = torch.ones(1, requires_grad=True)\nx.sum().backward()\nx.grad = None\nx = 1\n"
+
 #: inputs, and the script that they become
 SAVED = [
     (["mean(ones(2))"], "print(torch.mean(torch.ones(2)))\n"),
@@ -198,7 +200,9 @@ SAVED = [
     (["F.relu(ones(1))"], "print(F.relu(torch.ones(1)))\n"),
     ([":seed 7", ":set precision 2"], "torch.manual_seed(7)\ntorch.set_printoptions(precision=2)\n"),
     ([":data d:=[[1, 2], [3, 4]]"], "d = torch.tensor([[1, 2], [3, 4]], dtype=torch.int64)\n"),
-    (["x = ones(1, requires_grad=True)", "x.sum().backward()", ":zero"], "x = torch.ones(1, requires_grad=True)\nx.sum().backward()\nx.grad = None\n"),
+    (["x = ones(1, requires_grad=True)", "x.sum().backward()", ":zero", "x = 1"], _ZEROED),
+    (["[min(v, v) for v in [ones(1)]]"], "print([torch.min(v, v) for v in [torch.ones(1)]])\n"),
+    (["device('cpu')"], "print(repr(torch.device('cpu')))\n"),
     ([":time randn(3)", "randn(1).numel()"], "print(torch.randn(1).numel())\n"),
     (["x = 1", ":reset", "y = 2"], "y = 2\n"),
 ]

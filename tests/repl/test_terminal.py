@@ -210,7 +210,8 @@ def test_a_file_comes_first(terminal: Start, tmp_path: Path) -> None:
 
 def piped(text: str, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([sys.executable, "-m", "gradcli", *words], input=text, capture_output=True, text=True, env=environment, check=False)
+    command = [sys.executable, "-m", "gradcli", *words]
+    return subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=False)
 
 
 @pytest.mark.parametrize("words", [(), ("repl",)])
@@ -224,3 +225,24 @@ def test_a_failing_script_has_its_exit_code() -> None:
     assert (done.returncode, done.stdout) == (1, "1\n")
     assert done.stderr.startswith("ZeroDivisionError: division by zero\n")
     assert piped("1 +\n").returncode == 3
+
+
+# --- start ----------------------------------------------------------------------------------------
+
+
+def test_the_prompt_is_there_soon(terminal: Start) -> None:
+    """At most 2.2 times what importing numpy and prompt_toolkit takes, the best of several side by side."""
+    imports: list[float] = []
+    prompts: list[float] = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import numpy, prompt_toolkit"], check=True)
+        imports.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        one = terminal()
+        one.child.expect_exact(">>> ")
+        one.child.send("1+1\r")
+        one.child.expect_exact("2004l2")
+        prompts.append(time.perf_counter() - start)
+        one.child.close(force=True)
+    assert min(prompts) < 2.2 * min(imports), f"{min(prompts):.3f} s against {min(imports):.3f} s"

@@ -47,10 +47,10 @@ def _check(files: list[str], interactive: bool, shared: Shared) -> None:
     """Refuse what makes no sense together."""
     from gradcli.errors import UsageError
 
+    if shared.file is not None:
+        raise UsageError("run takes its files as words, without -f")
     if not files:
         raise UsageError("a FILE is missing; - is standard input", hints=["try gradcli run tutorial.py"])
-    if shared.file is not None:
-        raise UsageError("run takes its files as words, without -f", hints=[f"try gradcli run {shared.file}"])
     if shared.json or shared.format not in (None, "repr"):
         raise UsageError("run prints what the scripts print: there is no other format")
     if files.count("-") + interactive > 1:
@@ -70,7 +70,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
 
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None))
     printed: list[str] = []
-    session = make_session(shared, read_stdin, output.write_stdout if shared.output is None else printed.append)
+    session = make_session(shared, read_stdin, output.program_writer() if shared.output is None else printed.append)
     code = 0
     for name in files:
         try:

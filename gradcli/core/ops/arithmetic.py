@@ -474,11 +474,11 @@ FUNCTIONS = (
         (_TWO, remainder),
         doc="Python's %: the sign of other.",
         ops=(REMAINDER,),
-        samples=(Sample("x % 3", lambda x: x % 3, x=_X), Sample("remainder(x, y)", np.remainder, x=_X, y=_Y)),
+        samples=(Sample("x % 3", lambda x: x % 3, x=_X), Sample("remainder(x, y)", np.remainder, x=_X, y=[1.3, 0.7, -3.1])),
         inplace=True,
         out=True,
     ),
-    Function("fmod", (_TWO, fmod), doc="C's fmod: the sign of input.", ops=(FMOD,), samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=_Y),), inplace=True, out=True),
+    Function("fmod", (_TWO, fmod), doc="C's fmod: the sign of input.", ops=(FMOD,), samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),), inplace=True, out=True),
     Function(
         "addcmul",
         ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcmul),

@@ -1,0 +1,123 @@
+"""What the routines, types and constants of torch do, in a line each; functions of tensors say so where they are declared.
+
+Keys are the names under `torch.`.
+"""
+
+from __future__ import annotations
+
+_ROUTINES = {
+    "autograd.backward": "Gradients of the leaves behind tensors, added to their .grad; grad_tensors are the v of v^T J.",
+    "autograd.grad": "Gradients of outputs by inputs, returned; grad_outputs are the v of v^T J.",
+    "autograd.functional.jacobian": "All first derivatives of a function: output's shape followed by the input's.",
+    "autograd.functional.hessian": "All second derivatives of a function with one value.",
+    "autograd.functional.vjp": "A function's outputs, and v^T J.",
+    "autograd.functional.jvp": "A function's outputs, and J v.",
+    "autograd.functional.hvp": "A function's value, and its Hessian times v.",
+    "autograd.functional.vhp": "A function's value, and v times its Hessian.",
+    "autograd.gradcheck": "Compare a function's gradients with central differences: True, or a GradcheckError that shows both.",
+    "autograd.gradgradcheck": "The same for second derivatives.",
+    "func.grad": "A function that computes the gradient of another one, which returns one number.",
+    "func.grad_and_value": "A function that computes gradient and value of another one.",
+    "func.vjp": "A function's value, and a function that computes v^T J.",
+    "func.jvp": "A function's value, and J times the tangents.",
+    "func.jacrev": "A function that computes the Jacobian of another one, by backward passes.",
+    "func.jacfwd": "A function that computes the Jacobian of another one; the same numbers as jacrev.",
+    "func.hessian": "A function that computes the Hessian of another one.",
+    "func.vmap": "A function that applies another one to each slice of its arguments.",
+    "vmap": "A function that applies another one to each slice of its arguments.",
+    "autograd.set_detect_anomaly": "Switch on or off that backward fails where a derivative gives nan.",
+    "autograd.detect_anomaly": "A block in which backward fails where a derivative gives nan.",
+    "no_grad": "A block, or with @ a function, in which no graph is recorded.",
+    "enable_grad": "A block, or with @ a function, in which the graph is recorded, also inside no_grad.",
+    "inference_mode": "As no_grad; what is made inside can never enter a graph.",
+    "set_grad_enabled": "Switch recording of the graph, for a block or for good.",
+    "is_grad_enabled": "Whether operations are recorded now.",
+    "is_inference_mode_enabled": "Whether inference mode is on.",
+    "autograd.Variable": "The tensor itself: what Variables have been since PyTorch 0.4.",
+    "manual_seed": "Seed the default generator; the generator.",
+    "seed": "Seed the default generator with something new; the seed.",
+    "initial_seed": "The seed of the default generator.",
+    "get_rng_state": "The state of the default generator, as bytes.",
+    "set_rng_state": "Put the default generator into a state kept before.",
+    "Generator": "A stream of random numbers of its own.",
+    "default_generator": "The generator that random functions use when none is given.",
+    "get_default_dtype": "The dtype of new floating-point tensors.",
+    "set_default_dtype": "Choose the dtype of new floating-point tensors.",
+    "set_printoptions": "How tensors are printed: digits, width, summary.",
+    "promote_types": "The dtype that both dtypes fit into.",
+    "result_type": "The dtype of the result of arithmetic between two operands.",
+    "can_cast": "Whether a conversion is allowed in results of arithmetic.",
+    "is_tensor": "Whether a value is a tensor.",
+    "set_num_threads": "Choose how many threads compute.",
+    "get_num_threads": "How many threads compute.",
+    "use_deterministic_algorithms": "Accepted, without effect: everything here is deterministic.",
+}
+
+_TYPES = {
+    "device": "Where a tensor lives: always the cpu.",
+    "finfo": "The limits of a floating-point dtype.",
+    "iinfo": "The limits of an integer dtype.",
+    "Tensor": "The type of tensors; called, a float32 tensor.",
+    "FloatTensor": "A float32 tensor.",
+    "DoubleTensor": "A float64 tensor.",
+    "LongTensor": "An int64 tensor.",
+    "IntTensor": "An int32 tensor.",
+    "BoolTensor": "A bool tensor.",
+    "Size": "The type of shapes: a tuple of extents.",
+    "dtype": "The type of dtypes.",
+    "strided": "The one layout that tensors have.",
+    "contiguous_format": "Row-major order in memory.",
+    "preserve_format": "The order in memory that the input has.",
+    "nn.Parameter": "A leaf that requires grad, and that a module finds among its fields.",
+    "nn.Module": "What layers and networks derive from: parameters, modes, state_dict, forward.",
+    "nn.ModuleList": "Modules in a list; it is not called.",
+    "nn.PReLU": "F.prelu with a slope that is learned.",
+    "nn.Identity": "Gives its input.",
+    "nn.Flatten": "Dimensions from start_dim to end_dim as one.",
+    "optim.Optimizer": "What optimisers derive from.",
+    "optim.SGD": "Gradient descent, with momentum, Nesterov's too, and weight decay.",
+    "optim.Adam": "Steps of about lr, by running means of gradients and of their squares (Kingma and Ba 2015).",
+    "optim.AdamW": "Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019).",
+    "optim.Adamax": "Adam with the largest decayed gradient in place of the mean square.",
+    "optim.NAdam": "Adam with Nesterov's momentum.",
+    "optim.RAdam": "Adam that waits until the variance of its step can be told.",
+    "optim.Adadelta": "Steps by running means of squared gradients and of squared steps (Zeiler 2012).",
+    "optim.Adagrad": "Steps divided by the root of the sum of all squared gradients (Duchi et al. 2011).",
+    "optim.RMSprop": "Steps divided by the root of a running mean of squared gradients.",
+    "optim.Rprop": "Steps by signs alone; each element's step grows and shrinks by itself.",
+    "optim.ASGD": "Gradient descent that keeps the average of the parameters.",
+    "optim.LBFGS": "A quasi-Newton method; step calls the closure several times.",
+    "optim.lr_scheduler.LRScheduler": "What schedules of the learning rate derive from.",
+}
+
+REMARKS: dict[str, str] = {**_ROUTINES, **_TYPES}
+
+#: modules that apply a function: its name is the module's in another spelling
+_ODD = {
+    "nn.LogSigmoid": "F.logsigmoid",
+    "nn.Sigmoid": "torch.sigmoid",
+    "nn.Tanh": "torch.tanh",
+    "nn.BCELoss": "F.binary_cross_entropy",
+    "nn.BCEWithLogitsLoss": "F.binary_cross_entropy_with_logits",
+    "nn.CrossEntropyLoss": "F.cross_entropy",
+    "nn.GaussianNLLLoss": "F.gaussian_nll_loss",
+    "nn.HingeEmbeddingLoss": "F.hinge_embedding_loss",
+    "nn.KLDivLoss": "F.kl_div",
+    "nn.PoissonNLLLoss": "F.poisson_nll_loss",
+}
+
+
+def remark(name: str, own: str) -> str:
+    """What a name does; `own` is the first paragraph that its class or function says about itself."""
+    if name in REMARKS:
+        return REMARKS[name]
+    if name in _ODD:
+        return f"{_ODD[name]} as a module."
+    if own.startswith("`F.") and own.endswith("`."):
+        return f"{own[1:-2]} as a module."
+    place, _, last = name.rpartition(".")
+    if place in ("random", "autograd") and last in REMARKS:
+        return REMARKS[last]
+    if place == "nn.parameter":
+        return REMARKS[f"nn.{last}"]
+    return own.replace("`", "")
