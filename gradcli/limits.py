@@ -10,6 +10,9 @@ import math
 import os
 import re
 import time
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from gradcli.errors import LimitError, UsageError
 
@@ -150,6 +153,96 @@ def with_options(options: list[str], *, untrusted: bool = False) -> Limits:
     return base.changed(**chosen)
 
 
+class Evaluation:
+    """Whether a program's evaluation is under way: a guard may look, and allow less then. Entered once or several times inside."""
+
+    __slots__ = ("depth",)
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.depth -= 1
+
+
+evaluation = Evaluation()
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def evaluating(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """`function`, all of which is evaluation."""
+
+    @wraps(function)
+    def evaluate(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        with evaluation:
+            return function(*args, **kwargs)
+
+    return evaluate
+
+
+class Memory:
+    """What this process holds in memory beyond what it held at `begin`, as the system counts it; 0 where it does not say.
+
+    To ask is cheap but not free, so that `claim` asks only when what was claimed since has come to an eighth of the bound.
+    """
+
+    __slots__ = ("_base", "_claimed", "_process", "_statm")
+
+    #: what a process may grow by without having made any values: modules, tables, the allocators' spare room
+    OWN = 32 * 2**20
+
+    def __init__(self) -> None:
+        self._base = 0
+        self._claimed = 0.0
+        self._statm = -1
+        self._process = 0
+
+    def begin(self) -> None:
+        """Count from now on, in this process."""
+        if self._process != os.getpid():
+            self._open()
+        self._base = 0
+        self._base = self.held()
+        self._claimed = 0.0
+
+    def _open(self) -> None:
+        if self._statm >= 0:
+            os.close(self._statm)
+        self._process = os.getpid()
+        try:
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY)
+        except OSError:
+            self._statm = -1
+
+    def held(self) -> int:
+        """The growth in bytes."""
+        if self._statm < 0:
+            return 0
+        return int(os.pread(self._statm, 200, 0).split()[1]) * _PAGE - self._base
+
+    def claim(self, size: float) -> None:
+        """Refuse what would come on top when there is no room for it."""
+        self._claimed += size
+        if self._claimed > current.bytes / 8:
+            self.check(size)
+
+    def check(self, size: float = 0) -> None:
+        """Refuse `size` bytes on top of what is held now. Raises LimitError."""
+        self._claimed = size
+        held = self.held()
+        if held + size > current.bytes + self.OWN:
+            raise LimitError("bytes", f"{held + size:,.0f} bytes in use would be over the limit of {current.bytes:,.0f}")
+
+
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+memory = Memory()
+
+
 class Clock:
     """The bound on time, counted from when this was made; for loops that are no program's own."""
 
@@ -164,12 +257,18 @@ class Clock:
             raise LimitError("time", f"this took longer than {current.time:g} s")
 
 
+#: tensors of fewer elements are not worth counting one by one
+_LARGE = 1 << 14
+
+
 def check_elements(count: int, item_size: int = 4) -> None:
     """Refuse a tensor (views and broadcasts included) of `count` elements before it is made."""
     if count > current.elements:
         raise LimitError("elements", f"a tensor of {count:,} elements is over the limit of {current.elements:,.0f}")
     if count * item_size > current.bytes:
         raise LimitError("bytes", f"a tensor of {count * item_size:,} bytes is over the limit of {current.bytes:,.0f}")
+    if count > _LARGE:
+        memory.claim(count * item_size)
 
 
 def check_work(multiply_adds: float) -> None:
@@ -188,6 +287,17 @@ def check_list(length: int) -> None:
     """Refuse a list, tuple, set or dict of `length` items before it is made."""
     if length > current.list:
         raise LimitError("list", f"a list of {length:,} items is over the limit of {current.list:,.0f}")
+
+
+def encoded_size(text: str) -> int:
+    """The bytes that a text takes in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
+
+
+def check_output(size: int) -> None:
+    """Refuse output of `size` bytes."""
+    if size > current.output:
+        raise LimitError("output", f"the output is longer than {current.output:,.0f} bytes")
 
 
 def check_digits(bits: float) -> None:

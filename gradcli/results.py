@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(slots=True, frozen=True)
-class TensorValue:
+class TensorValue(NamedTuple):
     """A tensor to be shown.
 
     `repr` gives PyTorch's own text; `cell` its layout without `tensor(...)`, for tables. Both are called when needed only.
@@ -29,8 +27,7 @@ class TensorValue:
         return tuple(self.array.shape)
 
 
-@dataclass(slots=True, frozen=True)
-class PlainValue:
+class PlainValue(NamedTuple):
     """A value that is no tensor. `data` is it in lists, dicts, strings, numbers and None, tensors as nested lists."""
 
     data: object
@@ -41,8 +38,7 @@ class PlainValue:
 Value = TensorValue | PlainValue
 
 
-@dataclass(slots=True, frozen=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """The value of an expression; `grad_fn` is the node's name, or None."""
 
     expression: str
@@ -51,8 +47,7 @@ class Evaluation:
     requires_grad: bool
 
 
-@dataclass(slots=True, frozen=True)
-class Row:
+class Row(NamedTuple):
     """One tensor of a gradient table: the output, an intermediate value or a variable.
 
     `gradients` has one entry for each vector; None is what PyTorch leaves when no gradient reaches the tensor.
@@ -65,8 +60,7 @@ class Row:
     gradients: tuple[TensorValue | None, ...]
 
 
-@dataclass(slots=True, frozen=True)
-class GradientTable:
+class GradientTable(NamedTuple):
     """`v^T J` for every vector: the output, the intermediate values from the output backwards, the variables."""
 
     output: Row
@@ -84,8 +78,7 @@ class GradientTable:
         return len(self.output.gradients)
 
 
-@dataclass(slots=True, frozen=True)
-class Variable:
+class Variable(NamedTuple):
     """A name of the prompt and its value; shape, dtype, grad_fn and grad are empty for what is no tensor."""
 
     name: str
@@ -97,8 +90,7 @@ class Variable:
     grad: Value | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class GraphNode:
+class GraphNode(NamedTuple):
     """A node of the graph behind a value: what made it, and the gradient that reaches it; None is unknown or none."""
 
     name: str
@@ -109,16 +101,14 @@ class GraphNode:
     gradients: tuple[TensorValue | None, ...]
 
 
-@dataclass(slots=True, frozen=True)
-class GraphNodes:
+class GraphNodes(NamedTuple):
     """Every node behind a value, newest first. `note` says what the gradients are of, or why there are none."""
 
     nodes: tuple[GraphNode, ...]
     note: str
 
 
-@dataclass(slots=True, frozen=True)
-class Description:
+class Description(NamedTuple):
     """What is known of a name. `formulas` are (argument, derivative, remark); `example` is pairs of input and output."""
 
     name: str
@@ -129,8 +119,7 @@ class Description:
     example: tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True, frozen=True)
-class Completion:
+class Completion(NamedTuple):
     """One way to go on typing: `text` replaces the last `length` characters; `about` is asked for when it is shown."""
 
     text: str
@@ -142,8 +131,7 @@ class Completion:
 # --- explanations and graphs ---
 
 
-@dataclass(slots=True, frozen=True)
-class Arithmetic:
+class Arithmetic(NamedTuple):
     """One computation written out: what was computed, the same with numbers, what came out."""
 
     formula: str
@@ -151,8 +139,7 @@ class Arithmetic:
     result: str
 
 
-@dataclass(slots=True, frozen=True)
-class Made:
+class Made(NamedTuple):
     """One output of a step. `name` is `#3`, `#3[0]` where there are several, or a variable's name.
 
     `came` says how the gradient came from the consumers', `came_latex` in mathematics. What is not known is None.
@@ -167,8 +154,7 @@ class Made:
     arithmetic: tuple[Arithmetic, ...] = ()
 
 
-@dataclass(slots=True, frozen=True)
-class Link:
+class Link(NamedTuple):
     """An edge of the graph: input `argument` is output `output` of the step `name`."""
 
     name: str
@@ -176,8 +162,7 @@ class Link:
     argument: str
 
 
-@dataclass(slots=True, frozen=True)
-class StepResult:
+class StepResult(NamedTuple):
     """A node of the graph. `expression` is the user's text with `#k` for earlier steps, `variable` the name it was given.
 
     `start` and `end` are its place in the text, -1 where it has none.
@@ -196,8 +181,7 @@ class StepResult:
     arithmetic: tuple[Arithmetic, ...] = ()
 
 
-@dataclass(slots=True, frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Every step behind a value, in backward order, leaves last; `notes` say why gradients are missing, and what is left out."""
 
     text: str
@@ -206,8 +190,7 @@ class Explanation:
     total: int
 
 
-@dataclass(slots=True, frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """One element of a gradient, by rule and by differences. `output` is which element of the output, None for the only one."""
 
     index: tuple[int, ...]
@@ -217,8 +200,7 @@ class Comparison:
     remark: str = ""
 
 
-@dataclass(slots=True, frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a nan or an infinity was first made: the step, its line of text with the columns to mark, and what it saw.
 
     `place` is empty where the line alone is the whole text.
@@ -233,8 +215,7 @@ class Origin:
     remark: str
 
 
-@dataclass(slots=True, frozen=True)
-class InputCheck:
+class InputCheck(NamedTuple):
     """The check of one input: the worst absolute and relative error, the element of the worst, and what is remarkable."""
 
     name: str
@@ -247,8 +228,7 @@ class InputCheck:
     checked: int
 
 
-@dataclass(slots=True, frozen=True)
-class CheckResult:
+class CheckResult(NamedTuple):
     """Analytic gradients against differences. `conditions` says how they were taken."""
 
     expression: str
@@ -266,8 +246,7 @@ class CheckResult:
 # --- whole matrices, and minima ---
 
 
-@dataclass(slots=True, frozen=True)
-class Block:
+class Block(NamedTuple):
     """The derivatives of what `row` names by the variable `column`: of the shape of the first followed by that of the second."""
 
     row: str
@@ -275,8 +254,7 @@ class Block:
     value: TensorValue
 
 
-@dataclass(slots=True, frozen=True)
-class Derivatives:
+class Derivatives(NamedTuple):
     """A Jacobian (one block for each variable) or a Hessian (one for each pair). The rows of a Hessian's table have gradients."""
 
     kind: str
@@ -290,8 +268,7 @@ class Derivatives:
         return bool(self.output.gradients)
 
 
-@dataclass(slots=True, frozen=True)
-class Found:
+class Found(NamedTuple):
     """A variable of a minimisation: where it began, where it ended, the gradient there (None: the expression does not use it)."""
 
     name: str
@@ -300,8 +277,7 @@ class Found:
     gradient: TensorValue | None
 
 
-@dataclass(slots=True, frozen=True)
-class Minimum:
+class Minimum(NamedTuple):
     """How a minimisation ended. `failure` says why it did not converge; it is empty when it did."""
 
     expression: str
@@ -311,3 +287,35 @@ class Minimum:
     gradient_norm: float
     steps: int
     failure: str
+
+
+# --- the reference ---
+
+
+class Derivative(NamedTuple):
+    """What reaches one argument of an operation: the formula, or words after `= `; `note` is on points without derivative."""
+
+    grad_fn: str
+    argument: str
+    formula: str
+    note: str
+
+
+class Entry(NamedTuple):
+    """A function, type, routine or constant of torch's. `name` is its full one, `aliases` are others, `kind` is what it is.
+
+    `example` is run when it is called: pairs of what is typed and what is printed.
+    """
+
+    name: str
+    family: str
+    kind: str
+    signatures: tuple[str, ...]
+    doc: str
+    grad_fns: tuple[str, ...]
+    derivatives: tuple[Derivative, ...]
+    aliases: tuple[str, ...]
+    is_method: bool
+    inplace: bool
+    takes_out: bool
+    example: Callable[[], tuple[tuple[str, str], ...]]

@@ -30,6 +30,7 @@ COMMANDS = {
     "explain": "Every step forward and backward: value, gradient, and how it came.",
     "graph": "The graph: a tree, or DOT, Mermaid, SVG, JSON.",
     "minimize": "The values of the variables where an expression is smallest.",
+    "ops": "The reference: signatures, grad_fn, derivatives, examples.",
     "run": "Scripts written for PyTorch, unchanged.",
     "repl": "The prompt; without a terminal, runs standard input as a script.",
 }

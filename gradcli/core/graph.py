@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import InternalFault, ProgramError
+from gradcli import limits
+from gradcli.errors import InternalFault, LimitError, ProgramError
 
 if TYPE_CHECKING:
     from gradcli.core.dtypes import DType
@@ -18,7 +21,7 @@ NO_EDGE: Edge = (None, 0)
 class State:
     """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
 
-    __slots__ = ("enabled", "inference", "origin", "sequence", "anomaly", "anomaly_nan", "watch")
+    __slots__ = ("enabled", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "watch")
 
     def __init__(self) -> None:
         self.enabled = True
@@ -26,6 +29,8 @@ class State:
         #: opaque: whatever the language wants to find again on a node (or on an error)
         self.origin: Any = None
         self.sequence = 0
+        #: the sequence number at which the nodes that are alive are counted
+        self.recount: float = math.inf
         self.anomaly = False
         self.anomaly_nan = True
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
@@ -52,6 +57,8 @@ class Node:
         self.outputs: tuple[tuple[tuple[int, ...], DType], ...] | None = None
         self.sequence = state.sequence
         state.sequence += 1
+        if state.sequence > state.recount:
+            recount()
         self.origin = state.origin
         #: tensor hooks: (output number, handle id, function on Tensor)
         self.hooks: list[tuple[int, int, Callable[[Tensor], Tensor | None]]] | None = None
@@ -98,6 +105,26 @@ class Node:
 
     def release(self) -> None:
         """Forget what was saved; a later walk through this node raises."""
+
+
+def bound_nodes() -> None:
+    """Put the bound on nodes in force; nodes made before do not count until the first count."""
+    state.recount = state.sequence + limits.current.nodes
+
+
+def recount() -> None:
+    """Count the nodes that are alive, and refuse one too many. Raises LimitError.
+
+    So many more can be made before there can be too many: the next count comes then, and counting costs next to nothing.
+    """
+    most = limits.current.nodes
+    alive = sum(isinstance(one, Node) for one in gc.get_objects())
+    if alive > most:
+        gc.collect()
+        alive = sum(isinstance(one, Node) for one in gc.get_objects())
+    if alive > most:
+        raise LimitError("nodes", f"a graph of more than {most:,.0f} nodes is over the limit")
+    state.recount = state.sequence + most - alive
 
 
 class AccumulateGrad(Node):

@@ -23,7 +23,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core import dtypes
 from gradcli.core.dtypes import DType
-from gradcli.core.graph import NO_EDGE, Edge, Node, freed_error, state
+from gradcli.core.graph import NO_EDGE, Edge, Node, freed_error, recount, state
 from gradcli.core.tensor import Array, Tensor, View, wrap
 from gradcli.errors import InternalFault, ProgramError
 
@@ -122,6 +122,8 @@ class OpNode(Node):
         self.outputs = None
         self.sequence = state.sequence
         state.sequence += 1
+        if state.sequence > state.recount:
+            recount()
         self.origin = state.origin
         self.hooks = None
         self.retained = None

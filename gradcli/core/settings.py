@@ -171,8 +171,18 @@ IS_TENSOR = Routine(_is_tensor, "is_tensor")
 # --- what has no effect here, because the answer does not depend on it ---
 
 
+#: more threads than any machine has
+_MOST_THREADS = 1 << 16
+
+
 def _set_num_threads(num_threads: int) -> None:
-    return None
+    """Accepted and without effect: it changes how long PyTorch takes, never what it answers."""
+    if not isinstance(num_threads, int):
+        raise ProgramError("TypeError", f"set_num_threads expects an int, but got {hooks.type_name(num_threads)}")
+    if num_threads <= 0:
+        raise ProgramError("RuntimeError", "set_num_threads expects a positive integer")
+    if num_threads > _MOST_THREADS:
+        raise ProgramError("RuntimeError", f"set_num_threads: there is no machine with {num_threads:,} threads")
 
 
 def _get_num_threads() -> int:

@@ -8,6 +8,7 @@ already given away cannot be put back.
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,15 +17,16 @@ import numpy as np
 from gradcli.core import dtypes, generator, settings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, InplaceFunction
-from gradcli.core.graph import state
+from gradcli.core.graph import Node, state
 from gradcli.core.objects import Routine, ScriptType
 from gradcli.core.record import Op
+from gradcli.core.tensor import Size
 from gradcli.errors import ProgramError
 from gradcli.lang import functions, values, views
 
 #: copies of arrays are made up to this many bytes, and objects are looked into up to this many, so that it takes no time
 MOST_BYTES = 32 * 2**20
-MOST_OBJECTS = 50_000
+MOST_OBJECTS = 30_000
 
 _FLAGS = ("enabled", "inference", "anomaly", "anomaly_nan")
 #: classes of core that never change once made
@@ -45,6 +47,8 @@ class Checkpoint:
         self.bytes = 0
         self._kept: dict[int, Any] = {}
         self._undo: list[Undo] = []
+        #: objects, and what their fields held
+        self._objects: list[tuple[Any, tuple[str, ...], tuple[Any, ...]]] = []
         self._copies: dict[int, tuple[Array, Array]] = {}
         self._known = before._copies if before is not None else {}
         self._flags = [getattr(state, name) for name in _FLAGS]
@@ -61,6 +65,9 @@ class Checkpoint:
         settings.print_options = self._options.copy()
         for undo in self._undo:
             undo()
+        for value, names, held in self._objects:
+            for name, content in zip(names, held, strict=True):
+                object.__setattr__(value, name, content)
         for base, copy in self._copies.values():
             np.copyto(base, copy)
 
@@ -125,14 +132,15 @@ class Checkpoint:
         stack.extend(copy)
 
     def _object(self, value: Any, stack: list[Any]) -> None:
-        held = [(name, getattr(value, name)) for name in _fields(type(value)) if hasattr(value, name)]
-
-        def undo() -> None:
-            for name, content in held:
-                object.__setattr__(value, name, content)
-
-        self._undo.append(undo)
-        stack.extend(content for _, content in held)
+        kind = type(value)
+        names = _field_names.get(kind)
+        if names is None:
+            names = _field_names[kind] = tuple(_fields(kind))
+        held = tuple([getattr(value, name, None) for name in names])
+        self._objects.append((value, names, held))
+        stack.extend(held)
+        if isinstance(value, Node):
+            stack.extend([parent for parent, _ in value.edges])
         more = getattr(value, "__dict__", None)
         if more is not None:
             stack.append(more)
@@ -156,7 +164,9 @@ class Checkpoint:
 
 
 #: what never changes and leads nowhere
-_ATOMS = frozenset({type(None), bool, int, float, str, range, slice, type(...), DType, values.Namespace, values.Builtin, bytes})
+_ATOMS = frozenset(
+    {type(None), bool, int, float, str, bytes, range, slice, type(...), DType, Size, values.Namespace, values.Builtin, weakref.ref}
+)
 
 
 def _changes(kind: type) -> bool:
@@ -166,22 +176,18 @@ def _changes(kind: type) -> bool:
     return kind.__module__.startswith("gradcli.core.") and not issubclass(kind, (*_FIXED, type))
 
 
+#: by class, the fields that can change
 _field_names: dict[type, tuple[str, ...]] = {}
+#: what a node of the graph is made with and keeps for good
+_CONSTANT = frozenset({"edges", "shape", "dtype", "outputs", "sequence", "origin", "op", "plan", "attrs"})
 
 
-def _fields(kind: type) -> tuple[str, ...]:
+def _fields(kind: type) -> Iterator[str]:
     """The slots of a class and of those it derives from."""
-    known = _field_names.get(kind)
-    if known is None:
-        known = _field_names[kind] = tuple(_slots(kind))
-    return known
-
-
-def _slots(kind: type) -> Iterator[str]:
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__weakref__", "__dict__"):
+            if name not in ("__weakref__", "__dict__") and not (issubclass(kind, Node) and name in _CONSTANT):
                 yield f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") else name
 
 

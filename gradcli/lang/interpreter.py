@@ -128,7 +128,8 @@ class Interpreter:
         recursion = sys.getrecursionlimit()
         self._enter()
         try:
-            yield
+            with limits.evaluation:
+                yield
         except GradcliError as error:
             self._located(error)
             raise

@@ -58,6 +58,8 @@ def tick() -> None:
     runtime.steps += 1
     if runtime.steps > runtime.max_steps:
         raise LimitError("steps", f"the program took more than {runtime.max_steps:,.0f} steps")
+    if not runtime.steps & 63:
+        limits.memory.check()
     check_time()
 
 
@@ -81,9 +83,8 @@ def too_deep() -> LimitError:
 
 def emit(text: str) -> None:
     """Write to the program's output."""
-    runtime.written += len(text)
-    if runtime.written > limits.current.output:
-        raise LimitError("output", f"the output is longer than {limits.current.output:,.0f} bytes")
+    runtime.written += limits.encoded_size(text)
+    limits.check_output(runtime.written)
     runtime.write(text)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import data, limits
 from gradcli.core import autograd, dtypes, settings
-from gradcli.core.graph import state
+from gradcli.core.graph import bound_nodes, state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, ProgramError
@@ -52,6 +52,8 @@ class Session:
         precision: int | None = None,
     ) -> None:
         limits.use(bounds)
+        limits.memory.begin()
+        bound_nodes()
         settings.reset()
         autograd.reset_modes()
         if dtype is not None:
@@ -232,6 +234,28 @@ class Session:
     ) -> Explanation:
         """As `explain`, to be drawn; with `gradients`, unless the result is no scalar and there is no vector (an error when `strict`)."""
         return self._explained(source, vector, of, gradients=gradients, drawn=True, strict=strict)
+
+    def check(self, source: Source, vector: str | None = None, names: Sequence[str] | None = None) -> CheckResult:
+        """The gradients by rule against differences, for the variables, or those of `names`. Raises what `gradient` raises.
+
+        Meant for a session whose dtype is float64.
+        """
+        from gradcli.analysis.check import check
+
+        tree = parser.parse_expression(source)
+        span = reading.whole(source)
+
+        def evaluate() -> Tensor:
+            return reading.as_tensor(self._interpreter.evaluate(tree), span)
+
+        def weigh(out: Tensor) -> Tensor | None:
+            return None if vector is None else self._weights(vector, out)
+
+        try:
+            return check(evaluate, self._chosen(names), weigh, source.text.strip())
+        except ProgramError as error:
+            error.span = error.span or span
+            raise
 
     def _explained(
         self,

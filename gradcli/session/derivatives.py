@@ -21,6 +21,8 @@ from gradcli.session.walking import NOT_SCALAR
 from gradcli.source import Source
 
 
+
+@limits.evaluating
 def jacobian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> list[Tensor]:
     """For each variable d out / d variable, of the shape of `out` followed by the variable's: one backward pass for each element."""
     rows: list[list[Tensor]] = [[] for _ in variables]
@@ -36,6 +38,7 @@ def jacobian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> l
     return [functional.stacked(row, out, variable, False) for row, variable in zip(rows, variables, strict=True)]
 
 
+@limits.evaluating
 def hessian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> tuple[list[Tensor], list[list[Tensor]]]:
     """The gradient, and for each pair of variables the second derivatives; the shape is that of both variables together.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from gradcli.analysis import missing
@@ -94,7 +93,7 @@ def explanation(
         raise
     if gradients and not drawn:
         notes += missing.reasons(told, variables, found.tree, out)
-    return replace(told, notes=told.notes + notes)
+    return told._replace(notes=told.notes + notes)
 
 
 def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError:

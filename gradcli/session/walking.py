@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli import limits
 from gradcli.core import engine
 from gradcli.core.graph import Node
 from gradcli.core.tensor import Tensor, wrap
@@ -20,6 +21,7 @@ NOT_SCALAR = "The Tensor returned by the function given to hessian should contai
 Made = list[tuple[Node, tuple[Tensor, ...]]]
 
 
+@limits.evaluating
 def walk(
     out: Tensor, weights: Sequence[Tensor | None], variables: Sequence[Tensor], span: Span
 ) -> tuple[list[engine.Capture], list[list[Tensor | None]]]:

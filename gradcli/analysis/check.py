@@ -1,0 +1,218 @@
+"""Gradients by rule against differences, element by element: which are wrong, which stand at a kink, where a nan began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+
+import numpy as np
+
+from gradcli.analysis import differences, kinks, origins
+from gradcli.analysis.naming import Steps
+from gradcli.analysis.recording import Recorder, recorded, walk_back
+from gradcli.core import dtypes, engine, generator
+from gradcli.core.dtypes import DType
+from gradcli.core.graph import AccumulateGrad
+from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError
+from gradcli.results import CheckResult, Comparison, InputCheck
+
+#: outputs of so many elements are checked one by one, larger ones through a weighted sum
+MOST_OUTPUTS = 64
+#: elements of one input that are checked; of larger ones a sample
+MOST_ELEMENTS = 2000
+#: wrong elements that are told one by one
+MOST_TOLD = 100
+
+Evaluate = Callable[[], Tensor]
+
+
+class Check:
+    """One expression with its variables. `evaluate` runs it on what the variables hold now."""
+
+    def __init__(self, evaluate: Evaluate, variables: Mapping[str, Tensor], weights: Callable[[Tensor], Tensor | None]) -> None:
+        self._variables = variables
+        self._random = generator.default.get_state()
+        self._evaluate = evaluate
+        self.recorder = Recorder()
+        with recorded(self.recorder):
+            self.out = self._run()
+        if not self.out.requires_grad:
+            raise ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn")
+        self._weight = weights(self.out)
+        self.notes: list[str] = []
+        self._choose_outputs()
+        root = self.out.edge()[0]
+        assert root is not None
+        self.steps = Steps(root, self.recorder, variables, {})
+        self._unit = self._roundoff()
+
+    def _run(self) -> Tensor:
+        """The value, with the random numbers of the first time."""
+        generator.default.set_state(self._random)
+        return self._evaluate()
+
+    def _choose_outputs(self) -> None:
+        """`_vectors`: what the output's elements are weighted with, one row for each number that is checked."""
+        shape, size = self.out.array.shape, self.out.array.size
+        if self._weight is not None:
+            self._vectors = np.asarray(self._weight.array, np.float64).reshape(1, -1)
+        elif size <= MOST_OUTPUTS:
+            self._vectors = np.eye(size)
+        else:
+            # different for every element, so that no two errors cancel
+            self._vectors = (1.5 + np.cos(np.arange(size))).reshape(1, -1)
+            self.notes.append(f"the result has shape {shape}: its elements are checked through one weighted sum")
+        self._single = size == 1 or len(self._vectors) == 1
+
+    def _roundoff(self) -> float:
+        """The unit roundoff of the coarsest dtype on the way."""
+        used: list[DType] = [node.meta(0)[1] for node in self.steps.order]
+        coarsest = max((d for d in used if d.is_floating_point), key=lambda d: 2.0**-8 if d is dtypes.bfloat16 else float(np.finfo(d.np).eps))
+        if coarsest is not dtypes.float64:
+            self.notes.append(f"parts are computed in {coarsest.name}, so that differences are coarse")
+        return 2.0**-8 if coarsest is dtypes.bfloat16 else float(np.finfo(coarsest.np).eps)
+
+    # --- the two sides ---
+
+    def analytic(self) -> dict[str, Array]:
+        """For each variable the derivatives by rule, of shape (checked outputs, elements)."""
+        found = {name: np.zeros((len(self._vectors), tensor.array.size)) for name, tensor in self._variables.items()}
+        used = {node.variable for node in self.steps.order if isinstance(node, AccumulateGrad)}
+        names = [name for name, tensor in self._variables.items() if tensor in used]
+        inputs = [self._variables[name] for name in names]
+        for row, vector in enumerate(self._vectors):
+            weight = wrap(vector.reshape(self.out.array.shape).astype(self.out.dtype.np), self.out.dtype)
+            gradients = engine.grad((self.out,), inputs, (weight,), retain_graph=True, allow_unused=True)
+            for name, gradient in zip(names, gradients, strict=True):
+                if gradient is not None:
+                    found[name][row] = np.asarray(gradient.array, np.float64).reshape(-1)
+        return found
+
+    def moved(self, tensor: Tensor, index: tuple[int, ...]) -> differences.Moved:
+        """The checked outputs as a function of how far one element is moved."""
+        array = tensor.array
+        value = array[index].copy()
+
+        def outputs(distance: float) -> Array:
+            try:
+                array[index] = value + distance
+                result = np.asarray(self._run().array, np.float64).reshape(-1)
+            finally:
+                array[index] = value
+            if result.size != self._vectors.shape[1]:
+                return np.full(len(self._vectors), np.nan)  # another shape there: no derivative to speak of
+            # an element of weight 0 must not make nan of 0 * inf
+            return np.array([(vector[vector != 0] * result[vector != 0]).sum() for vector in self._vectors])
+
+        return outputs
+
+    # --- verdicts ---
+
+    def input(self, name: str, analytic: Array) -> InputCheck:
+        """The verdict on one variable."""
+        tensor = self._variables[name]
+        shape = tuple(tensor.array.shape)
+        wrong: list[Comparison] = []
+        kinked: list[Comparison] = []
+        worst: Comparison | None = None
+        absolute = relative = 0.0
+        checked = list(self._elements(tensor))
+        for flat, index in checked:
+            moved = self.moved(tensor, index)
+            rule = analytic[:, flat]
+            scale = abs(float(tensor.array[index]))
+            slope = differences.central(moved, scale, self._unit, rule)
+            good = differences.agrees(slope, rule)
+            for k in range(len(rule)):
+                one = self._compare(index, k, rule[k], slope.value[k])
+                if not good[k]:
+                    one, is_kink = self._judge(tensor, index, k, one, moved, scale)
+                    if is_kink:
+                        kinked.append(one)
+                        continue
+                    if one.remark != _ONE_SIDED:
+                        wrong.append(one)
+                off = abs(one.analytic - one.numeric)
+                off = 0.0 if one.analytic == one.numeric else off
+                share = off / max(abs(one.analytic), abs(one.numeric), 1e-30) if off else 0.0
+                absolute, relative = (_larger(a, b) for a, b in ((absolute, off), (relative, share)))
+                if worst is None or _exceeds(off, worst):
+                    worst = one
+        if len(checked) < tensor.array.size:
+            self.notes.append(f"{name}: {len(checked):,} of {tensor.array.size:,} elements")
+        return InputCheck(name, shape, absolute, relative, worst, tuple(wrong[:MOST_TOLD]), tuple(kinked[:MOST_TOLD]), len(checked) * len(analytic))
+
+    def _elements(self, tensor: Tensor) -> Iterator[tuple[int, tuple[int, ...]]]:
+        size = tensor.array.size
+        chosen: Sequence[int] = range(size) if size <= MOST_ELEMENTS else np.linspace(0, size - 1, MOST_ELEMENTS).astype(int).tolist()
+        for flat in chosen:
+            yield flat, tuple(int(k) for k in np.unravel_index(flat, tensor.array.shape))
+
+    def _compare(self, index: tuple[int, ...], k: int, analytic: float, numeric: float, remark: str = "") -> Comparison:
+        output = None if self._single else tuple(int(i) for i in np.unravel_index(k, self.out.array.shape))
+        return Comparison(index, output, float(analytic), float(numeric), remark)
+
+    def _judge(
+        self, tensor: Tensor, index: tuple[int, ...], k: int, one: Comparison, moved: differences.Moved, scale: float
+    ) -> tuple[Comparison, bool]:
+        """Whether a difference is a kink (the gradient lies between the slopes of both sides), and what to say."""
+        sides = differences.sides(moved, k, scale, self._unit)
+        rule = one.analytic
+        if np.isnan(sides.left) != np.isnan(sides.right):
+            slope = sides.right if np.isnan(sides.left) else sides.left
+            near = rule == slope or abs(rule - slope) <= 1e-4 * max(abs(slope), 1.0)
+            if near:
+                return self._compare(index, k, rule, slope, _ONE_SIDED), False
+        if not sides.kinked or not np.isfinite(rule):
+            return one, False
+        low, high = sorted((sides.left, sides.right))
+        margin = 1e-3 * max(abs(rule), 1.0)
+        where = kinks.find(self, tensor, index)
+        remark = f"{where}: slope {sides.left:.5g} to the left, {sides.right:.5g} to the right"
+        inside = low - margin <= rule <= high + margin
+        return self._compare(index, k, rule, one.numeric, remark), bool(inside)
+
+    def run(self) -> tuple[Tensor, Recorder]:
+        """One more run, recorded."""
+        recorder = Recorder()
+        with recorded(recorder):
+            return self._run(), recorder
+
+    def result(self, expression: str) -> CheckResult:
+        """All verdicts."""
+        analytic = self.analytic()
+        inputs = tuple(self.input(name, analytic[name]) for name in self._variables)
+        found = ()
+        finite = np.isfinite(self.out.array).all() and all(np.isfinite(rows).all() for rows in analytic.values())
+        if not finite:
+            weight = wrap(np.ones(self.out.array.shape, self.out.dtype.np), self.out.dtype) if self._weight is None else self._weight
+            capture = walk_back(self.out, weight, self.steps.order)
+            origin = origins.first(self.steps, capture)
+            found = () if origin is None else (origin,)
+        conditions = "float64, central differences, steps fitted to each element"
+        return CheckResult(expression, inputs, found, conditions, tuple(self.notes))
+
+
+_ONE_SIDED = "not defined on the other side; compared with the slope of this one"
+
+
+def _larger(a: float, b: float) -> float:
+    return b if np.isnan(b) or b > a else a
+
+
+def _exceeds(off: float, than: Comparison) -> bool:
+    before = abs(than.analytic - than.numeric)
+    return bool(np.isnan(off) and not np.isnan(before)) or bool(off > before)
+
+
+def check(
+    evaluate: Evaluate,
+    variables: Mapping[str, Tensor],
+    weights: Callable[[Tensor], Tensor | None],
+    expression: str,
+) -> CheckResult:
+    """Compare the gradients of `evaluate` for all `variables`, which it reads. Raises what running it raises."""
+    return Check(evaluate, variables, weights).result(expression)
+
+

@@ -1,0 +1,56 @@
+"""`gradcli ops`: the reference."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.options import Shared
+
+EXAMPLES = """\
+gradcli ops softmax
+gradcli ops 'log*'
+gradcli ops MulBackward0
+gradcli ops optim.Adam
+gradcli ops --format plain"""
+
+HELP = """What is supported: signatures, grad_fn, derivatives, what is chosen where there is none, an example that is run now.
+
+A NAME is told in full (softmax, F.softmax, Tensor.add_, nn.Linear, a grad_fn); a PATTERN with * or ?, or nothing, gives a table by family.
+"""
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="[NAME|PATTERN]...", hidden=True)] = None,
+    *,
+    shared: Shared,
+) -> int:
+    """Look up and print."""
+    from gradcli import limits
+    from gradcli.analysis import reference
+    from gradcli.cli import output
+    from gradcli.errors import UsageError
+    from gradcli.render import reference as render
+
+    chosen = shared.chosen_format("table", ("table", "plain", "json", "csv"))
+    if shared.file is not None:
+        raise UsageError("ops takes names, and no file")
+    limits.use(limits.with_options(shared.limit or [], untrusted=shared.untrusted))
+    patterns = words or []
+    found = [entry for pattern in patterns for entry in reference.find(pattern)] if patterns else reference.entries()
+    entries = list({entry.name: entry for entry in found}.values())
+    colour = shared.output is None and output.use_colour(sys.stdout, shared.color)
+    if chosen == "table":
+        in_full = patterns and not any(map(reference.is_pattern, patterns))
+        draw = render.reference_text if in_full else render.reference_table
+        text = draw(entries, colour=colour)
+    else:
+        renderers = {"plain": render.reference_plain, "json": render.reference_json, "csv": render.reference_csv}
+        text = renderers[chosen](entries)
+    if shared.output is None:
+        output.write_stdout(text, safe=True)
+    else:
+        output.write_file(shared.output, text.encode())
+    return 0

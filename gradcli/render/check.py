@@ -1,0 +1,137 @@
+"""The verdict of a check: a table of inputs, then every element that is wrong or at a kink, then where a nan began."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from gradcli.render.colour import paint
+from gradcli.render.escape import escape, width
+from gradcli.render.jsons import dump
+from gradcli.render.tables import layout
+from gradcli.results import CheckResult, Comparison, InputCheck, Origin
+
+#: so many elements of an input are listed
+_MOST = 10
+
+
+def check_text(result: CheckResult, *, colour: bool = False) -> str:
+    """The whole verdict for people."""
+    rows = [_row(one) for one in result.inputs]
+    headings = ["input", "shape", "compared", "worst absolute", "worst relative", "at", "analytic", "numeric", "verdict"]
+    out = [layout(headings, rows, colour=colour)]
+    for one in result.inputs:
+        out += _elements(one, one.wrong, colour)
+        out += _elements(one, one.kinks, colour)
+    out += [_origin(origin, colour) for origin in result.origins]
+    out += [f"  {escape(note)}\n" for note in result.notes]
+    out.append(f"  ({result.conditions})\n")
+    return "".join(out)
+
+
+def _row(one: InputCheck) -> list[str]:
+    worst = one.worst
+    numbers = ["-", "-", "-"] if worst is None else [place(one.name, worst), number(worst.analytic), number(worst.numeric)]
+    return [escape(one.name), str(one.shape), f"{one.checked:,}", f"{one.absolute:.2g}", f"{one.relative:.2g}", *numbers, _verdict(one)]
+
+
+def _verdict(one: InputCheck) -> str:
+    words = [] if one.wrong or one.kinks else ["ok"]
+    if one.wrong:
+        words.append(f"{len(one.wrong):,} wrong")
+    if one.kinks:
+        words.append(f"{len(one.kinks):,} at a kink")
+    return ", ".join(words)
+
+
+def place(name: str, one: Comparison) -> str:
+    """`x[0, 1]`, with `out[2] by ` before it where there are several outputs."""
+    element = f"{name}[{', '.join(map(str, one.index))}]" if one.index else name
+    return escape(element if one.output is None else f"out[{', '.join(map(str, one.output))}] by {element}")
+
+
+def number(value: float) -> str:
+    """A number in a few digits, as torch lays out one."""
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:.4f}" if 1e-4 <= abs(value) < 1e6 or value == 0 else f"{value:.4e}"
+
+
+def _elements(one: InputCheck, found: tuple[Comparison, ...], colour: bool) -> list[str]:
+    lines = []
+    for element in found[:_MOST]:
+        remark = f"  {escape(element.remark)}" if element.remark else ""
+        head = paint(place(one.name, element), "heading", colour)
+        lines.append(f"  {head}  analytic {number(element.analytic)}  numeric {number(element.numeric)}{remark}\n")
+    if len(found) > _MOST:
+        lines.append(f"  ... and {len(found) - _MOST:,} more elements of {escape(one.name)}\n")
+    return lines
+
+
+def _origin(origin: Origin, colour: bool) -> str:
+    """Where it began, with carets under the text."""
+    lead = f"  {origin.what} first made by {escape(origin.grad_fn)}"
+    if not origin.line:
+        return f"{lead}: {escape(origin.remark)}\n"
+    indent = len(origin.line) - len(origin.line.lstrip())
+    lead += f" at {escape(origin.place)}  " if origin.place else " at  "
+    before, marked = origin.line[indent : origin.first], origin.line[origin.first : origin.last]
+    carets = " " * (width(lead) + width(escape(before))) + paint("^" * max(1, width(escape(marked))), "caret", colour)
+    return f"{lead}{escape(origin.line[indent:])}\n{carets}  {escape(origin.remark)}\n"
+
+
+def check_json(result: CheckResult) -> str:
+    """One line: the inputs with their elements that are wrong or at a kink, and the origins."""
+    content = {
+        "gradcli": 1,
+        "ok": True,
+        "passed": result.passed,
+        "expression": result.expression,
+        "inputs": {one.name: _input(one) for one in result.inputs},
+        "origins": [
+            {"what": o.what, "grad_fn": o.grad_fn, "place": o.place, "text": o.line[o.first : o.last], "remark": o.remark}
+            for o in result.origins
+        ],
+        "conditions": result.conditions,
+        "notes": list(result.notes),
+    }
+    return dump(content)
+
+
+def _input(one: InputCheck) -> dict[str, object]:
+    return {
+        "shape": list(one.shape),
+        "compared": one.checked,
+        "absolute": one.absolute,
+        "relative": one.relative,
+        "worst": None if one.worst is None else _comparison(one.worst),
+        "wrong": [_comparison(element) for element in one.wrong],
+        "kinks": [_comparison(element) for element in one.kinks],
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, object]:
+    return {
+        "index": list(one.index),
+        "output": None if one.output is None else list(one.output),
+        "analytic": one.analytic,
+        "numeric": one.numeric,
+        "remark": one.remark or None,
+    }
+
+
+def check_csv(result: CheckResult) -> str:
+    """Columns `name,index,output,analytic,numeric,verdict,remark`: the worst element of each input, and all that are remarkable."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["name", "index", "output", "analytic", "numeric", "verdict", "remark"])
+    for one in result.inputs:
+        listed = [(element, "wrong") for element in one.wrong] + [(element, "kink") for element in one.kinks]
+        if one.worst is not None and one.worst not in one.wrong:
+            listed.insert(0, (one.worst, "ok"))
+        for element, verdict in listed:
+            output = "" if element.output is None else " ".join(map(str, element.output))
+            index = " ".join(map(str, element.index))
+            writer.writerow([one.name, index, output, element.analytic, element.numeric, verdict, element.remark])
+    return out.getvalue()

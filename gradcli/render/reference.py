@@ -1,0 +1,127 @@
+"""The reference: one function in full, or many in a table by family; names alone, CSV, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from gradcli.render import csvs
+from gradcli.render.colour import paint
+from gradcli.render.escape import escape_lines
+from gradcli.render.explain import shortened
+from gradcli.render.jsons import dump
+from gradcli.render.tables import layout
+from gradcli.results import Derivative, Entry
+
+#: what is cut in the table, and shown in full for one function
+_CALL, _FORMULA = 44, 56
+
+
+def reference_text(entries: Sequence[Entry], *, colour: bool = False) -> str:
+    """Each entry in full, with its example run."""
+    return "\n".join(_entry(entry, colour) for entry in entries)
+
+
+def _entry(entry: Entry, colour: bool) -> str:
+    out = [paint(signature, "heading", colour) for signature in entry.signatures]
+    out.append(f"  {entry.doc}")
+    out += [f"  {title:<10}{text}" for title, text in _facts(entry)]
+    for grad_fn in entry.grad_fns:
+        out.append(f"  {'grad_fn':<10}{grad_fn}")
+        rules = [rule for rule in entry.derivatives if rule.grad_fn == grad_fn]
+        wide = max((len(rule.argument) for rule in rules), default=0)
+        for rule in rules:
+            note = paint(f"   ({rule.note})", "dim", colour) if rule.note else ""
+            out.append(f"    d/d {rule.argument:<{wide}}  {_formula(rule)}{note}")
+        if not rules:
+            out.append("    no derivative")
+    for typed, printed in entry.example():
+        lines = typed.split("\n")
+        out += [paint(f"  {'...' if i else '>>>'} {line}", "label", colour) for i, line in enumerate(lines)]
+        out += [f"  {line}" for line in escape_lines(printed).split("\n") if line]
+    return "\n".join(out) + "\n"
+
+
+def _formula(rule: Derivative) -> str:
+    # what is told in words begins with an equals sign
+    return rule.formula.removeprefix("= ")
+
+
+def _facts(entry: Entry) -> list[tuple[str, str]]:
+    found = [("family", entry.family)]
+    if entry.aliases:
+        found.append(("also", ", ".join(entry.aliases)))
+    last = entry.name.rpartition(".")[2]
+    forms = ([f"{last}_ writes in place"] if entry.inplace else []) + (["takes out="] if entry.takes_out else [])
+    if forms:
+        found.append(("forms", ", ".join(forms)))
+    if not entry.grad_fns and entry.kind in ("function", "method"):
+        found.append(("gradient", "none of its own: other operations make it up, or there is none"))
+    return found
+
+
+def reference_table(entries: Sequence[Entry], *, colour: bool = False) -> str:
+    """A table for each family, with the first signature, grad_fn and derivatives; one function's name tells more."""
+    out = []
+    for family, members in groupby(entries, lambda entry: entry.family):
+        rows = [_row(entry) for entry in members]
+        if any(row[1] for row in rows):
+            headings = ["name", "grad_fn", "derivative"]
+        else:
+            headings, rows = ["name", "what it is"], [[row[0], row[3]] for row in rows]
+        table = layout(headings, [row[: len(headings)] for row in rows], colour=colour)
+        out.append(paint(family, "heading", colour) + "\n" + table)
+    names = len(entries)
+    tail = paint(f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example", "dim", colour)
+    return "\n".join(out) + f"\n{tail}\n"
+
+
+def _row(entry: Entry) -> list[str]:
+    call = shortened(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."), _CALL)
+    if not entry.derivatives:
+        return [call, "", shortened(entry.doc, _FORMULA), entry.doc]
+    several = len({rule.argument for rule in entry.derivatives}) > 1
+    lines, names = [], []
+    for rule in entry.derivatives:
+        head = f"d/d {rule.argument}: " if several else ""
+        lines.append(head + shortened(_formula(rule), _FORMULA))
+        names.append(rule.grad_fn if rule.grad_fn not in names else "")
+    return [call, "\n".join(names), "\n".join(lines), entry.doc]
+
+
+def reference_plain(entries: Sequence[Entry]) -> str:
+    """The names, one a line."""
+    return "".join(f"{entry.name}\n" for entry in entries)
+
+
+def reference_csv(entries: Sequence[Entry]) -> str:
+    """One row for each derivative; one without for what has none."""
+    rows: list[list[str]] = []
+    for entry in entries:
+        start = [entry.name, entry.family, entry.kind, entry.signatures[0], entry.doc]
+        rows += [[*start, one.grad_fn, one.argument, one.formula, one.note] for one in entry.derivatives] or [[*start, "", "", "", ""]]
+    return csvs.write(["name", "family", "kind", "signature", "doc", "grad_fn", "argument", "formula", "note"], rows)
+
+
+def reference_json(entries: Sequence[Entry]) -> str:
+    """Everything, examples too."""
+    return dump({"gradcli": 1, "ok": True, "operations": [_content(entry) for entry in entries]})
+
+
+def _content(entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "family": entry.family,
+        "kind": entry.kind,
+        "signatures": list(entry.signatures),
+        "doc": entry.doc,
+        "grad_fn": list(entry.grad_fns),
+        "derivatives": [
+            {"grad_fn": one.grad_fn, "argument": one.argument, "formula": one.formula, "note": one.note} for one in entry.derivatives
+        ],
+        "aliases": list(entry.aliases),
+        "method": entry.is_method,
+        "inplace": entry.inplace,
+        "out": entry.takes_out,
+        "example": [{"input": typed, "output": printed} for typed, printed in entry.example()],
+    }
