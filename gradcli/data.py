@@ -70,7 +70,10 @@ def read_source(name: str, read_stdin: ReadStdin) -> str:
     else:
         with _open_regular(name) as file:
             content = _read_bounded(file, name, limits.current.source, "source")
-    return _text(content, name)
+    text = _text(content, name)
+    if text.startswith("\ufeff"):
+        raise DataError(f"{name} begins with more than one byte order mark")
+    return text
 
 
 def _split(reference: str) -> tuple[str, str | None]:

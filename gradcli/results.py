@@ -142,7 +142,8 @@ class Arithmetic(NamedTuple):
 class Made(NamedTuple):
     """One output of a step. `name` is `#3`, `#3[0]` where there are several, or a variable's name.
 
-    `came` says how the gradient came from the consumers', `came_latex` in mathematics. What is not known is None.
+    `came` says how the gradient came from the consumers'. What is not known is None. In mathematics: `came_latex`, `name_latex`,
+    and for small tensors `value_latex` and `gradient_latex`.
     """
 
     name: str
@@ -152,6 +153,9 @@ class Made(NamedTuple):
     came: str
     came_latex: str
     arithmetic: tuple[Arithmetic, ...] = ()
+    name_latex: str = ""
+    value_latex: str = ""
+    gradient_latex: str = ""
 
 
 class Link(NamedTuple):
@@ -312,10 +316,10 @@ class Entry(NamedTuple):
     kind: str
     signatures: tuple[str, ...]
     doc: str
-    grad_fns: tuple[str, ...]
-    derivatives: tuple[Derivative, ...]
-    aliases: tuple[str, ...]
-    is_method: bool
-    inplace: bool
-    takes_out: bool
     example: Callable[[], tuple[tuple[str, str], ...]]
+    aliases: tuple[str, ...] = ()
+    grad_fns: tuple[str, ...] = ()
+    derivatives: tuple[Derivative, ...] = ()
+    is_method: bool = False
+    inplace: bool = False
+    takes_out: bool = False

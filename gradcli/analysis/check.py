@@ -15,7 +15,7 @@ from gradcli.core.dtypes import DType
 from gradcli.core.graph import AccumulateGrad
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
-from gradcli.results import CheckResult, Comparison, InputCheck
+from gradcli.results import CheckResult, Comparison, InputCheck, Origin
 
 #: outputs of so many elements are checked one by one, larger ones through a weighted sum
 MOST_OUTPUTS = 64
@@ -149,9 +149,9 @@ class Check:
         for flat in chosen:
             yield flat, tuple(int(k) for k in np.unravel_index(flat, tensor.array.shape))
 
-    def _compare(self, index: tuple[int, ...], k: int, analytic: float, numeric: float, remark: str = "") -> Comparison:
+    def _compare(self, index: tuple[int, ...], k: int, analytic: float, numeric: float) -> Comparison:
         output = None if self._single else tuple(int(i) for i in np.unravel_index(k, self.out.array.shape))
-        return Comparison(index, output, float(analytic), float(numeric), remark)
+        return Comparison(index, output, float(analytic), float(numeric))
 
     def _judge(
         self, tensor: Tensor, index: tuple[int, ...], k: int, one: Comparison, moved: differences.Moved, scale: float
@@ -159,19 +159,20 @@ class Check:
         """Whether a difference is a kink (the gradient lies between the slopes of both sides), and what to say."""
         sides = differences.sides(moved, k, scale, self._unit)
         rule = one.analytic
+        if not np.isfinite(sides.here):
+            return one._replace(remark=f"the value itself is {sides.here:g} here"), False
         if np.isnan(sides.left) != np.isnan(sides.right):
             slope = sides.right if np.isnan(sides.left) else sides.left
-            near = rule == slope or abs(rule - slope) <= 1e-4 * max(abs(slope), 1.0)
-            if near:
-                return self._compare(index, k, rule, slope, _ONE_SIDED), False
+            if abs(rule - slope) <= 1e-4 * max(abs(slope), 1.0):
+                return one._replace(numeric=slope, remark=_ONE_SIDED), False
         if not sides.kinked or not np.isfinite(rule):
             return one, False
         low, high = sorted((sides.left, sides.right))
         margin = 1e-3 * max(abs(rule), 1.0)
-        where = kinks.find(self, tensor, index)
-        remark = f"{where}: slope {sides.left:.5g} to the left, {sides.right:.5g} to the right"
-        inside = low - margin <= rule <= high + margin
-        return self._compare(index, k, rule, one.numeric, remark), bool(inside)
+        name, choice = kinks.find(self, tensor, index)
+        jump = "the value jumps, " if sides.jumps else ""
+        remark = f"{name}: {jump}slope {sides.left:.4g} to the left, {sides.right:.4g} to the right{choice}"
+        return one._replace(remark=remark), bool(low - margin <= rule <= high + margin)
 
     def run(self) -> tuple[Tensor, Recorder]:
         """One more run, recorded."""
@@ -183,12 +184,12 @@ class Check:
         """All verdicts."""
         analytic = self.analytic()
         inputs = tuple(self.input(name, analytic[name]) for name in self._variables)
-        found = ()
+        found: tuple[Origin, ...] = ()
         finite = np.isfinite(self.out.array).all() and all(np.isfinite(rows).all() for rows in analytic.values())
         if not finite:
             weight = wrap(np.ones(self.out.array.shape, self.out.dtype.np), self.out.dtype) if self._weight is None else self._weight
             capture = walk_back(self.out, weight, self.steps.order)
-            origin = origins.first(self.steps, capture)
+            origin = origins.first(self.steps, capture, bool(np.isfinite(self.out.array).all()))
             found = () if origin is None else (origin,)
         conditions = "float64, central differences, steps fitted to each element"
         return CheckResult(expression, inputs, found, conditions, tuple(self.notes))

@@ -8,7 +8,7 @@ steps are tried where the first does not settle the matter, each with its estima
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,14 @@ from gradcli.core.tensor import Array
 RELATIVE = 1e-5
 #: steps tried, as multiples of the usual one
 _STEPS = (1.0, 10.0, 0.1, 100.0, 0.01, 1e-3, 1e-4)
-#: from one-sided slopes with steps of this ratio it is seen whether a gap between them stays
+#: slopes with steps of this ratio show whether a gap between them stays
 _SHRINK = 16.0
 
 #: the outputs, each one number, as a function of how far one element is moved
 Moved = Callable[[float], Array]
 
 
-@dataclass(slots=True)
-class Slope:
+class Slope(NamedTuple):
     """A derivative by differences, the error to be expected, and the step it was taken with; arrays over the outputs."""
 
     value: Array
@@ -72,34 +71,35 @@ def agrees(slope: Slope, analytic: Array) -> Array:
     return (np.abs(slope.value - analytic) <= allowed) | same
 
 
-@dataclass(slots=True)
-class Sides:
-    """Slopes to the left and to the right of one output; infinite where the value jumps, nan where it is not defined."""
+class Sides(NamedTuple):
+    """One output around an element: the slopes of the pieces to the left and to the right, nan where it is not defined.
 
+    `jumps`: the value itself is another one on one side. `kinked`: it jumps, or the slopes differ for good.
+    """
+
+    here: float
     left: float
     right: float
+    jumps: bool
     kinked: bool
 
 
 def sides(moved: Moved, output: int, scale: float, unit: float) -> Sides:
-    """The one-sided slopes, and whether they differ for good: at a smooth place the gap shrinks with the step."""
-    step = unit**0.5 * max(scale, 1.0) * 64
+    """Look at both sides. At a smooth place the gap between the slopes shrinks with the step; at a kink it stays."""
+    wide = unit**0.5 * max(scale, 1.0) * 64
+    narrow = wide / _SHRINK
     here = float(moved(0.0)[output])
-    found = []
-    for h in (step, step / _SHRINK):
-        found.append(((here - float(moved(-h)[output])) / h, (float(moved(h)[output]) - here) / h))
-    left, right = (_limit(found[0][k], found[1][k]) for k in (0, 1))
-    if np.isnan(left) or np.isnan(right):
-        return Sides(left, right, False)
-    size = max(abs(s) for s in (left, right) if np.isfinite(s)) if np.isfinite(left) or np.isfinite(right) else 0.0
-    noise = 8 * unit * abs(here) / (step / _SHRINK)
-    wide, narrow = abs(found[0][1] - found[0][0]), abs(found[1][1] - found[1][0])
-    stays = narrow > 0.5 * wide and narrow > 1e-4 * size + noise
-    return Sides(left, right, bool(stays))
 
+    def slopes(h: float) -> tuple[float, float, float, float]:
+        left, far_left, right, far_right = (float(moved(distance)[output]) for distance in (-h, -2 * h, h, 2 * h))
+        return (left - far_left) / h, (far_right - right) / h, here - left, right - here
 
-def _limit(wide: float, narrow: float) -> float:
-    """The slope for a step going to 0: infinite where it grows as the step shrinks."""
-    if np.isfinite(wide) and np.isfinite(narrow) and abs(narrow) > 2 * abs(wide) + 1e-9 and abs(narrow) > 1:
-        return float(np.copysign(np.inf, narrow))
-    return narrow
+    wide_left, wide_right, *_ = slopes(wide)
+    left, right, step_left, step_right = slopes(narrow)
+    size = max((abs(s) for s in (left, right) if np.isfinite(s)), default=0.0)
+    noise = 8 * unit * abs(here) / narrow
+    # a step that the slope does not account for
+    jumps = any(abs(step - slope * narrow) > 0.5 * abs(slope) * narrow + 16 * unit * abs(here) + unit**0.5 for step, slope in ((step_left, left), (step_right, right)))
+    gap, wide_gap = abs(right - left), abs(wide_right - wide_left)
+    stays = gap > 0.5 * wide_gap and gap > 1e-4 * size + noise
+    return Sides(here, left, right, bool(jumps), bool(jumps or stays))

@@ -133,7 +133,16 @@ class _Teller:
             came if self._capture else "",
             came_latex,
             arithmetic,
+            steps.symbol(node, output).latex,
+            self._latex(value),
+            self._latex(gradient),
         )
+
+    def _latex(self, value: Tensor | None) -> str:
+        """A small tensor in mathematics; "" for others."""
+        if not self._full or value is None or value.array.size > SMALL:
+            return ""
+        return latex.values(self._numbers(value, ""))
 
     def _shown(self, tensor: Tensor) -> TensorValue:
         shown = self._show(tensor)

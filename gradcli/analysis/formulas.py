@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from gradcli.errors import GradcliError
 from gradcli.lang import parser, syntax
@@ -32,15 +32,13 @@ _TESTS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-@dataclass(slots=True, frozen=True)
-class Number:
+class Number(NamedTuple):
     """A number, or True or False."""
 
     value: float
 
 
-@dataclass(slots=True, frozen=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A name to be written as it is; `latex` is how LaTeX has it; `atomic` is False for text that needs parentheses.
 
     `shape` is known for values.
@@ -52,16 +50,14 @@ class Symbol:
     shape: tuple[int, ...] | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """Operators on operands: `-a`, `a * b`, `a < b`, `a if b else c`."""
 
     op: str
     operands: tuple[Term, ...]
 
 
-@dataclass(slots=True, frozen=True)
-class Applied:
+class Applied(NamedTuple):
     """A function or, with an `owner`, a method of arguments; a method without `arguments` (None) is an attribute."""
 
     name: str

@@ -19,8 +19,8 @@ _STEP = 1e-5
 _BEND = 1e-2
 
 
-def find(check: Check, tensor: Tensor, index: tuple[int, ...]) -> str:
-    """Words for the step that has a kink where the variable stands, with what PyTorch chooses there."""
+def find(check: Check, tensor: Tensor, index: tuple[int, ...]) -> tuple[str, str]:
+    """Words for the step that has a kink where the variable stands, and for what is chosen there."""
     array = tensor.array
     value = array[index].copy()
     step = _STEP * max(abs(float(value)), 1.0)
@@ -36,15 +36,15 @@ def find(check: Check, tensor: Tensor, index: tuple[int, ...]) -> str:
         array[index] = value
     names = [[node.type_name for node, _ in run] for run in runs]
     if names[0] != names[1] or names[1] != names[2]:
-        return "the text takes another branch here"
+        return "the text takes another branch here", ""
     order = [node for node in check.steps.order if not isinstance(node, AccumulateGrad)]
     for k, ((_, low), (node, here), (_, high)) in enumerate(zip(*runs, strict=True)):
         if any(_bends(a, b, c, step) for a, b, c in zip(low, here, high, strict=True)):
             # the names and texts are those of the check's own graph, which has the same steps
             own = order[k] if k < len(order) and order[k].type_name == node.type_name else None
             text = node.type_name if own is None else f"{check.steps.expression(own)} ({node.type_name})"
-            return f"kink of {text}{_choice(node)}"
-    return "kink"
+            return f"kink of {text}", _choice(node)
+    return "kink", ""
 
 
 def _values(out: Tensor, recorder: Recorder) -> list[tuple[Node, tuple[Array, ...]]]:
@@ -67,4 +67,4 @@ def _choice(node: Node) -> str:
     if not isinstance(node, OpNode):
         return ""
     found = dict.fromkeys(rule.note for rule in node.op.rules.values() if rule is not None and rule.note)
-    return f", PyTorch chooses: {', '.join(found)}" if found else ""
+    return f"; chosen: {', '.join(found)}" if found else ""

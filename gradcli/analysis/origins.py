@@ -25,9 +25,9 @@ _CHOICES = ("WhereBackward", "MaskedFillBackward", "IndexPutBackward", "MaximumB
 Index = tuple[int, ...]
 
 
-def first(steps: Steps, capture: engine.Capture) -> Origin | None:
-    """The first step whose value is not finite though its inputs are; else the first whose rule makes such a gradient."""
-    return _forward(steps) or _backward(steps, capture)
+def first(steps: Steps, capture: engine.Capture, finite: bool) -> Origin | None:
+    """Where the result is not finite, the first step that makes such a value of finite ones; else the first whose rule makes such a gradient."""
+    return (None if finite else _forward(steps)) or _backward(steps, capture)
 
 
 def _forward(steps: Steps) -> Origin | None:

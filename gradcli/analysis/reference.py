@@ -21,7 +21,7 @@ from gradcli.core._index import FUNCTIONS, METHODS
 from gradcli.core.function import Function
 from gradcli.core.graph import state
 from gradcli.core.objects import Constructor, PythonMethod, Routine, ScriptType
-from gradcli.errors import GradcliError, ProgramError
+from gradcli.errors import ProgramError
 from gradcli.lang import parser
 from gradcli.lang.checkpoint import Checkpoint
 from gradcli.lang.interpreter import Interpreter
@@ -99,10 +99,7 @@ def find(pattern: str) -> tuple[Entry, ...]:
 
     Raises ProgramError with suggestions when it means nothing.
     """
-    if _SUFFIX.match(pattern):
-        found = [entry for entry in entries() if pattern in entry.grad_fns]
-    else:
-        found = _named(_plain(pattern))
+    found = [entry for entry in entries() if pattern in entry.grad_fns] if _SUFFIX.match(pattern) else _named(pattern)
     if not found:
         raise ProgramError("NameError", f"there is nothing called {pattern!r}", hints=_hints(pattern))
     return tuple(_by_family(found))
@@ -136,13 +133,14 @@ def _known() -> dict[str, str]:
     return known | dict.fromkeys([*library.PLACES, *_constants()], "")
 
 
-def _named(wanted: str) -> list[Entry]:
-    known = _known()
+def _named(pattern: str) -> list[Entry]:
+    known, wanted = _known(), _plain(pattern)
     if is_pattern(wanted):
         names = [name for name in known if fnmatchcase(name, wanted) or fnmatchcase(_last(name), wanted)]
     else:
-        names = [name for name in known if name == wanted or _last(name) == wanted]
-        names = names or [name for name in known if _last(name).lower() == wanted.lower()]
+        # `torch.softmax` is that one alone, `softmax` also nn.functional's
+        names = [name for name in known if name == wanted or (f".{name}".endswith(f".{wanted}") and not pattern.startswith("torch."))]
+        names = names or [name for name in known if f".{name}".lower().endswith(f".{wanted}".lower())]
     seen: set[int] = set()
     found: list[Entry] = []
     by_family: dict[str, list[str]] = {}
@@ -172,9 +170,11 @@ def _last(name: str) -> str:
 def _hints(wanted: str) -> list[str]:
     if is_pattern(wanted):
         return ["gradcli ops alone lists everything"]
-    lasts = {_last(name).lower(): _last(name) for name in _known()}
-    close = get_close_matches(_last(wanted).lower(), lasts, 4, 0.6)
-    return [f"did you mean {', '.join(lasts[one] for one in close)}?"] if close else ["gradcli ops alone lists everything"]
+    spellings: dict[str, dict[str, None]] = {}
+    for name in _known():
+        spellings.setdefault(_last(name).lower(), {})[_last(name)] = None
+    close = [one for key in get_close_matches(_last(wanted).lower(), spellings, 4, 0.6) for one in spellings[key]]
+    return [f"did you mean {', '.join(close[:5])}?"] if close else ["gradcli ops alone lists everything"]
 
 
 # --- functions of tensors -------------------------------------------------------------------------
@@ -195,11 +195,6 @@ def _function(function: Any, family: str) -> Entry:
     names = [*places, *methods]
     title = _TITLES.get(family, family.replace("_", " "))
     ops = dict.fromkeys(function.ops)
-    derivatives = tuple(
-        dict.fromkeys(
-            Derivative(op.grad_fn, argument, rule.formula, rule.note) for op in ops for argument, rule in op.rules.items() if rule is not None
-        )
-    )
     name = names[0].removeprefix("torch.")
     return Entry(
         name=names[0],
@@ -208,13 +203,26 @@ def _function(function: Any, family: str) -> Entry:
         signatures=_signatures(names[0], function),
         doc=function.doc,
         grad_fns=tuple(dict.fromkeys(op.grad_fn for op in ops)),
-        derivatives=derivatives,
+        derivatives=_derivatives(ops),
         aliases=tuple(names[1:]),
         is_method=bool(methods),
         inplace=function.inplace,
         takes_out=isinstance(function, Function) and function.takes_out,
         example=lambda: described.run_example(function.samples) or run_lines(examples.lines(name)),
     )
+
+
+def _derivatives(ops: Iterable[Any]) -> tuple[Derivative, ...]:
+    """The rules of the records; of two records of one grad_fn, such as with and without alpha, the more general formula."""
+    found: dict[tuple[str, str], Derivative] = {}
+    for op in ops:
+        for argument, rule in op.rules.items():
+            if rule is None:
+                continue
+            known = found.get((op.grad_fn, argument))
+            if known is None or len(known.formula) < len(rule.formula):
+                found[op.grad_fn, argument] = Derivative(op.grad_fn, argument, rule.formula, rule.note)
+    return tuple(found.values())
 
 
 def _signatures(name: str, function: Any) -> tuple[str, ...]:
@@ -242,9 +250,7 @@ def _place(name: str, seen: set[int]) -> Entry | None:
         kind, called = "routine", _call(f"torch.{name}", value, 0)
     own = remarks.remark(name, _first_paragraph(value))
     example = examples.lines(name)
-    return Entry(
-        f"torch.{name}", _title(name), kind, (called,), own, (), (), aliases, False, False, False, lambda: run_lines(example)
-    )
+    return Entry(f"torch.{name}", _title(name), kind, (called,), own, lambda: run_lines(example), aliases)
 
 
 def _title(name: str) -> str:
@@ -264,11 +270,11 @@ def _call(name: str, routine: Routine, skip: int) -> str:
     """The signature of a routine without its first `skip` parameters, with the defaults."""
     target: Callable[..., Any] = routine.made if isinstance(routine, Constructor) else routine.function
     parts: list[str] = []
-    signature = inspect.signature(target.__init__ if isinstance(target, type) else target)
+    signature = inspect.signature(inspect.getattr_static(target, "__init__") if isinstance(target, type) else target)
     for parameter in list(signature.parameters.values())[skip if routine.positional else 0 :]:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts and not any(part.startswith("*") for part in parts):
             parts.append("*")
-        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
         default = "" if parameter.default is parameter.empty else f"={_default(parameter.default)}"
         if parameter.name != "_":
             parts.append(f"{stars}{parameter.name}{default}")
@@ -295,13 +301,12 @@ def _constants() -> dict[str, Any]:
 
 
 def _constant(name: str, value: Any) -> Entry:
-    if isinstance(value, dtypes.DType):
-        others = tuple(f"torch.{other}" for other, one in dtypes.NAMED.items() if one is value and other != name)
-        doc = f"{'Floating-point' if value.is_floating_point else 'Integer' if 'int' in value.name else 'Truth'} numbers: {value.name}."
-        example: tuple[str, ...] = (f"tensor([1, 2], dtype=torch.{name})",)
-        return Entry(f"torch.{name}", "dtypes", "dtype", (f"torch.{name}",), doc, (), (), others, False, False, False, lambda: run_lines(example))
-    lines = (f"torch.{name}",)
-    return Entry(f"torch.{name}", "constants", "constant", lines, f"The number {value!r}.", (), (), (), False, False, False, lambda: run_lines(lines))
+    full = f"torch.{name}"
+    if not isinstance(value, dtypes.DType):
+        return Entry(full, "constants", "constant", (full,), f"The number {value!r}.", lambda: run_lines((full,)))
+    others = tuple(f"torch.{other}" for other, one in dtypes.NAMED.items() if one is value and other != name)
+    sort = "Floating-point numbers" if value.is_floating_point else "Truth values" if value is dtypes.bool_ else "Integers"
+    return Entry(full, "dtypes", "dtype", (full,), f"{sort}: {value.name}.", lambda: run_lines((f"tensor([1, 2], dtype={full})",)), others)
 
 
 # --- examples -------------------------------------------------------------------------------------

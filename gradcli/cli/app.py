@@ -15,7 +15,7 @@ import typer
 from typer._click.exceptions import ClickException
 from typer.core import TyperCommand, TyperGroup
 
-from gradcli.cli import arguments, output
+from gradcli.cli import arguments, guard, output
 from gradcli.cli.options import Version, bundled
 from gradcli.cli.reporting import reporter
 from gradcli.errors import GradcliError, InternalFault, LimitError, UsageError
@@ -144,6 +144,7 @@ def make_group() -> Any:
 
 def main() -> None:
     """The console script."""
+    guard.own_process = True
     signal.signal(signal.SIGTERM, _terminate)
     if "_GRADCLI_COMPLETE" in os.environ:
         make_group().main(prog_name="gradcli")
@@ -165,7 +166,7 @@ def run(words: Sequence[str]) -> int:
         except Exception as error:
             fault = InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli; --debug shows where it happened"])
             return reporter(words).report(fault)
-    except output.Stop as stop:
+    except (output.Stop, guard.Ended) as stop:
         return stop.code
     except KeyboardInterrupt:
         return 130

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gradcli import data, limits
-from gradcli.cli import arguments, output
+from gradcli.cli import arguments, guard, output
 from gradcli.cli.arguments import Binding
 from gradcli.cli.options import Differentiation, Shared
 from gradcli.errors import UsageError
@@ -62,10 +62,12 @@ def prepare(
     return Request(session, source, bindings, shared, [name for name in inputs if name != "-"])
 
 
-def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None]) -> Session:
+def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None], *, interactive: bool = False) -> Session:
     """The session that the options ask for; `write` gets what programs print."""
+    bounds = limits.with_options(shared.limit or [], untrusted=shared.untrusted)
+    guard.begin(bounds, interactive=interactive)
     return Session(
-        bounds=limits.with_options(shared.limit or [], untrusted=shared.untrusted),
+        bounds=bounds,
         dtype=shared.dtype,
         seed=shared.seed,
         precision=shared.precision,

@@ -159,7 +159,7 @@ _EVERY = (True,) * 16
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("buffers", "capture", "found", "keep", "needed", "simple", "targets", "traced", "waiting")
+    __slots__ = ("buffers", "capture", "found", "keep", "needed", "origin", "simple", "targets", "traced", "waiting")
 
     def __init__(self, keep: bool, traced: bool, capture: Capture | None) -> None:
         self.keep = keep
@@ -190,7 +190,7 @@ class Walk:
                 self.needed = needed = _leading_to(order, targets)
                 order = [node for node in order if needed[node]]
                 self.waiting = _count_consumers(order, targets)
-            origin = state.origin
+            origin = self.origin = state.origin
             try:
                 for node in order:
                     self._visit(node)
@@ -308,6 +308,7 @@ class Walk:
 
     def _hooks(self, node: Node, grads: list[Any]) -> None:
         """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
+        state.origin = self.origin  # it is the walk that calls them, none of its steps
         for number, _, hook in list(node.hooks or ()):
             value = grads[number]
             tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.core import inplace
 from gradcli.core.graph import state
 from gradcli.core.record import Op
 from gradcli.core.signature import Parser, Signature
@@ -117,8 +118,6 @@ class Function:
 
     def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`: the result is written into it."""
-        from gradcli.core import inplace
-
         if out is None:
             return self.parser.call(args, kwargs)
         if type(out) is not Tensor:
@@ -152,6 +151,4 @@ class InplaceFunction:
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        from gradcli.core import inplace
-
         return inplace.apply(tensor, self.name, lambda t: self.of.method(t, args, kwargs))

@@ -291,7 +291,7 @@ def _adopt_views(base: Tensor) -> None:
         return
     for reference in version.views:
         view = reference()
-        if view is None or view.view is None or view.view.base is not base or view.requires_grad:
+        if view is None or view.view is None or view.view.base is not base or view.node is not None:
             continue
         if view.dtype.is_floating_point:
             view.requires_grad = True

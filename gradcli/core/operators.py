@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core import dtypes
 from gradcli.core.catalog import function, method
+from gradcli.core.graph import state
 from gradcli.core.ops import arithmetic, comparison
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -53,8 +55,6 @@ def _tensor_like(a: Any, b: Any) -> Tensor:
     """A number on the left as a 0-d tensor; numbers promote less than 0-d tensors, so only within b's category."""
     if type(a) is Tensor:
         return a
-    from gradcli.core import dtypes
-
     dtype = dtypes.result_type((a, b))
     return Tensor(np.array(a, dtype.np), dtype)
 
@@ -148,11 +148,32 @@ _INPLACE_METHODS = {
 }
 
 
+_DIRECT: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide}
+
+
+def _is_plain_write(target: Tensor, value: Any) -> bool:
+    """Whether nothing is recorded or converted: the update `w -= lr * w.grad` under no_grad, without detours."""
+    if state.enabled or target.meta is not None or not target.dtype.is_floating_point or target.dtype is dtypes.bfloat16:
+        return False
+    if type(value) is Tensor:
+        if value.dtype is not target.dtype or value.array.shape != target.array.shape:
+            return False
+    elif type(value) is not float and type(value) is not int:
+        return False
+    return 0 not in target.array.strides
+
+
 def augmented(symbol: str, target: Tensor, value: Any) -> Any:
     """`target op= value`: in place on the tensor; `@=` and shifts are out of place, as in PyTorch."""
     name = _INPLACE_METHODS.get(symbol)
     if name is None:
         return BINARY[symbol](target, value)
+    direct = _DIRECT.get(symbol)
+    if direct is not None and _is_plain_write(target, value):
+        array = target.array
+        direct(array, value.array if type(value) is Tensor else value, out=array)
+        target.counter().count += 1
+        return target
     if type(value) not in _NUMBERS:
         raise _unsupported(f"{symbol}=", target, value)
     return method(name).method(target, (value,), {})
@@ -168,18 +189,27 @@ def truth(tensor: Tensor) -> bool:
     raise ProgramError("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
 
 
+_indexing: Any = None
+
+
+def _index_family() -> Any:
+    """The indexing family, loaded when the first index is met."""
+    global _indexing
+    if _indexing is None:
+        from gradcli.core.ops import indexing
+
+        _indexing = indexing
+    return _indexing
+
+
 def getitem(tensor: Tensor, index: Any) -> Any:
     """`tensor[index]`."""
-    from gradcli.core.ops import indexing
-
-    return indexing.getitem(tensor, index)
+    return (_indexing or _index_family()).getitem(tensor, index)
 
 
 def setitem(tensor: Tensor, index: Any, value: Any) -> None:
     """`tensor[index] = value`."""
-    from gradcli.core.ops import indexing
-
-    indexing.setitem(tensor, index, value)
+    (_indexing or _index_family()).setitem(tensor, index, value)
 
 
 def iterate(tensor: Tensor) -> Any:

@@ -31,14 +31,18 @@ def reset(seed: int = 0) -> None:
 
 def text(tensor: Tensor) -> str:
     """`repr(tensor)` in PyTorch's layout."""
-    node = tensor.grad_fn
+    try:
+        node = tensor.grad_fn
+        name = None if node is None else node.type_name
+    except ProgramError:
+        name = "Invalid"  # a view that may not be part of the graph any more
     return printing.tensor_text(
         tensor.array,
         tensor.dtype.name,
         options=print_options,
         default_dtype=dtypes.get_default().name,
         requires_grad=tensor.requires_grad,
-        grad_fn=None if node is None else node.type_name,
+        grad_fn=name,
         is_parameter=tensor.is_parameter,
     )
 

@@ -329,7 +329,7 @@ class Parser:
             return  # a 0-d tensor may stand for a number in an earlier overload
         if any(
             type(a) is Tensor and i < len(s.parameters) and s.parameters[i].type in ("Number", "float", "int")
-            for s in self.signatures
+            for s in self.signatures[: self.signatures.index(signature)]
             for i, a in enumerate(args)
         ):
             return

@@ -25,6 +25,8 @@ _STEP = 16
 _FLOAT32 = np.dtype(np.float32)
 #: numpy's stubs have no overload for a keepdims that is a variable
 _reduce: Any = np.add.reduce
+_accumulate: Any = np.add.accumulate
+_join: Any = np.concatenate
 _ZERO = np.float32(0)
 
 
@@ -44,6 +46,9 @@ def total(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     axes = sorted(a % ndim for a in ((axis,) if isinstance(axis, int) else axis))
     if len(axes) == ndim:
         return total(x, None, keepdims)
+    if all(n == 1 or i in axes for i, n in enumerate(x.shape)):
+        kept = [1] * (ndim if keepdims else ndim - len(axes))
+        return _row(x.ravel(order="K")).reshape(kept)
     result = _some(x, axes)
     if keepdims:
         result = result.reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
@@ -103,15 +108,24 @@ _FEW = {n: np.array([0, *range(4, n), 1, 2, 3]) for n in range(5, _LANES)}
 
 
 def _row(x: Array) -> Any:
-    """Sum of one row; the short ones, which are most, without the general machinery."""
+    """Sum of one row: what most sums are, so without the general machinery."""
     count = len(x)
     if count < _LANES:
-        return np.add.accumulate(x if count < 5 else x[_FEW[count]])[-1] + _ZERO
+        return _accumulate(x if count < 5 else x[_FEW[count]])[-1] + _ZERO
     vectors = count // _LANES
-    if vectors >= _RUNS:
+    if vectors > _RUNS * _STEP:
         return _rows(x.reshape(1, -1))[0]
-    lanes = x[:_LANES] if vectors == 1 else np.add.accumulate(x[: vectors * _LANES].reshape(vectors, _LANES), axis=0)[-1]
-    return np.add.accumulate(np.concatenate((x[vectors * _LANES :], lanes)))[-1] + _ZERO
+    whole = vectors * _LANES
+    lanes = x[:whole]
+    if vectors > 1:
+        lanes = lanes.reshape(vectors, _LANES)
+        runs = vectors // _RUNS
+        if runs:
+            # reducing over the first axis adds row by row
+            partial = _reduce(lanes[: runs * _RUNS].reshape(runs, _RUNS, _LANES), axis=0) if runs > 1 else lanes[:_RUNS]
+            lanes = _join((partial[:1], lanes[runs * _RUNS :], partial[1:]))
+        lanes = _reduce(lanes, axis=0)
+    return _accumulate(_join((x[whole:], lanes)) if whole < count else lanes)[-1] + _ZERO
 
 
 def _rows(x: Array) -> Array:

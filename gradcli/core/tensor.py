@@ -94,8 +94,10 @@ class Tensor:
     @property
     def grad_fn(self) -> Node | None:
         """The node that made this tensor, None for leaves. A view whose base was written to gets a fresh node."""
-        if self.view is not None and self.node is not None and self.version is not None:
-            if self.view.version != self.version.count:
+        view = self.view
+        if view is not None and self.version is not None and view.version != self.version.count:
+            # of views without a node only those made without recording have a say: they refuse to join the graph
+            if self.node is not None or view.creation != "default":
                 from gradcli.core.inplace import refresh_view
 
                 refresh_view(self)
@@ -110,8 +112,10 @@ class Tensor:
         """Where gradients for this tensor go: its node, or the accumulator of a leaf that requires grad."""
         if self.node is not None:
             return (self.node if self.view is None else self.grad_fn), self.output_nr
-        if not self.requires_grad or (self.view is not None and self.view.creation in ("no_grad", "inference")):
+        if not self.requires_grad:
             return NO_EDGE
+        if self.view is not None and self.view.creation != "default":
+            return self.grad_fn, 0  # no node, or PyTorch's error if the base was written to meanwhile
         return self.sink(), 0
 
     def sink(self) -> AccumulateGrad:

@@ -15,7 +15,7 @@ _TABLE = [
         r"RuntimeError: element \d+ of tensors does not require grad",
         "nothing it was computed from requires grad: look for a missing requires_grad=True, for no_grad() and for detach()",
     ),
-    (r"RuntimeError: a (view of a )?leaf Variable that requires grad", "do it under with torch.no_grad():, or make a new tensor"),
+    (r"RuntimeError: a (view of a )?leaf Variable that requires grad", "do it in a block with torch.no_grad(), or make a new tensor"),
     (r"RuntimeError: Trying to backward through the graph a second", "use backward(retain_graph=True) the first time"),
     (
         r"RuntimeError: one of the variables needed for gradient computation has been modified",

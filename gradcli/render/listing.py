@@ -54,8 +54,7 @@ def description_text(found: Description, *, colour: bool = False) -> str:
     width = max((len(argument) for argument, _, _ in found.formulas), default=0)
     for argument, formula, note in found.formulas:
         remark = paint(f"   ({note})", "dim", colour) if note else ""
-        # what is told in words instead of a formula begins with an equals sign
-        out.append(f"  d/d {argument:{width}}  {formula.removeprefix('= ')}{remark}")
+        out.append(f"  d/d {argument:{width}}  {formula}{remark}")
     for typed, printed in found.example:
         out.append(paint(f"  >>> {escape(typed)}", "label", colour))
         out += [f"  {line}" for line in escape_lines(printed).split("\n") if line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -13,8 +14,8 @@ from gradcli.render.jsons import dump
 from gradcli.render.tables import layout
 from gradcli.results import Derivative, Entry
 
-#: what is cut in the table, and shown in full for one function
-_CALL, _FORMULA = 44, 56
+#: columns of the table: longer calls are cut, longer formulas go on in the next line
+_CALL, _FORMULA = 44, 60
 
 
 def reference_text(entries: Sequence[Entry], *, colour: bool = False) -> str:
@@ -77,16 +78,25 @@ def reference_table(entries: Sequence[Entry], *, colour: bool = False) -> str:
 
 
 def _row(entry: Entry) -> list[str]:
-    call = shortened(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."), _CALL)
+    call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."))
     if not entry.derivatives:
-        return [call, "", shortened(entry.doc, _FORMULA), entry.doc]
+        return [call, "", "\n".join(textwrap.wrap(entry.doc, _FORMULA)), entry.doc]
     several = len({rule.argument for rule in entry.derivatives}) > 1
-    lines, names = [], []
+    lines: list[str] = []
+    names: list[str] = []
     for rule in entry.derivatives:
         head = f"d/d {rule.argument}: " if several else ""
-        lines.append(head + shortened(_formula(rule), _FORMULA))
-        names.append(rule.grad_fn if rule.grad_fn not in names else "")
+        folded = textwrap.wrap(head + _formula(rule), _FORMULA, subsequent_indent="  ", break_long_words=False)
+        names += [rule.grad_fn if rule.grad_fn not in names else ""] + [""] * (len(folded) - 1)
+        lines += folded
     return [call, "\n".join(names), "\n".join(lines), entry.doc]
+
+
+def _short_call(call: str) -> str:
+    """A call for the table: of what is long, the keyword-only options go first."""
+    if len(call) > _CALL and ", *, " in call:
+        call = call.partition(", *, ")[0] + ", ...)"
+    return shortened(call, _CALL)
 
 
 def reference_plain(entries: Sequence[Entry]) -> str:

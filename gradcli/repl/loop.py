@@ -24,6 +24,10 @@ Save = Callable[[str, bytes, list[str]], None]
 _PATIENCE = 2.0
 
 
+#: what people type at other prompts
+_HABITS = {"exit": ":quit", "quit": ":quit", "help": ":help"}
+
+
 class Reader(Protocol):
     """Where inputs come from."""
 
@@ -88,6 +92,9 @@ class Prompt:
     def handle(self, text: str) -> None:
         """Run one input, whatever it is. Raises Leave, KeyboardInterrupt."""
         stripped = text.strip()
+        habit = stripped.removesuffix("()")
+        if habit in _HABITS and not self.names.has(habit):
+            stripped = _HABITS[habit]
         try:
             if stripped.startswith(":"):
                 dispatch(self, stripped)

@@ -276,7 +276,8 @@ class Session:
         def weigh(out: Tensor) -> Tensor | None:
             return None if vector is None else self._weights(vector, out)
 
-        names = self._interpreter.variables
+        # the prompt's last value is no name of the user's
+        names = {name: value for name, value in self._interpreter.variables.items() if name != "_"}
         return explaining.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gradcli import limits
 from gradcli.analysis import missing
 from gradcli.analysis.explain import explain
 from gradcli.analysis.operands import assigned_names
@@ -61,6 +62,7 @@ def _tensor(value: Any, source: Source) -> Tensor:
     return reading.as_tensor(value, reading.whole(source))
 
 
+@limits.evaluating
 def explanation(
     found: Subject,
     variables: Mapping[str, Any],

@@ -115,6 +115,10 @@ class Interactive:
                 self._interpreter.run_file(program)
             self.inputs.append(Input(program, ("",) * len(program.body), bound, one_off=False))
 
+    def has(self, name: str) -> bool:
+        """Whether the user has bound the name."""
+        return name in self._interpreter.variables
+
     def value(self, text: str) -> Any:
         """The value of an expression, for commands."""
         return self._interpreter.evaluate(parser.parse_expression(Source("<expression>", text)))

@@ -160,7 +160,7 @@ def test_what_makes_no_sense(cli, script) -> None:
         (b"print(1)\0\n", 3, "SyntaxError: control character U+0000 is not allowed in the text"),
         (b"print(1)\x1b\n", 3, "SyntaxError: control character U+001B is not allowed in the text"),
         ("é = 1\nprint(1)\n".encode(), 3, "SyntaxError: non-ASCII letters are refused in names: 'é' (U+00E9)"),
-        (b"\xef\xbb\xbf\xef\xbb\xbfprint(1)\n", 3, "SyntaxError"),
+        (b"\xef\xbb\xbf\xef\xbb\xbfprint(1)\n", 1, "DataError: a.py begins with more than one byte order mark"),
     ],
 )
 def test_the_text_of_a_file(cli, script, content: bytes, code: int, message: str) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gradcli.cli.app import run
+from gradcli.core.tensor import Tensor
 from gradcli.lang import values
 from tests.repl.conftest import Typist
 
@@ -132,6 +134,34 @@ def test_an_interrupt_leaves_everything_as_it_was(ready: Typist, monkeypatch: py
         ready.prompt.handle("x.add_(1)")
     monkeypatch.undo()
     assert state(ready) == before
+
+
+def test_a_failed_allocation_leaves_everything_as_it_was(ready: Typist, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tensor that an input makes is one that memory may be short for."""
+    make = Tensor.__init__
+    before = state(ready)
+    failing_at, made = 0, 0
+
+    def fail(self: Tensor, *args: Any) -> None:
+        nonlocal made
+        made += 1
+        if made == failing_at:
+            raise MemoryError
+        make(self, *args)
+
+    text = "x.add_(1); opt.step(); v = (w * 3).exp(); v.sum().backward(); randn(20); xs.append(v.tolist())"
+    for failing_at in range(1, 200):
+        made = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(Tensor, "__init__", fail)
+            shown = ready.enter(text)
+        if "LimitError" not in shown:
+            break
+        assert "not enough memory" in shown
+        assert ready.enter("1 + 1") == "2\n"
+        ready.prompt.names.undo()
+        assert state(ready) == before
+    assert 5 < failing_at < 199
 
 
 def test_limits_count_for_each_input(tmp_path: Path) -> None:

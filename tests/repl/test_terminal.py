@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from tests.repl.conftest import ROOT, Terminal
@@ -193,6 +194,27 @@ def test_vi_keys(terminal: Start) -> None:
     one.wait_prompt()
     one.send("11 + 2\x1b0x\r")
     one.wait("3")
+
+
+@pytest.mark.parametrize("word", ["exit", "quit()", ":quit"])
+def test_ways_to_leave(terminal: Start, word: str) -> None:
+    one = terminal()
+    one.wait_prompt()
+    one.send(word + "\r")
+    assert one.ended() == 0
+
+
+def test_output_that_goes_elsewhere(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    command = f"{sys.executable} -m gradcli > {target}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GRADCLI_STATE_DIR": str(tmp_path)}
+    child = pexpect.spawn("/bin/sh", ["-c", command], env=environment, encoding="utf-8", timeout=20)
+    child.expect_exact(">>> ")
+    child.send("print(6 * 7)\n")
+    child.expect_exact(">>> ")
+    child.sendeof()
+    child.expect(pexpect.EOF)
+    assert target.read_text(encoding="utf-8") == "42\n"
 
 
 def test_a_file_comes_first(terminal: Start, tmp_path: Path) -> None:

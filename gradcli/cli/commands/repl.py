@@ -74,7 +74,7 @@ def make_session(shared: Shared, screen: Screen) -> Session:
     from gradcli.cli import request
 
     # standard input is the terminal, which nobody else may read
-    return request.make_session(shared, data.stdin_reader(None), screen.program)
+    return request.make_session(shared, data.stdin_reader(None), screen.program, interactive=True)
 
 
 def interact(prompt: Prompt, *, vi: bool = False) -> int:

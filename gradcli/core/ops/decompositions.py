@@ -209,7 +209,10 @@ FUNCTIONS = (
         ("Tensor A, float? rcond=None", pinv),
         doc="The Moore-Penrose inverse.",
         ops=(PINV,),
-        samples=(Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=_M), Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=_M)),
+        samples=(
+            Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=_M),
+            Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=_M),
+        ),
     ),
     Function("pinverse", ("Tensor input, float rcond=1e-15", pinv), doc="The Moore-Penrose inverse."),
     LinalgFunction(

@@ -234,8 +234,8 @@ def _check_ellipsis(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) 
             if size != 1 and known not in (1, size):
                 missing = plan.covered - (ranks[i] - sum(label != ELLIPSIS for label in plan.inputs[i]))
                 raise _error(
-                    f"dimension {k - missing} covered by ellipsis in operand {i}has size {size} which does not broadcast with previously seen "
-                    f"ellipsis with size {known} for the respective dimension"
+                    f"dimension {k - missing} covered by ellipsis in operand {i}has size {size} which does not broadcast with "
+                    f"previously seen ellipsis with size {known} for the respective dimension"
                 )
             known = max(known, size)
 

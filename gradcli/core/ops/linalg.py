@@ -281,7 +281,10 @@ FUNCTIONS = (
         ("Tensor A, Tensor B, *, bool left=True", solve),
         doc="X of A @ X = B.",
         ops=(SOLVE,),
-        samples=(Sample("torch.linalg.solve(x, v)", np.linalg.solve, x=_A, v=_V), Sample("torch.linalg.solve(x, y)", np.linalg.solve, x=_A, y=_M)),
+        samples=(
+            Sample("torch.linalg.solve(x, v)", np.linalg.solve, x=_A, v=_V),
+            Sample("torch.linalg.solve(x, y)", np.linalg.solve, x=_A, y=_M),
+        ),
         out=True,
     ),
     LinalgFunction(

@@ -1,0 +1,245 @@
+"""What a process does about programs that cannot be trusted, beyond the checks that evaluation makes by itself.
+
+Evaluation refuses by counting and by predicted cost. What that cannot see is caught here, in this order: an alarm
+raises the bound on time between two steps of the interpreter; the system refuses memory beyond the bound on bytes;
+a hook refuses files, processes, sockets, imports and the like while a program is evaluated; and, as no Python code can
+interrupt a call into numpy, another process waits for this one and ends it when its time is long up.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NoReturn
+
+from gradcli import limits
+from gradcli.errors import GradcliError, InternalFault, LimitError
+from gradcli.limits import Limits
+
+#: set by the console script: the process is gradcli's own, so that its signals, limits and hooks are too
+own_process = False
+
+#: audit events (PEP 578) that evaluation never causes, by their beginnings
+REFUSED = (
+    "open",
+    "import",
+    "exec",
+    "compile",
+    "os.",
+    "subprocess.",
+    "socket.",
+    "ctypes.",
+    "mmap.",
+    "shutil.",
+    "tempfile.",
+    "glob.",
+    "pty.",
+    "marshal.",
+    "pickle.",
+    "code.",
+    "cpython.run",
+    "urllib.",
+    "http.",
+    "ftplib.",
+    "smtplib.",
+    "webbrowser.",
+    "sqlite3.",
+    "fcntl.",
+    "syslog.",
+    "signal.",
+    "resource.",
+    "sys.addaudithook",
+)
+
+#: modules that answers, warnings and errors need, in the middle of a program too
+_MODULES = ("gradcli.render.diagnostic", "gradcli.render.escape", "encodings.unicode_escape", "unicodedata", "difflib", "bisect")
+#: seconds that an alarm that cannot be delivered is waited for
+GRACE = 0.5
+#: what the system allows beyond the bound on bytes, for what evaluation frees late and for the process itself
+_SPARE = 64 * 2**20
+
+
+def begin(bounds: Limits, *, interactive: bool = False) -> None:
+    """Put what `bounds` ask for around the rest of this process; at a prompt the time is that of each input, which it watches itself."""
+    if not own_process:
+        return
+    if bounds.untrusted:
+        preload()
+        if not interactive:
+            supervise(bounds.time)
+        seal()
+    bound_memory(bounds)
+    if bounds.time < limits.NONE and not interactive:
+        set_alarm(bounds.time - age())
+
+
+def age() -> float:
+    """Seconds since this process was started, as far as the system tells."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            started = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    except (OSError, ValueError, AttributeError):
+        return 0.0
+
+
+# --- nothing is loaded late ---
+
+
+def preload() -> None:
+    """Load what evaluation would load at first use, and use what numpy sets up at first use."""
+    from importlib import import_module
+
+    from gradcli.session import warming
+
+    for name in _MODULES:
+        import_module(name)
+    warming.warm()
+
+
+# --- what evaluation may not do ---
+
+
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    if event == "open" and args[0] == os.devnull:
+        return  # where standard output goes when nobody reads it any more
+    raise InternalFault(f"evaluation wanted {event!r}, which is refused")
+
+
+def seal(on_event: Callable[[str, tuple[Any, ...]], None] = _refuse) -> None:
+    """From now on call `on_event` for every refused event during evaluation. This cannot be taken back."""
+    evaluation, refused = limits.evaluation, REFUSED
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if evaluation.depth and event.startswith(refused):
+            on_event(event, args)
+
+    sys.addaudithook(hook)
+
+
+# --- memory and time ---
+
+
+def bound_memory(bounds: Limits) -> None:
+    """Let the system refuse memory beyond the bound on bytes: Python and numpy then raise MemoryError."""
+    if bounds.bytes == limits.NONE:
+        return
+    try:
+        import resource
+
+        with open("/proc/self/statm", "rb") as file:
+            now = int(file.read().split()[5]) * resource.getpagesize()
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = int(now + bounds.bytes * 5 / 4 + _SPARE)
+        if hard == resource.RLIM_INFINITY or wanted < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    except (ImportError, AttributeError, OSError, ValueError):
+        return  # a system without these: the checks of evaluation remain
+
+
+def set_alarm(seconds: float) -> None:
+    """Raise the bound on time in the main thread after so many seconds; 0 takes the alarm back."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _time_is_up)
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001) if seconds else 0)
+
+
+def _time_is_up(number: int, frame: FrameType | None) -> None:
+    raise time_error(limits.current.time)
+
+
+def time_error(seconds: float) -> LimitError:
+    """The error of a program whose time is up."""
+    return LimitError("time", f"the program ran for more than {seconds:g} s")
+
+
+# --- another process waits ---
+
+
+class Ended(BaseException):
+    """The process that did the work has ended with this exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def supervise(seconds: float) -> None:
+    """Fork. Only the child comes back, and goes on with the work; the parent waits for it, and ends it when its time is long up.
+
+    In the parent raises Ended, or the error that the child had no chance to report.
+    """
+    if not hasattr(os, "fork"):
+        return
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    spent = age()
+    child = os.fork()
+    if child == 0:
+        _once(signal.SIGINT)
+        _once(signal.SIGTERM)
+        _bound_processor(seconds)
+        return
+    _wait(child, seconds, seconds - spent + GRACE)
+
+
+def _once(number: int) -> None:
+    """The signal may come from the terminal and from the parent: the second is ignored."""
+    before = signal.getsignal(number)
+    if not callable(before):
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        before(number, frame)
+
+    signal.signal(number, handle)
+
+
+def _bound_processor(seconds: float) -> None:
+    """Should the parent be killed, the system ends what never comes back from a call."""
+    if seconds < limits.NONE:
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        most = int(seconds * (os.cpu_count() or 1)) + 5
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
+
+
+def _wait(child: int, seconds: float, left: float) -> NoReturn:
+    overdue = False
+
+    def kill(number: int, frame: FrameType | None) -> None:
+        nonlocal overdue
+        overdue = True
+        os.kill(child, signal.SIGKILL)
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        os.kill(child, number)
+
+    signal.signal(signal.SIGINT, forward)
+    signal.signal(signal.SIGTERM, forward)
+    if seconds < limits.NONE:
+        signal.signal(signal.SIGALRM, kill)
+        signal.setitimer(signal.ITIMER_REAL, max(left, 0.001))
+    _, status = os.waitpid(child, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        raise Ended(code)
+    raise death(-code, seconds, overdue)
+
+
+def death(number: int, seconds: float, overdue: bool) -> GradcliError:
+    """The error of work that a signal ended."""
+    if overdue or number == signal.SIGXCPU:
+        return time_error(seconds)
+    if number == signal.SIGKILL:
+        return LimitError("bytes", "the system ended the program, as it does when memory is used up")
+    return InternalFault(f"the program ended by {signal.Signals(number).name}")

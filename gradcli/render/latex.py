@@ -1,0 +1,54 @@
+"""An explanation as a derivation: a LaTeX document with amsmath, forward and backward."""
+
+from __future__ import annotations
+
+import re
+
+from gradcli.results import Explanation, Made, StepResult
+
+_HEAD = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage{amsmath,amssymb}
+\setcounter{MaxMatrixCols}{40}
+\allowdisplaybreaks
+\begin{document}
+"""
+
+
+def derivation(explanation: Explanation) -> str:
+    """Every step with its value, then every gradient with how it came and its value; values of small tensors only."""
+    steps = [step for step in reversed(explanation.steps) if not step.is_leaf]
+    out = [_HEAD, r"\section*{Forward}", "\n", r"\begin{align*}", "\n"]
+    lines = [_given(step) for step in explanation.steps if step.is_leaf]
+    lines += [_computed(step, made) for step in steps for made in step.outputs]
+    out += [_BREAK.join(lines), "\n", r"\end{align*}", "\n", r"\section*{Backward}", "\n"]
+    out.append(r"Here $\bar v$ is the gradient of $v$, and $\odot$ multiplies elementwise." + "\n")
+    out += [r"\begin{align*}", "\n"]
+    out += [_BREAK.join(_gradient(made) for step in explanation.steps for made in step.outputs), "\n", r"\end{align*}", "\n", r"\end{document}", "\n"]
+    return "".join(out)
+
+
+_BREAK = " \\\\\n"
+
+
+def _given(step: StepResult) -> str:
+    made = step.outputs[0]
+    return f"{made.name_latex} &= {made.value_latex or _shape(made)}"
+
+
+def _computed(step: StepResult, made: Made) -> str:
+    value = f" = {made.value_latex}" if made.value_latex else rf" \in {_shape(made)}"
+    return f"{made.name_latex} &= {step.expression_latex}{value}"
+
+
+def _gradient(made: Made) -> str:
+    came = "" if made.gradient is None and not made.came_latex else made.came_latex
+    value = f" = {made.gradient_latex}" if made.gradient_latex else ""
+    if not came:
+        return rf"\bar{{{made.name_latex}}} &= \text{{none}}"
+    return rf"\bar{{{made.name_latex}}} &= {came}{value}"
+
+
+def _shape(made: Made) -> str:
+    sizes = r" \times ".join(map(str, made.shape))
+    return rf"\mathbb{{R}}^{{{sizes}}}" if re.search(r"\d", sizes) else r"\mathbb{R}"
