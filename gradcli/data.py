@@ -35,15 +35,20 @@ _MAX_HEADER = 10_000
 _NUMBER = re.compile(r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*", re.I | re.A)
 
 
-def stdin_reader(stream: BinaryIO | None) -> ReadStdin:
-    """A function that reads all of `stream` once and gives the same bytes ever after, so that several names can use it."""
+def stdin_reader(stream: BinaryIO | None, *, is_source: bool = False) -> ReadStdin:
+    """A function that reads all of `stream` once and gives the same bytes ever after, so that several names can use it.
+
+    The bound is that on memory or, when `is_source` says that nothing but a program is there, that on programs.
+    """
     content: list[bytes] = []
 
     def read() -> bytes:
         if not content:
             if stream is None:
                 raise DataError("standard input is closed")
-            content.append(_read_bounded(stream, "standard input", limits.current.bytes, "bytes"))
+            now = limits.current
+            bound, limit = (now.source, "source") if is_source else (now.bytes, "bytes")
+            content.append(_read_bounded(stream, "standard input", bound, limit))
         return content[0]
 
     return read
@@ -57,7 +62,7 @@ def load(reference: str, read_stdin: ReadStdin) -> Array:
     name, part = _split(reference.removeprefix("@"))
     if name == "-":
         return _decode(io.BytesIO(read_stdin()), "standard input", part)
-    with _open_regular(name) as file:
+    with open_regular(name) as file:
         return _decode(file, name, part)
 
 
@@ -68,7 +73,7 @@ def read_source(name: str, read_stdin: ReadStdin) -> str:
         if len(content) > limits.current.source:
             _too_large("standard input", limits.current.source, "source")
     else:
-        with _open_regular(name) as file:
+        with open_regular(name) as file:
             content = _read_bounded(file, name, limits.current.source, "source")
     text = _text(content, name)
     if text.startswith("\ufeff"):
@@ -84,7 +89,7 @@ def _split(reference: str) -> tuple[str, str | None]:
     return head, part
 
 
-def _open_regular(name: str) -> BinaryIO:
+def open_regular(name: str) -> BinaryIO:
     """`name` opened for reading when it is a regular file; never waits on a FIFO."""
     try:
         descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

@@ -79,12 +79,11 @@ class GradientTable(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A name of the prompt and its value; shape, dtype, grad_fn and grad are empty for what is no tensor."""
+    """A name of the prompt and its value; shape, requires_grad, grad_fn and grad are empty for what is no tensor."""
 
     name: str
     value: Value
     shape: str = ""
-    dtype: str = ""
     requires_grad: str = ""
     grad_fn: str = ""
     grad: Value | None = None
@@ -143,7 +142,7 @@ class Made(NamedTuple):
     """One output of a step. `name` is `#3`, `#3[0]` where there are several, or a variable's name.
 
     `came` says how the gradient came from the consumers'. What is not known is None. In mathematics: `came_latex`, `name_latex`,
-    and for small tensors `value_latex` and `gradient_latex`.
+    `barred_latex` for the gradient, and for small tensors `value_latex` and `gradient_latex`.
     """
 
     name: str
@@ -154,6 +153,7 @@ class Made(NamedTuple):
     came_latex: str
     arithmetic: tuple[Arithmetic, ...] = ()
     name_latex: str = ""
+    barred_latex: str = ""
     value_latex: str = ""
     gradient_latex: str = ""
 
@@ -197,7 +197,7 @@ class Explanation(NamedTuple):
 class Comparison(NamedTuple):
     """One element of a gradient, by rule and by differences. `output` is which element of the output, None for the only one."""
 
-    index: tuple[int, ...]
+    at: tuple[int, ...]
     output: tuple[int, ...] | None
     analytic: float
     numeric: float
@@ -293,6 +293,21 @@ class Minimum(NamedTuple):
     failure: str
 
 
+# --- batches ---
+
+
+class Answer(NamedTuple):
+    """The answer to a request of a batch: what its script printed, warnings, and what its expression gave of what it wanted."""
+
+    output: str | None
+    warnings: tuple[str, ...]
+    evaluation: Evaluation | None
+    gradients: GradientTable | None
+    jacobian: Derivatives | None
+    hessian: Derivatives | None
+    want: tuple[str, ...]
+
+
 # --- the reference ---
 
 
@@ -323,3 +338,52 @@ class Entry(NamedTuple):
     is_method: bool = False
     inplace: bool = False
     takes_out: bool = False
+
+
+# --- plots ---
+
+
+@dataclass(slots=True, frozen=True)
+class Curve:
+    """A function of one variable at the points of a plot. `order` is 0 for values, 1 and 2 for derivatives.
+
+    `joined` says of each pair of neighbours whether a line may go from one to the other: not over a jump, a pole or a nan.
+    """
+
+    label: str
+    order: int
+    values: Array
+    joined: Array
+
+
+@dataclass(slots=True, frozen=True)
+class Curves:
+    """Curves over one variable. `low` and `high` are the values to be shown, less than all where a pole would flatten the rest.
+
+    `at_once` says that one evaluation gave all points, as the expression works element by element.
+    """
+
+    expression: str
+    name: str
+    points: Array
+    curves: tuple[Curve, ...]
+    low: float
+    high: float
+    notes: tuple[str, ...]
+    at_once: bool
+
+
+@dataclass(slots=True, frozen=True)
+class HeatMap:
+    """A function of two variables on a grid, first axis `names[1]`, second `names[0]`; gradients in the order of `names`, or none."""
+
+    expression: str
+    names: tuple[str, str]
+    xs: Array
+    ys: Array
+    values: Array
+    gradients: tuple[Array, ...]
+    low: float
+    high: float
+    notes: tuple[str, ...]
+    at_once: bool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-
 import numpy as np
 
 from gradcli.analysis import differences, kinks, origins
@@ -68,10 +67,10 @@ class Check:
     def _roundoff(self) -> float:
         """The unit roundoff of the coarsest dtype on the way."""
         used: list[DType] = [node.meta(0)[1] for node in self.steps.order]
-        coarsest = max((d for d in used if d.is_floating_point), key=lambda d: 2.0**-8 if d is dtypes.bfloat16 else float(np.finfo(d.np).eps))
+        coarsest = max((dtype for dtype in used if dtype.is_floating_point), key=_roundoff_of)
         if coarsest is not dtypes.float64:
             self.notes.append(f"parts are computed in {coarsest.name}, so that differences are coarse")
-        return 2.0**-8 if coarsest is dtypes.bfloat16 else float(np.finfo(coarsest.np).eps)
+        return _roundoff_of(coarsest)
 
     # --- the two sides ---
 
@@ -141,7 +140,8 @@ class Check:
                     worst = one
         if len(checked) < tensor.array.size:
             self.notes.append(f"{name}: {len(checked):,} of {tensor.array.size:,} elements")
-        return InputCheck(name, shape, absolute, relative, worst, tuple(wrong[:MOST_TOLD]), tuple(kinked[:MOST_TOLD]), len(checked) * len(analytic))
+        count = len(checked) * len(analytic)
+        return InputCheck(name, shape, absolute, relative, worst, tuple(wrong[:MOST_TOLD]), tuple(kinked[:MOST_TOLD]), count)
 
     def _elements(self, tensor: Tensor) -> Iterator[tuple[int, tuple[int, ...]]]:
         size = tensor.array.size
@@ -193,6 +193,10 @@ class Check:
             found = () if origin is None else (origin,)
         conditions = "float64, central differences, steps fitted to each element"
         return CheckResult(expression, inputs, found, conditions, tuple(self.notes))
+
+
+def _roundoff_of(dtype: DType) -> float:
+    return 2.0**-8 if dtype is dtypes.bfloat16 else float(np.finfo(dtype.np).eps)
 
 
 _ONE_SIDED = "not defined on the other side; compared with the slope of this one"

@@ -26,11 +26,10 @@ Moved = Callable[[float], Array]
 
 
 class Slope(NamedTuple):
-    """A derivative by differences, the error to be expected, and the step it was taken with; arrays over the outputs."""
+    """A derivative by differences, and the error to be expected; arrays over the outputs."""
 
     value: Array
     error: Array
-    step: float
 
 
 def central(moved: Moved, scale: float, unit: float, wanted: Array) -> Slope:
@@ -48,7 +47,7 @@ def central(moved: Moved, scale: float, unit: float, wanted: Array) -> Slope:
             best = slope
             continue
         better = (slope.error < best.error) | ~np.isfinite(best.value)
-        best = Slope(np.where(better, slope.value, best.value), np.where(better, slope.error, best.error), step if better.all() else best.step)
+        best = Slope(np.where(better, slope.value, best.value), np.where(better, slope.error, best.error))
     assert best is not None
     return best
 
@@ -60,15 +59,15 @@ def _central(moved: Moved, step: float, unit: float) -> Slope:
     near_low, near_high = moved(-step / 2), moved(step / 2)
     narrow = (near_high - near_low) / step
     rounding = 2 * unit * np.maximum(np.abs(high), np.abs(low)) / step
-    return Slope(narrow + (narrow - wide) / 3, np.abs(narrow - wide) + rounding, step)
+    return Slope(narrow + (narrow - wide) / 3, np.abs(narrow - wide) + rounding)
 
 
 def agrees(slope: Slope, analytic: Array) -> Array:
     """Whether the analytic derivatives are what the differences say, output by output."""
     size = np.maximum(np.abs(slope.value), np.abs(analytic))
     allowed = RELATIVE * size + np.minimum(10 * slope.error, 1e-3 * size + 1e-7)
-    same = np.isinf(analytic) & (analytic == slope.value)
-    return (np.abs(slope.value - analytic) <= allowed) | same
+    agreed: Array = (np.abs(slope.value - analytic) <= allowed) | (np.isinf(analytic) & (analytic == slope.value))
+    return agreed
 
 
 class Sides(NamedTuple):
@@ -99,7 +98,8 @@ def sides(moved: Moved, output: int, scale: float, unit: float) -> Sides:
     size = max((abs(s) for s in (left, right) if np.isfinite(s)), default=0.0)
     noise = 8 * unit * abs(here) / narrow
     # a step that the slope does not account for
-    jumps = any(abs(step - slope * narrow) > 0.5 * abs(slope) * narrow + 16 * unit * abs(here) + unit**0.5 for step, slope in ((step_left, left), (step_right, right)))
+    slack = 16 * unit * abs(here) + unit**0.5
+    jumps = any(abs(step - slope * narrow) > 0.5 * abs(slope) * narrow + slack for step, slope in ((step_left, left), (step_right, right)))
     gap, wide_gap = abs(right - left), abs(wide_right - wide_left)
     stays = gap > 0.5 * wide_gap and gap > 1e-4 * size + noise
     return Sides(here, left, right, bool(jumps), bool(jumps or stays))

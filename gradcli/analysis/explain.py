@@ -55,13 +55,14 @@ def explain(
     capture = walk_back(out, weight, nodes) if gradients else {}
     steps = Steps(root, recorder, variables, assigned)
     newest = [node for node in steps.order if not isinstance(node, AccumulateGrad)][-MOST:]
-    shown = set(newest)
-    leaves = [node for node in steps.order if isinstance(node, AccumulateGrad) and (node is root or any(u in shown for u, _ in steps.consumers[node]))]
+    used = {parent for node in newest for parent, _ in node.edges} | {root}
+    leaves = [node for node in steps.order if isinstance(node, AccumulateGrad) and node in used]
     teller = _Teller(steps, capture, show, root, weight, full)
     results = tuple(teller.step(node) for node in (*reversed(newest), *leaves))
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(nodes) > len(results):
-        notes = (f"{len(results):,} of {len(nodes):,} steps, those nearest to the result; {len(nodes) - len(results):,} older ones are left out",)
+        left_out = len(nodes) - len(results)
+        notes = (f"the newest {len(results):,} of {len(nodes):,} steps; {left_out:,} older ones are left out",)
     return Explanation(text, results, notes, len(nodes))
 
 
@@ -134,6 +135,7 @@ class _Teller:
             came_latex,
             arithmetic,
             steps.symbol(node, output).latex,
+            steps.gradient_symbol(node, output).latex,
             self._latex(value),
             self._latex(gradient),
         )
@@ -244,7 +246,9 @@ class _Teller:
         saved = steps.recorder.saved(user)
         for i, tensor in enumerate(() if op.variadic else op.tensors):
             parent, number = user.edges[i]
-            value = saved[i] if i < len(saved) and type(saved[i]) is Tensor else value_of(steps, parent, number) if parent is not None else None
+            value = saved[i] if i < len(saved) and type(saved[i]) is Tensor else None
+            if value is None and parent is not None:
+                value = value_of(steps, parent, number)
             if value is not None:
                 names[tensor] = self._number_symbol(value, names[tensor])
         return names

@@ -65,7 +65,24 @@ class Applied(NamedTuple):
     owner: Term | None = None
 
 
-Term = Number | Symbol | Operation | Applied
+class Indexed(NamedTuple):
+    """`owner[place]`; the place stays text."""
+
+    owner: Term
+    place: str
+
+
+class Listed(NamedTuple):
+    """`(a, b)` or `[a, b]`."""
+
+    items: tuple[Term, ...]
+    brackets: str
+
+
+Term = Number | Symbol | Operation | Applied | Indexed | Listed
+
+#: functions are called on these modules
+_MODULES = frozenset({"torch", "F", "nn", "functional", "linalg", "special", "math"})
 
 
 @lru_cache(maxsize=1024)
@@ -128,10 +145,11 @@ def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) 
     if isinstance(node, syntax.Call) and not node.keywords:
         return _call(node, known)
     if isinstance(node, (syntax.TupleExpr, syntax.ListExpr)):
-        brackets = "()" if isinstance(node, syntax.TupleExpr) else "[]"
-        inside = ", ".join(text(from_syntax(item, known)) for item in node.items)
-        return Symbol(f"{brackets[0]}{inside}{brackets[1]}")
-    return Symbol(" ".join(node.text.split()), atomic=isinstance(node, (syntax.Subscript, syntax.Call)))
+        items = tuple(from_syntax(item, known) for item in node.items)
+        return Listed(items, "()" if isinstance(node, syntax.TupleExpr) else "[]")
+    if isinstance(node, syntax.Subscript):
+        return Indexed(from_syntax(node.value, known), " ".join(node.index.text.split()))
+    return Symbol(" ".join(node.text.split()), atomic=isinstance(node, syntax.Call))
 
 
 def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Term:
@@ -146,7 +164,8 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             return Number(count)
         if function.name == "expand":
             return owner  # broadcasting is seen in the shapes
-        return Applied(function.name, arguments, owner)
+        module = (isinstance(owner, Symbol) and owner.text in _MODULES) or (isinstance(owner, Applied) and owner.name in _MODULES)
+        return Applied(function.name, arguments, None if module and known(function.value) is None else owner)
     name = function.text
     if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):
         return arguments[1] if arguments[0].value else arguments[2]
@@ -212,6 +231,10 @@ def _text(term: Term) -> tuple[str, int]:
         inside = None if term.arguments is None else ", ".join(map(text, term.arguments))
         call = term.name if inside is None else f"{term.name}({inside})"
         return call if term.owner is None else f"{_at(term.owner, _ATOM)}.{call}", _ATOM
+    if isinstance(term, Indexed):
+        return f"{_at(term.owner, _ATOM)}[{term.place}]", _ATOM
+    if isinstance(term, Listed):
+        return f"{term.brackets[0]}{', '.join(map(text, term.items))}{term.brackets[1]}", _ATOM
     op, operands = term.op, term.operands
     if op == "neg":
         return f"-{_at(operands[0], _UNARY)}", _UNARY

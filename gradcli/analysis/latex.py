@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from gradcli.analysis.formulas import Applied, Number, Operation, Symbol, Term
+from gradcli.analysis.formulas import Applied, Indexed, Listed, Number, Symbol, Term
 
 _KNOWN = frozenset({"exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "max", "min", "det"})
-_GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega".split()
-)
+_LETTERS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega"
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -24,7 +22,7 @@ _SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': "''",
     "`": r"\textasciigrave{}",
 }
 _RELATIONS = {"==": "=", "!=": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=": r"\geq", "&": r"\wedge", "|": r"\vee", "//": r"\div"}
@@ -43,7 +41,7 @@ def text(words: str) -> str:
 
 def name(word: str) -> str:
     """A variable: one letter as it is, Greek letters, `w_1` and `w1` with an index, others upright."""
-    if word in _GREEK:
+    if word in _LETTERS.split():
         return rf"\{word}"
     match = re.fullmatch(r"([A-Za-z])_?([0-9]+)", word)
     if match:
@@ -64,6 +62,11 @@ def _latex(term: Term) -> tuple[str, int]:
         return known, _ATOM if term.atomic else 0
     if isinstance(term, Applied):
         return _applied(term), _ATOM
+    if isinstance(term, Indexed):
+        return f"{{{_at(term.owner, _ATOM)}}}_{{{text(f'[{term.place}]')}}}", _ATOM
+    if isinstance(term, Listed):
+        left, right = term.brackets[0], term.brackets[1]
+        return rf"\left{left}{', '.join(map(latex, term.items))}\right{right}", _ATOM
     op, operands = term.op, term.operands
     if op == "neg":
         return f"-{_at(operands[0], _UNARY)}", _UNARY
@@ -116,6 +119,8 @@ def _number(value: float) -> str:
 
 def values(text_of: str) -> str:
     """Numbers as torch lays them out, `[[1., 2.], [3., 4.]]` or `all 0.25`: up to two dimensions a matrix, else text."""
+    if text_of.startswith("all "):
+        return rf"{text('all ')}{_exponent(text_of[4:])}" if re.fullmatch(r"all [-+.\de]+", text_of) else text(text_of)
     rows = re.findall(r"\[([^\[\]]*)\]", text_of)
     if not rows or text_of.startswith("[[[") or "..." in text_of or "(" in text_of:
         return text(text_of) if re.search(r"[A-Za-z(\[]", text_of) else text_of

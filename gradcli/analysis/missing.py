@@ -13,9 +13,9 @@ from gradcli.results import Explanation
 from gradcli.source import Span
 
 #: methods and functions whose result has no graph
-_CUTTING = frozenset(
-    "detach detach_ item tolist numpy argmax argmin argsort long int short bool byte char tensor new_tensor "
-    "eq ne lt le gt ge isnan isinf isfinite nonzero count_nonzero bincount".split()
+_CUTTING = (
+    *("detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin", "argsort", "long", "int", "short", "bool", "byte", "char"),
+    *("tensor", "new_tensor", "eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "nonzero", "count_nonzero", "bincount"),
 )
 #: Python's functions that make plain numbers of tensors
 _NUMBERS = frozenset({"int", "float", "bool", "len"})
@@ -87,7 +87,8 @@ def _cutting(node: syntax.Node) -> syntax.Node | None:
     if isinstance(node, syntax.Compare):
         return node
     if isinstance(node, syntax.With):
-        for context, _ in node.items:
-            if any((isinstance(one, syntax.Name) and one.id in _BLOCKS) or (isinstance(one, syntax.Attribute) and one.name in _BLOCKS) for one in walk(context)):
-                return next((one for one in node.body if isinstance(one, (syntax.Assign, syntax.AugAssign))), None)
+        parts = [one for context, _ in node.items for one in walk(context)]
+        words = {one.id if isinstance(one, syntax.Name) else one.name for one in parts if isinstance(one, (syntax.Name, syntax.Attribute))}
+        if words & _BLOCKS:
+            return next((one for one in node.body if isinstance(one, (syntax.Assign, syntax.AugAssign))), None)
     return None

@@ -17,6 +17,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.record import OpNode
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.lang import syntax
+from gradcli.lang.compiling import Step
 from gradcli.results import TensorValue
 
 Show = Callable[[Tensor], TensorValue]
@@ -66,8 +67,11 @@ class Steps:
         if isinstance(node, AccumulateGrad) or node.outputs is not None:
             return ""
         found = self._assigned.get((place.start, place.end)) if isinstance(place, syntax.Node) else None
-        last = not any(operands.same_place(user.origin, place) and operands.is_inner(node, user) for user, _ in self.consumers[node])
-        return (found if last else None) or self._bound.get(node, "")
+        return (None if self._is_inner(node) else found) or self._bound.get(node, "")
+
+    def _is_inner(self, node: Node) -> bool:
+        """Whether the step is one of several of the same text, and not the last."""
+        return any(operands.is_inner(node, user) for user, _ in self.consumers[node])
 
     def matches(self, node: Node) -> tuple[operands.Matched, list[syntax.Node]]:
         """The expressions that the step's inputs are values of, and those left over."""
@@ -107,7 +111,7 @@ class Steps:
             return _call_text(node, [self._names[parent] for parent, _ in node.edges if parent is not None])
         parts = self._shown_operands(node, write is not None)
         text = operands.text_with(place, [(part, (write or self.name)(parent, output)) for part, parent, output in parts])
-        if any(operands.is_inner(node, user) for user, _ in self.consumers[node]):
+        if self._is_inner(node):
             given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
             return f"{_call_text(node, given)} in {text}"
         return text
@@ -115,14 +119,14 @@ class Steps:
     def expression_latex(self, node: Node) -> str:
         """The step's text as mathematics."""
         place = node.origin
-        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or any(operands.is_inner(node, user) for user, _ in self.consumers[node]):
+        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or self._is_inner(node):
             return latex.text(self.expression(node))
         parts = [(part, self.symbol(parent, output)) for part, parent, output in self._shown_operands(node, True)]
 
         def known(one: syntax.Node) -> Term | None:
             return next((symbol for part, symbol in parts if part is one or operands.same_place(part, one)), None)
 
-        if isinstance(place, operands.Step):
+        if isinstance(place, Step):
             left, right = (known(side) or from_syntax(side, known) for side in (place.left, place.right))
             return latex.latex(combine(place.op, left, right))
         return latex.latex(from_syntax(place, known))
@@ -134,10 +138,10 @@ class Steps:
         name = self.name(node, output)
         return Symbol(name, _vector(name), shape=node.meta(output)[0])
 
-    def gradient_symbol(self, node: Node) -> Symbol:
-        """The gradient of a step's value."""
-        name = self._names[node]
-        return Symbol(f"grad({name})", rf"\bar{{{_vector(name)}}}", shape=node.meta(0)[0])
+    def gradient_symbol(self, node: Node, output: int | None = None) -> Symbol:
+        """The gradient of a step's value, of all its outputs or of one."""
+        name = self._names[node] if output is None else self.name(node, output)
+        return Symbol(f"grad({name})", _barred(name), shape=node.meta(0)[0])
 
     def environment(self, node: OpNode) -> dict[str, Term]:
         """What the names in the formulas of a step's rules stand for."""
@@ -166,6 +170,12 @@ def _vector(name: str) -> str:
     if match is None:
         return latex.name(name)
     return f"v_{{{match[1]}}}" if match[2] is None else f"v_{{{match[1]},{match[2]}}}"
+
+
+def _barred(name: str) -> str:
+    """The gradient's sign: a bar over the letter, not over its index."""
+    letter, _, index = _vector(name).partition("_{")
+    return rf"\bar{{{letter}}}" + (f"_{{{index}" if index else "")
 
 
 def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
@@ -197,7 +207,7 @@ def _call_text(node: Node, given: list[str]) -> str:
 def named_tensors(variables: Mapping[str, Any]) -> list[tuple[str, Tensor]]:
     """The tensors that names lead to, also within lists, tuples and dicts, and the parameters of modules."""
     found: list[tuple[str, Tensor]] = []
-    stack: list[tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(variables.items())]
+    stack: list[tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(list(variables.items()))]
     while stack:
         name, value, depth = stack.pop()
         if type(value) is Tensor:
@@ -207,7 +217,7 @@ def named_tensors(variables: Mapping[str, Any]) -> list[tuple[str, Tensor]]:
         elif depth < 3 and isinstance(value, (list, tuple)) and len(value) <= 100:
             stack += [(f"{name}[{i}]", item, depth + 1) for i, item in reversed(list(enumerate(value)))]
         elif depth < 3 and isinstance(value, dict) and len(value) <= 100:
-            stack += [(f"{name}[{key!r}]", item, depth + 1) for key, item in reversed(value.items()) if isinstance(key, (str, int))]
+            stack += [(f"{name}[{key!r}]", item, depth + 1) for key, item in reversed(list(value.items())) if isinstance(key, (str, int))]
     return found
 
 

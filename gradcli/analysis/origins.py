@@ -26,7 +26,7 @@ Index = tuple[int, ...]
 
 
 def first(steps: Steps, capture: engine.Capture, finite: bool) -> Origin | None:
-    """Where the result is not finite, the first step that makes such a value of finite ones; else the first whose rule makes such a gradient."""
+    """The first step that makes a value that is not finite, if the result is such; else the first whose rule makes such a gradient."""
     return (None if finite else _forward(steps)) or _backward(steps, capture)
 
 
@@ -37,7 +37,8 @@ def _forward(steps: Steps) -> Origin | None:
             if index is None:
                 continue
             if isinstance(node, AccumulateGrad):
-                return Origin(_kind(array[index]), "AccumulateGrad", "", "", 0, 0, f"{_element(steps.name(node), index)} is {array[index]:g} itself")
+                remark = f"{_element(steps.name(node), index)} is {array[index]:g} itself"
+                return Origin(_kind(array[index]), "AccumulateGrad", "", "", 0, 0, remark)
             if _asked_for(node):
                 continue
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,8 +23,7 @@ from gradcli.core.tensor import Array, Tensor, wrap
 COPIED = 4096
 
 
-@dataclass(slots=True)
-class Kept:
+class Kept(NamedTuple):
     """What a step made, and what it keeps for its derivative. Arrays: tensors would hold their node."""
 
     values: tuple[Array, ...]
@@ -42,14 +40,11 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
         #: values of leaves when they were first used
         self._leaves: WeakKeyDictionary[Node, Array] = WeakKeyDictionary()
         self._pending: tuple[Node, tuple[Tensor, ...]] | None = None
-        #: one for each step, whether its node is alive or not
-        self.count = 0
 
     def append(self, step: tuple[Node, tuple[Tensor, ...]]) -> None:
         """Take a step. Its values are copied when the next one comes: an in-place operation writes after it is recorded."""
         self._settle()
         self._pending = step
-        self.count += 1
         for node, _ in step[0].edges:
             if isinstance(node, AccumulateGrad) and node not in self._leaves:
                 self._leaves[node] = _copy(node.variable.array)
@@ -59,13 +54,13 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
             return
         node, outs = self._pending
         self._pending = None
-        kept = Kept(tuple(_copy(out.array) for out in outs))
+        saved = outs_saved = None
         if isinstance(node, OpNode):
             if node.saved is not None:
-                kept.saved = [_copy_tensor(value) if type(value) is Tensor else value for value in node.saved]
+                saved = [_copy_tensor(value) if type(value) is Tensor else value for value in node.saved]
             if node.kept_out is not None:
-                kept.outs = list(map(_copy_saved, node.kept_out))
-        self._kept[node] = kept
+                outs_saved = list(map(_copy_saved, node.kept_out))
+        self._kept[node] = Kept(tuple(_copy(out.array) for out in outs), saved, outs_saved)
 
     def values(self, node: Node) -> tuple[Array, ...]:
         """What a step made, one array for each output; empty where it is not known."""

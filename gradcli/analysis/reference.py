@@ -89,7 +89,8 @@ def entries() -> tuple[Entry, ...]:
 
 def _by_family(found: Iterable[Entry]) -> list[Entry]:
     groups: dict[str, list[Entry]] = {}
-    for entry in found:
+    # a dtype has several names
+    for entry in {entry.name: entry for entry in found}.values():
         groups.setdefault(entry.family, []).append(entry)
     return [entry for group in groups.values() for entry in group]
 
@@ -301,6 +302,7 @@ def _constants() -> dict[str, Any]:
 
 
 def _constant(name: str, value: Any) -> Entry:
+    name = value.name if isinstance(value, dtypes.DType) else name
     full = f"torch.{name}"
     if not isinstance(value, dtypes.DType):
         return Entry(full, "constants", "constant", (full,), f"The number {value!r}.", lambda: run_lines((full,)))

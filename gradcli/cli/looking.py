@@ -13,11 +13,13 @@ from gradcli.cli.options import Shared
 if TYPE_CHECKING:
     from gradcli.cli.request import Request
 
-Of = Annotated[str | None, Option("--of", metavar="NAME", help="The text is a script (EXPR is its file, or -f FILE); show this name of it.")]
+Of = Annotated[str | None, Option("--of", metavar="NAME", help="EXPR (or -f FILE) is a script; look at this name of it.")]
 Vector = Annotated[list[str] | None, Option("-v", "--vector", metavar="V", help="Weights v of the result, for v^T J.")]
 
 
-def prepare_looking(words: Sequence[str], command: str, shared: Shared, of: str | None, vector: Sequence[str] | None) -> tuple[Request, str | None]:
+def prepare_looking(
+    words: Sequence[str], command: str, shared: Shared, of: str | None, vector: Sequence[str] | None
+) -> tuple[Request, str | None]:
     """The request, and the weights. What a script prints goes to standard error."""
     from gradcli.cli import output
     from gradcli.cli.request import prepare

@@ -49,7 +49,7 @@ def prepare(
 ) -> Request:
     """Make the session that `shared` asks for, read the expression, bind the names in order. `write` gets what programs print."""
     text, bindings = arguments.split(words, command, has_file=shared.file is not None)
-    read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None))
+    read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=shared.file == "-")
     session = make_session(shared, read_stdin, write)
     if shared.file is not None:
         source = Source(shared.file, data.read_source(shared.file, read_stdin))

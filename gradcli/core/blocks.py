@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
@@ -25,16 +24,19 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 Array = np.ndarray[Any, Any]
 
 #: elements from which on operations wait; fewer are carried out at once
-threshold = 1 << 15
+threshold = 1 << 17
 #: elements of one block: a few of them stay in a core's second-level cache
-BLOCK = 1 << 14
+BLOCK = 1 << 15
 #: cores that share the work
 workers = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
+#: blocks that make a thread worth starting
+_FEWEST = 8
 #: a chain longer than this is carried out before it grows further
 _DEEPEST = 64
 
-_waiting: weakref.WeakValueDictionary[int, Deferred] = weakref.WeakValueDictionary()
+#: chains that wait; a plain dictionary, since every in-place write asks whether it is empty
+_waiting: dict[int, weakref.ref[Deferred]] = {}
 
 #: reductions of everything that run inside the blocks, with the ufunc that joins the parts
 _FUSED = {np.add: np.add, np.maximum: np.maximum, np.minimum: np.minimum}
@@ -45,6 +47,18 @@ _dtypes: dict[Any, Any] = {}
 def _where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
     np.copyto(out, b)
     np.copyto(out, a, where=condition)
+
+
+class _Forget:
+    """Takes a chain that nobody wants any more off the list."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+    def __call__(self, _: object) -> None:
+        _waiting.pop(self.key, None)
 
 
 class Deferred(NDArrayOperatorsMixin):
@@ -62,7 +76,7 @@ class Deferred(NDArrayOperatorsMixin):
         self.runs = 0
         self.value: Array | None = None
         if step is not None:
-            _waiting[id(self)] = self
+            _waiting[id(self)] = weakref.ref(self, _Forget(id(self)))
 
     # --- what an array tells about itself without being computed ---
 
@@ -122,7 +136,7 @@ class Deferred(NDArrayOperatorsMixin):
         return Deferred("cast", (self,), self.shape, wanted)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "__call__" and not options and ufunc.nout == 1 and all(_fits(i, self.shape) for i in inputs):
+        if method == "__call__" and not options and ufunc.nout == 1 and ufunc.signature is None and all(_fits(i, self.shape) for i in inputs):
             return _defer(ufunc, inputs, self.shape)
         if method == "reduce" and ufunc in _FUSED and len(inputs) == 1 and self.value is None and _of_everything(self, options):
             total = _run(self, ufunc)
@@ -148,20 +162,45 @@ def _forced(value: Any) -> Any:
 
 def defer(array: Any) -> Any:
     """A large row-major array (or one number seen as a large array) as the start of a chain; others as they are."""
-    if type(array) is not np.ndarray or array.size < threshold:
+    if type(array) is not np.ndarray or array.size < threshold or not array.ndim:
         return array
     if not array.flags.c_contiguous and any(array.strides):
         return array
+    if array.dtype.kind != "f":
+        return array
+    _keep_freed_memory()
     made = Deferred(None, (), array.shape, array.dtype)
     made.value = array
     return made
 
 
+_memory_is_kept = False
+
+
+def _keep_freed_memory() -> None:
+    """Ask the C library to keep what large arrays give back: handing pages to the system and taking them again costs
+    more than computing. Where there is no mallopt, nothing happens."""
+    global _memory_is_kept
+    if _memory_is_kept:
+        return
+    _memory_is_kept = True
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
+    mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
+
+
 def settle() -> None:
     """Carry out every waiting chain; before an array is written in place."""
     if _waiting:
-        for waiting in list(_waiting.values()):
-            waiting.force()
+        for reference in list(_waiting.values()):
+            waiting = reference()
+            if waiting is not None:
+                waiting.force()
 
 
 def _fits(value: Any, shape: tuple[int, ...]) -> bool:
@@ -291,7 +330,7 @@ def _run(root: Deferred, reduction: Any) -> Any:
         root.value = value
     count = -(-size // BLOCK)
     parts = None if reduction is None else np.empty(count, root.dtype)
-    share = min(workers, count)
+    share = min(workers, count // _FEWEST) or 1
     if share == 1:
         _work(program, range(count), size, last, reduction, parts)
     else:
@@ -376,11 +415,3 @@ def _work(program: _Program, blocks: range, size: int, last: int, reduction: Any
                 values[place] = out
             if parts is not None:
                 parts[block] = reduction.reduce(values[last])
-
-
-def is_array(value: Any) -> bool:
-    """Whether `value` can be a tensor's array."""
-    return type(value) is np.ndarray or type(value) is Deferred
-
-
-Forward = Callable[..., Any]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, namespace, warnings
+from gradcli.core import blocks, dtypes, namespace, warnings
 from gradcli.core.graph import AccumulateGrad, Edge, Node, state
 from gradcli.core.mode import recording
 from gradcli.core.signature import hooks
@@ -147,7 +147,10 @@ def roots(tensors: Sequence[Tensor], gradients: Sequence[Tensor | None] | None) 
 
 def own(value: Array, tensor: Tensor) -> Tensor:
     """A gradient array as a tensor that shares memory with nothing else."""
-    if value.base is not None or not value.flags.writeable or getrefcount(value) > 4:
+    shared = getrefcount(value) > 4
+    if type(value) is not np.ndarray:
+        value = np.asarray(value)
+    if shared or value.base is not None or not value.flags.writeable:
         value = np.array(value)
     return Tensor(value, tensor.dtype)
 
@@ -402,14 +405,18 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             variable.grad = namespace.traced.fresh_copy(gradient) if recorded else Tensor(np.array(gradient.array), variable.dtype)
         else:
             # the walk's own reference and this call's are the only ones of an array nobody else shares
-            if value.base is not None or not value.flags.writeable or getrefcount(value) > 3:
+            shared = getrefcount(value) > 3
+            if type(value) is not np.ndarray:
+                value = np.asarray(value)
+            if shared or value.base is not None or not value.flags.writeable:
                 value = np.array(value)
             variable.grad = Tensor(value, variable.dtype)
         return
     if traced:
         variable.grad = known + namespace.as_tensor(value)
         return
-    array = known.array
+    blocks.settle()
+    array = np.asarray(known.array)
     np.add(array, value, out=array)
     if known.dtype is dtypes.bfloat16:
         array[...] = dtypes.round_bfloat16(array)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, strided
+from gradcli.core import blocks, dtypes, strided
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import Edge, Node, state
 from gradcli.core.mode import recording
@@ -102,6 +102,7 @@ def _store(array: Array, values: Any, dtype: DType) -> None:
     """Write values, converted as torch converts."""
     if isinstance(values, np.ndarray) and values.dtype is not array.dtype:
         values = dtypes.cast(values, dtype)
+    blocks.settle()
     array[...] = values
 
 
@@ -170,6 +171,7 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
         probe = Tensor(tensor.array, tensor.dtype)
         op.record(probe, (_alias(tensor), *more), attrs)
         node = probe.node
+    blocks.settle()
     write(tensor.array)
     bump(tensor)
     if node is not None:
@@ -194,10 +196,12 @@ def write_out(out: Tensor, result: Any) -> Tensor:
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
     _check_memory(tensor)
-    try:
-        values = np.broadcast_to(source.array, tensor.array.shape)
-    except ValueError:
-        raise broadcast_error(tensor.array.shape, source.array.shape) from None
+    values = source.array
+    if values.shape != tensor.array.shape:
+        try:
+            values = np.broadcast_to(values, tensor.array.shape)
+        except ValueError:
+            raise broadcast_error(tensor.array.shape, values.shape) from None
     if np.may_share_memory(values, tensor.array):
         values = values.copy()
     return write_part(tensor, COPY_INTO, (source,), (), lambda array: _store(array, values, tensor.dtype))
@@ -268,9 +272,8 @@ def set_history(tensor: Tensor, node: Node) -> None:
     base = view.base
     slices = CopySlices(base.edge(), base, tensor, node)
     _rebase(base, slices)
-    tensor.requires_grad = True
     _adopt_views(base)
-    refresh_view(tensor)
+    _follow(tensor, base)
     if state.watch is not None:
         state.watch.append((slices, (base,)))
 
@@ -296,8 +299,17 @@ def _adopt_views(base: Tensor) -> None:
         if view.dtype.is_floating_point:
             view.requires_grad = True
             if view.view.creation == "default":
-                refresh_view(view)
+                _follow(view, base)
     version.views = []
+
+
+def _follow(tensor: Tensor, base: Tensor) -> None:
+    """A view whose base has a new node gets its own when somebody asks: `grad_fn` sees that its version is old."""
+    tensor.requires_grad = True
+    if tensor.node is not None and tensor.node.retained is not None:
+        refresh_view(tensor)
+    else:
+        tensor.node, tensor.output_nr = base.node, 0
 
 
 def refresh_view(tensor: Tensor) -> None:
@@ -314,7 +326,7 @@ def refresh_view(tensor: Tensor) -> None:
     where = strided.geometry(tensor.array, base.array)
     probe = Tensor(tensor.array, tensor.dtype)
     with recording(True):
-        strided.AS_STRIDED.record(probe, (base,), (where, strided.geometry(base.array, base.array)))
+        strided.AS_STRIDED.record(probe, (base,), (where, strided.own_geometry(base.array)))
     assert probe.node is not None
     _rebase(tensor, probe.node)
 
@@ -329,7 +341,7 @@ class CopySlices(Node):
         super().__init__((base_edge, *inner.edges[1:]), base.array.shape, base.dtype)
         self.inner = inner
         self.part = strided.geometry(written.array, base.array)
-        self.whole = strided.geometry(base.array, base.array)
+        self.whole = strided.own_geometry(base.array)
 
     @property
     def type_name(self) -> str:
@@ -348,9 +360,15 @@ class CopySlices(Node):
         grad = grads[0]
         if not wanted[0] and not any(wanted[1:]):
             return [None] * len(self.edges)
-        part = xp.call(strided.AS_STRIDED, grad, self.part, self.whole)
         # the operation's own first edge is the written view; without one its rule for it was never kept
         first = wanted[0] and self.inner.edges[0][0] is not None
+        opened = None if traced else strided.laid_open(grad, self.part, self.whole)
+        if opened is not None:
+            whole, window = opened
+            inner = self.inner.gradients([window.copy()], False, [first, *wanted[1:]])
+            window[...] = inner[0] if first and inner[0] is not None else 0
+            return [whole, *inner[1:]]
+        part = xp.call(strided.AS_STRIDED, grad, self.part, self.whole)
         inner = self.inner.gradients([part], traced, [first, *wanted[1:]])
         if not wanted[0]:
             return [None, *inner[1:]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes
+from gradcli.core import blocks, dtypes
 from gradcli.core.catalog import function, method
 from gradcli.core.graph import state
 from gradcli.core.ops import arithmetic, comparison
@@ -170,6 +170,7 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
         return BINARY[symbol](target, value)
     direct = _DIRECT.get(symbol)
     if direct is not None and _is_plain_write(target, value):
+        blocks.settle()
         array = target.array
         direct(array, value.array if type(value) is Tensor else value, out=array)
         target.counter().count += 1

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import dtypes
+from gradcli.core import blocks, dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import NO_EDGE, Edge, Node, freed_error, recount, state
 from gradcli.core.tensor import Array, Tensor, View, wrap
@@ -212,6 +212,8 @@ class OpNode(Node):
         op, plan, saved = self.op, self.plan, self.saved
         xp = _namespace(traced or op.on_tensors)
         pool: list[Any] = [xp, grads if op.many else grads[0], None]
+        if op.elementwise and not traced and grads[0].size >= blocks.threshold:
+            pool[1] = blocks.defer(grads[0])
         outs: list[Any] = []
         if self.kept_out is not None:
             outs = [self._output(kept, traced) for kept in self.kept_out]
@@ -281,6 +283,8 @@ class Op:
         "nothing",
         "listed",
     )
+    #: whether chains of such operations may run block by block
+    elementwise = False
 
     def __init__(
         self,
@@ -499,6 +503,7 @@ class Pointwise(Op):
     """
 
     __slots__ = ("kind",)
+    elementwise = True
 
     def __init__(
         self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", /, *, kind: str = "arithmetic", **more: Any
@@ -518,6 +523,8 @@ class Pointwise(Op):
             if self.kind == "float" and not dtype.is_floating_point:
                 dtype = dtypes.get_default()
                 x = x.astype(dtype.np)
+            if x.size >= blocks.threshold:
+                x = blocks.defer(x)
             out = self._made(self.forward(x, *attrs), dtype)
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
@@ -537,7 +544,7 @@ class Pointwise(Op):
         """The result as a tensor of the dtype that promotion or the kind asks for."""
         if self.kind == "compare":
             dtype = dtypes.bool_
-        array: Array = result if type(result) is np.ndarray else np.asarray(result)
+        array: Array = result if type(result) is np.ndarray or type(result) is blocks.Deferred else np.asarray(result)
         if array.dtype is not dtype.np:
             array = array.astype(dtype.np)
         if dtype is dtypes.bfloat16:
@@ -564,6 +571,10 @@ class Pointwise(Op):
             y = b
         else:
             dtype, (x, y) = self._promoted((a, b))
+        if x.size >= blocks.threshold:
+            x = blocks.defer(x)
+        elif of_b is Tensor and y.size >= blocks.threshold:
+            y = blocks.defer(y)
         try:
             result = self.forward(x, y, *attrs)
         except ValueError:
@@ -605,7 +616,7 @@ class Pointwise(Op):
 
     @staticmethod
     def _mismatch(arrays: list[Any]) -> Exception:
-        shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
+        shapes = [a.shape for a in arrays if not isinstance(a, (int, float))]
         shape: tuple[int, ...] = shapes[0]
         for other in shapes[1:]:
             try:

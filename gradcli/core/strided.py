@@ -23,6 +23,12 @@ def geometry(array: Array, base: Array) -> Geometry:
     return array.shape, tuple(s // size for s in array.strides), offset // size
 
 
+def own_geometry(array: Array) -> Geometry:
+    """How a base lies in its own memory."""
+    size = array.itemsize
+    return array.shape, tuple(s // size for s in array.strides), 0
+
+
 def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Elements of memory that such an array reaches over."""
     if 0 in shape:
@@ -38,7 +44,7 @@ def _window(memory: Array, where: Geometry) -> Array:
         # torch would read storage outside of the base here, which only as_strided and set_ can reach
         raise ValueError("view outside of its base")
     step = memory.itemsize
-    return np.lib.stride_tricks.as_strided(memory[offset:], shape, tuple(s * step for s in strides))
+    return np.ndarray(shape, memory.dtype, memory, offset * step, tuple(s * step for s in strides))
 
 
 def seen(array: Array, view: Geometry) -> Array:
@@ -47,7 +53,7 @@ def seen(array: Array, view: Geometry) -> Array:
     step = array.itemsize
     start = array.reshape(-1) if array.ndim == 0 else array
     flat = np.lib.stride_tricks.as_strided(
-        start, (max(extent(array.shape, geometry(array, array)[1]), 1),), (step,), writeable=array.flags.writeable
+        start, (max(extent(array.shape, own_geometry(array)[1]), 1),), (step,), writeable=array.flags.writeable
     )
     return np.lib.stride_tricks.as_strided(flat[offset:], shape, tuple(s * step for s in strides), writeable=array.flags.writeable)
 
@@ -57,6 +63,15 @@ def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array,
     room = max(extent(*base[:2]), extent(*view[:2]) + view[2], 1)
     memory = np.zeros(room, dtype)
     return memory, _window(memory, (base[0], base[1], 0)), _window(memory, view)
+
+
+def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array] | None:
+    """A copy of a gradient of the base, and the view's elements within it; None where elements of the view share a place."""
+    if not _separate(view):
+        return None
+    _, whole, part = _laid_out(base, view, grad.dtype)
+    whole[...] = grad
+    return whole, part
 
 
 def scatter(grad: Array, view: Geometry, base: Geometry) -> Array:

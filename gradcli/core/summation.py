@@ -32,6 +32,8 @@ _ZERO = np.float32(0)
 
 def total(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """`x.sum(axis, keepdims)`; for small float32 arrays in PyTorch's order."""
+    if type(x) is not np.ndarray and x.size <= LARGEST:
+        x = np.asarray(x)
     if type(x) is not np.ndarray or x.dtype is not _FLOAT32 or not 0 < x.size <= LARGEST:
         return _reduce(x, axis=axis, keepdims=keepdims)
     ndim = x.ndim

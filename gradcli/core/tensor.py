@@ -95,12 +95,12 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that made this tensor, None for leaves. A view whose base was written to gets a fresh node."""
         view = self.view
-        if view is not None and self.version is not None and view.version != self.version.count:
-            # of views without a node only those made without recording have a say: they refuse to join the graph
-            if self.node is not None or view.creation != "default":
-                from gradcli.core.inplace import refresh_view
+        stale = view is not None and self.version is not None and view.version != self.version.count
+        # of views without a node only those made without recording have a say: they refuse to join the graph
+        if stale and view is not None and (self.node is not None or view.creation != "default"):
+            from gradcli.core.inplace import refresh_view
 
-                refresh_view(self)
+            refresh_view(self)
         return self.node
 
     @property

@@ -47,7 +47,7 @@ def _verdict(one: InputCheck) -> str:
 
 def place(name: str, one: Comparison) -> str:
     """`x[0, 1]`, with `out[2] by ` before it where there are several outputs."""
-    element = f"{name}[{', '.join(map(str, one.index))}]" if one.index else name
+    element = f"{name}[{', '.join(map(str, one.at))}]" if one.at else name
     return escape(element if one.output is None else f"out[{', '.join(map(str, one.output))}] by {element}")
 
 
@@ -113,7 +113,7 @@ def _input(one: InputCheck) -> dict[str, object]:
 
 def _comparison(one: Comparison) -> dict[str, object]:
     return {
-        "index": list(one.index),
+        "index": list(one.at),
         "output": None if one.output is None else list(one.output),
         "analytic": one.analytic,
         "numeric": one.numeric,
@@ -132,6 +132,6 @@ def check_csv(result: CheckResult) -> str:
             listed.insert(0, (one.worst, "ok"))
         for element, verdict in listed:
             output = "" if element.output is None else " ".join(map(str, element.output))
-            index = " ".join(map(str, element.index))
+            index = " ".join(map(str, element.at))
             writer.writerow([one.name, index, output, element.analytic, element.numeric, verdict, element.remark])
     return out.getvalue()

@@ -52,10 +52,15 @@ def warning(category: str, message: str, span: Span | None) -> str:
 
 def error_json(error: GradcliError) -> str:
     """The error as one line of JSON."""
+    return json.dumps({"gradcli": 1, "ok": False, "error": error_object(error)}) + "\n"
+
+
+def error_object(error: GradcliError) -> dict[str, object]:
+    """The error as JSON has it: kind, message, span, exit code, hints where there are any."""
     content: dict[str, object] = {"kind": error.kind, "message": error.message, "span": _span_json(error.span), "exit": error.exit_code}
     if hints := error.hints or advice(error):
         content["hints"] = hints
-    return json.dumps({"gradcli": 1, "ok": False, "error": content}) + "\n"
+    return content
 
 
 def _span_json(span: Span | None) -> dict[str, object] | None:

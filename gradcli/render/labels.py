@@ -12,10 +12,7 @@ _TEXT, _VALUE = 34, 34
 
 def label(step: StepResult, *, values: bool, grads: bool) -> list[str]:
     """The lines of a node: what it is, its text, its shape, value and gradient."""
-    if step.is_leaf:
-        lines = [step.name]
-    else:
-        lines = [f"{step.name}  {step.grad_fn}", shortened(titled(step), _TEXT)]
+    lines = [step.name] if step.is_leaf else [f"{step.name}  {step.grad_fn}", shortened(titled(step), _TEXT)]
     several = len(step.outputs) > 1
     for made in step.outputs[:4]:
         lines += _about(made, several, values, grads)

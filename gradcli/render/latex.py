@@ -7,7 +7,6 @@ import re
 from gradcli.results import Explanation, Made, StepResult
 
 _HEAD = r"""\documentclass{article}
-\usepackage[T1]{fontenc}
 \usepackage{amsmath,amssymb}
 \setcounter{MaxMatrixCols}{40}
 \allowdisplaybreaks
@@ -24,7 +23,8 @@ def derivation(explanation: Explanation) -> str:
     out += [_BREAK.join(lines), "\n", r"\end{align*}", "\n", r"\section*{Backward}", "\n"]
     out.append(r"Here $\bar v$ is the gradient of $v$, and $\odot$ multiplies elementwise." + "\n")
     out += [r"\begin{align*}", "\n"]
-    out += [_BREAK.join(_gradient(made) for step in explanation.steps for made in step.outputs), "\n", r"\end{align*}", "\n", r"\end{document}", "\n"]
+    out.append(_BREAK.join(_gradient(made) for step in explanation.steps for made in step.outputs))
+    out += ["\n", r"\end{align*}", "\n", r"\end{document}", "\n"]
     return "".join(out)
 
 
@@ -45,8 +45,8 @@ def _gradient(made: Made) -> str:
     came = "" if made.gradient is None and not made.came_latex else made.came_latex
     value = f" = {made.gradient_latex}" if made.gradient_latex else ""
     if not came:
-        return rf"\bar{{{made.name_latex}}} &= \text{{none}}"
-    return rf"\bar{{{made.name_latex}}} &= {came}{value}"
+        return rf"{made.barred_latex} &= \text{{none}}"
+    return f"{made.barred_latex} &= {came}{value}"
 
 
 def _shape(made: Made) -> str:

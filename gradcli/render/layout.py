@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 #: distances in pixels
 GAP_X, GAP_Y, GAP_COLUMNS, MARGIN = 18.0, 34.0, 70.0, 16.0
@@ -22,33 +22,35 @@ _SWEEPS = 6
 _LANE = 8.0
 
 
-@dataclass(slots=True, eq=False)
 class Box:
-    """A node: its size and, filled in, its centre. `of` is the index of the node that a small box stands for, -1 for none."""
+    """A node: its size and, filled in, its centre, column and layer. `of` is the index of the node that a small box stands for, or -1."""
 
-    width: float
-    height: float
-    is_leaf: bool = False
-    of: int = -1
-    x: float = 0.0
-    y: float = 0.0
-    column: int = 0
-    layer: int = 0
+    __slots__ = ("width", "height", "is_leaf", "of", "x", "y", "column", "layer")
+
+    def __init__(self, width: float, height: float, *, is_leaf: bool = False, of: int = -1, column: int = 0, layer: int = 0) -> None:
+        self.width = width
+        self.height = height
+        self.is_leaf = is_leaf
+        self.of = of
+        self.column = column
+        self.layer = layer
+        self.x = self.y = 0.0
 
 
-@dataclass(slots=True, eq=False)
 class Edge:
-    """From one box to another, with the corners of its way: (x, y) pairs, first the start, last the end."""
+    """From one box to another. `way`, filled in, are the corners (x, y) of its way, `lanes` its places in layers that it passes."""
 
-    start: Box
-    end: Box
-    number: str = ""
-    lanes: list[Box] = field(default_factory=list)
-    way: list[tuple[float, float]] = field(default_factory=list)
+    __slots__ = ("start", "end", "number", "lanes", "way")
+
+    def __init__(self, start: Box, end: Box, number: str = "") -> None:
+        self.start = start
+        self.end = end
+        self.number = number
+        self.lanes: list[Box] = []
+        self.way: list[tuple[float, float]] = []
 
 
-@dataclass(slots=True, eq=False)
-class Drawing:
+class Drawing(NamedTuple):
     """Boxes (the given ones first, then small ones that stand for others), edges, and the size of it all."""
 
     boxes: list[Box]
@@ -151,8 +153,6 @@ class _Column:
         for box in used:
             box.x += shift
         rows = self._rows()
-        for edge in self._edges:
-            edge.way = [(edge.start.x, 0.0)]
         self._route(rows)
         return max(box.x + box.width / 2 for box in used), rows[-1][1]
 

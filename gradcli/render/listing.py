@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli.render.colour import paint
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.tables import cell, layout
-from gradcli.results import Description, GraphNodes, Variable
+from gradcli.results import Description, GraphNodes, TensorValue, Variable
 
 #: a cell of a listing has so many lines at most
 _LINES = 6
@@ -17,7 +17,7 @@ def variables_table(variables: tuple[Variable, ...], *, colour: bool = False) ->
         [
             escape(v.name),
             v.shape,
-            v.dtype or escape(v.value.type_name if hasattr(v.value, "type_name") else ""),
+            v.value.dtype if isinstance(v.value, TensorValue) else escape(v.value.type_name),
             v.requires_grad,
             v.grad_fn,
             _short(cell(v.value)),

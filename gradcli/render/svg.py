@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import titled
 from gradcli.render.labels import base, kind, label
@@ -47,14 +49,16 @@ def graph_svg(explanation: Explanation, *, values: bool = False, grads: bool = F
     brief = len(steps) > _DETAILED
     texts = [_lines(step, values, grads, brief) for step in steps]
     places = {step.name: i for i, step in enumerate(steps)}
-    links = [(places[base(link.name)], i, link.name[len(base(link.name)) :]) for i, step in enumerate(steps) for link in step.inputs if base(link.name) in places]
+    named = [(i, link.name, base(link.name)) for i, step in enumerate(steps) for link in step.inputs]
+    links = [(places[name], i, full[len(name) :]) for i, full, name in named if name in places]
     boxes = [Box(*_size(lines), is_leaf=step.is_leaf) for step, lines in zip(steps, texts, strict=True)]
     drawing = arrange(boxes, links, lambda i: _size([steps[i].name]))
     notes = explanation.notes[:8]
     wide = max([drawing.width, *(width(note) * _CHARACTER + 32 for note in notes)])
     high = drawing.height + (len(notes) * _LINE + 8 if notes else 0)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" role="img" xml:space="preserve">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" role="img" '
+        'xml:space="preserve">',
         f"<title>{_escaped(explanation.text[:300])}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{wide:.0f}" height="{high:.0f}"/>',
@@ -124,7 +128,7 @@ def _edge(edge: Edge) -> str:
     way = edge.way
     x, y = way[0]
     path = f"M{x:.1f} {y:.1f}"
-    for a, b in zip(way, way[1:], strict=False):
+    for a, b in pairwise(way):
         if a[0] == b[0]:
             path += f"V{b[1]:.1f}"
         else:

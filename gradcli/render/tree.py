@@ -74,7 +74,8 @@ def _aligned(lines: list[tuple[str, str, str, str]], colour: bool) -> str:
     column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8) if lengths else 0
     out = []
     for head, (lead, grad_fn, text, about) in zip(heads, lines, strict=True):
-        painted = f"{paint(lead, 'dim', colour)}{paint(grad_fn, 'heading', colour)}  {text}" if grad_fn else f"{paint(lead, 'dim', colour)}{text}"
+        name = f"{paint(grad_fn, 'heading', colour)}  " if grad_fn else ""
+        painted = f"{paint(lead, 'dim', colour)}{name}{text}"
         gap = " " * max(2, column + 2 - width(head)) if about else ""
         out.append(f"{painted}{gap}{about}".rstrip())
     return "\n".join(out) + "\n"

@@ -116,10 +116,14 @@ def _fork(compute: Callable[[], str]) -> tuple[int, int]:
 
 def _live(compute: Callable[[], str], sending: int) -> None:
     """The whole life of a copy: away from the terminal, within small bounds, one text."""
+    import resource  # only where there is fork
+
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
             signal.signal(number, signal.SIG_IGN if number is signal.SIGWINCH else signal.SIG_DFL)
+        # should nobody be left to kill it
+        resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)

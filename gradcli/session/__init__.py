@@ -9,18 +9,18 @@ import numpy as np
 
 from gradcli import data, limits
 from gradcli.core import autograd, dtypes, settings
-from gradcli.core.graph import bound_nodes, state
+from gradcli.core.graph import Node, bound_nodes, state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.syntax import Expr
+from gradcli.lang.syntax import Expr, Program
 from gradcli.limits import Limits
-from gradcli.results import Derivatives, Evaluation, Explanation, GradientTable, Minimum, Row
+from gradcli.results import CheckResult, Derivatives, Evaluation, Explanation, GradientTable, Minimum, Row
 from gradcli.session import reading
 from gradcli.session.showing import result, shown
-from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, Made, explain, steps, walk
+from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, explain, gradient_table
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
@@ -31,13 +31,15 @@ __all__ = ["NOT_SCALAR", "SCALAR_ONLY", "Session"]
 Write = Callable[[str], None]
 #: a warning's category, text and place
 Warn = Callable[[str, str, "Span | None"], None]
+#: from text to the tree of an expression; who has parsed the same text before may hand over the same tree
+Parse = Callable[[Source], Expr]
 
 
 class Session:
     """Names and settings that expressions and scripts share.
 
     `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
-    are put in force at once.
+    are put in force at once. `parse` reads expressions.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Session:
         dtype: str | None = None,
         seed: int | None = None,
         precision: int | None = None,
+        parse: Parse = parser.parse_expression,
     ) -> None:
         limits.use(bounds)
         limits.memory.begin()
@@ -64,6 +67,7 @@ class Session:
             settings.print_options.precision = precision
         self._seed = seed or 0
         self._read_stdin = read_stdin
+        self._parse = parse
         self._interpreter = Interpreter(write=write, warn=warn, one_off=True)
         self._variables: dict[str, Tensor] = {}
         #: names bound to what was computed from variables, with the expression
@@ -94,7 +98,19 @@ class Session:
         return reading.read(text, name, self._read_stdin, self._evaluate)
 
     def _evaluate(self, source: Source) -> Any:
-        return self._interpreter.evaluate(parser.parse_expression(source))
+        return self._interpreter.evaluate(self._parse(source))
+
+    def bind_data(self, name: str, value: Any) -> None:
+        """Bind a number, a boolean, nested lists of these, or the text of an expression, as a float leaf that requires grad."""
+        bound = self._leaf(name, value, f"<value of {name}>")
+        self._variables[name] = bound
+        self._interpreter.set(name, bound)
+
+    def _leaf(self, name: str, value: Any, source_name: str) -> Tensor:
+        if not isinstance(value, str):
+            return reading.leaf(name, value, None)
+        source = Source(source_name, value)
+        return reading.leaf(name, self._evaluate(source), reading.whole(source))
 
     @property
     def variables(self) -> list[str]:
@@ -107,9 +123,9 @@ class Session:
         """The text of a program file. Raises DataError, LimitError."""
         return data.read_source(name, self._read_stdin)
 
-    def run(self, source: Source) -> None:
+    def run(self, source: Source, parse: Callable[[Source], Program] = parser.parse_file) -> None:
         """Run a script, which is parsed whole before. Raises LanguageError, ProgramError, LimitError."""
-        self._interpreter.run_file(parser.parse_file(source))
+        self._interpreter.run_file(parse(source))
 
     def interactive(self) -> Interactive:
         """The names of this session for a prompt, which runs one input after the other."""
@@ -133,7 +149,7 @@ class Session:
 
         `names` chooses among the bound variables, None is all that require grad. Raises what `evaluate` raises.
         """
-        made: Made = []
+        made: list[tuple[Node, tuple[Tensor, ...]]] = []
         if intermediates:
             state.watch = made
         try:
@@ -141,17 +157,7 @@ class Session:
         finally:
             if intermediates:
                 state.watch = None
-        given = [self._weights(text, out) for text in vectors]
-        variables = self._chosen(names)
-        captures, found = walk(out, given or [None], list(variables.values()), span)
-        weights = given or [wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)]
-        node = out.grad_fn
-        output = Row("out", source.text.strip(), node.type_name if node else "-", shown(out), tuple(map(shown, weights)))
-        leaves = [
-            Row(name, "leaf", "AccumulateGrad", shown(variable), tuple(None if g is None else shown(g) for g in gradients))
-            for (name, variable), gradients in zip(variables.items(), found, strict=True)
-        ]
-        return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
+        return gradient_table(source, span, out, [self._weights(text, out) for text in vectors], self._chosen(names), made)
 
     def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:
         """All first derivatives of an expression by the variables. Raises what `evaluate` raises."""
@@ -165,6 +171,30 @@ class Session:
             explain(error, out, span)
             raise
         return derivatives.jacobian_result(source, out, variables, blocks)
+
+    def several(
+        self, source: Source, names: Sequence[str] | None, vector: Any, *, gradient: bool, jacobian: bool, hessian: bool
+    ) -> tuple[Evaluation, GradientTable | None, Derivatives | None, Derivatives | None]:
+        """Value, gradient, Jacobian and Hessian of one evaluation, what is wanted of them. `vector` are weights as `bind_data` takes
+        values, or None for a result that is one number. Raises what `evaluate` raises.
+        """
+        from gradcli.session import together
+
+        value = self._evaluate(source)
+        node = value.grad_fn if type(value) is Tensor else None
+        requires_grad = type(value) is Tensor and value.requires_grad
+        made = Evaluation(source.text.strip(), result(value, self._interpreter.text), node.type_name if node else None, requires_grad)
+        if not (gradient or jacobian or hessian):
+            return made, None, None, None
+        span = reading.whole(source)
+        out = reading.as_tensor(value, span)
+        self.output_shape = tuple(out.array.shape)
+        weights = None
+        if gradient and vector is not None:
+            given = self._evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
+            weights = reading.weights(given, out, None)
+        wanted = together.Wanted(gradient, jacobian, hessian)
+        return made, *together.derived(source, span, out, weights, self._chosen(names), wanted)
 
     def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
         """All second derivatives of an expression with one value. Raises what `evaluate` raises."""
@@ -290,6 +320,4 @@ class Session:
 
     def _weights(self, text: str, out: Tensor) -> Tensor:
         value, span = self._read(text, "<value of -v>")
-        if type(value) is Tensor:
-            return wrap(dtypes.cast(value.array, out.dtype), out.dtype)
-        return reading.at(span, lambda: from_data(value, out.dtype))
+        return reading.weights(value, out, span)

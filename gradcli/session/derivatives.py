@@ -21,7 +21,6 @@ from gradcli.session.walking import NOT_SCALAR
 from gradcli.source import Source
 
 
-
 @limits.evaluating
 def jacobian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> list[Tensor]:
     """For each variable d out / d variable, of the shape of `out` followed by the variable's: one backward pass for each element."""

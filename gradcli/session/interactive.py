@@ -248,7 +248,6 @@ class Interactive:
             name,
             self._show(value),
             str(tuple(value.shape)),
-            value.dtype.name,
             str(value.requires_grad),
             "-" if node is None else node.type_name,
             grad,

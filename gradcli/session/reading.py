@@ -98,6 +98,13 @@ def leaf(name: str, value: Any, span: Span | None) -> Tensor:
     return made
 
 
+def weights(value: Any, out: Tensor, span: Span | None) -> Tensor:
+    """The weights of a backward walk from `out`, as it has them in dtype."""
+    if type(value) is Tensor:
+        return wrap(dtypes.cast(value.array, out.dtype), out.dtype)
+    return at(span, lambda: from_data(value, out.dtype))
+
+
 def as_tensor(value: Any, span: Span) -> Tensor:
     """The value of an expression that is to be differentiated. Raises ProgramError for what is no tensor and no number."""
     if type(value) is Tensor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from gradcli import limits
 from gradcli.core import engine
@@ -10,15 +12,15 @@ from gradcli.core.graph import Node
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, Label
 from gradcli.lang.syntax import Node as Place
-from gradcli.results import Row
+from gradcli.results import GradientTable, Row
 from gradcli.session.showing import shown
-from gradcli.source import Span
+from gradcli.source import Source, Span
 
 SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
 NOT_SCALAR = "The Tensor returned by the function given to hessian should contain a single element"
 
 #: recorded steps: nodes with their output tensors
-Made = list[tuple[Node, tuple[Tensor, ...]]]
+Made = Sequence[tuple[Node, tuple[Tensor, ...]]]
 
 
 @limits.evaluating
@@ -40,6 +42,21 @@ def walk(
         for variable, gradients in zip(variables, found, strict=True):
             gradients.append(variable.grad)
     return captures, found
+
+
+def gradient_table(
+    source: Source, span: Span, out: Tensor, given: Sequence[Tensor], variables: Mapping[str, Tensor], made: Made = ()
+) -> GradientTable:
+    """The gradients of `out`, the value of `source`, for each of the weights `given` (1 for none), as they are shown."""
+    captures, found = walk(out, given or [None], list(variables.values()), span)
+    weights = given or [wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)]
+    node = out.grad_fn
+    output = Row("out", source.text.strip(), node.type_name if node else "-", shown(out), tuple(map(shown, weights)))
+    leaves = [
+        Row(name, "leaf", "AccumulateGrad", shown(variable), tuple(None if g is None else shown(g) for g in gradients))
+        for (name, variable), gradients in zip(variables.items(), found, strict=True)
+    ]
+    return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
 
 
 def explain(error: GradcliError, out: Tensor, span: Span) -> None:

@@ -71,7 +71,7 @@ def test_hessian(cli) -> None:
     )
     assert cli("hessian", "(x**3).sum()", "x=1,2").out == (
         "  name  expression    shape  grad_fn         value     hessian\n"
-        " ------------------------------------------------------------------\n"
+        " -------------------------------------------------------------------\n"
         "  out   (x**3).sum()  ()     SumBackward0    9.\n"
         "  x     leaf          (2,)   AccumulateGrad  [1., 2.]  [[ 6.,  0.],\n"
         "                                                        [ 0., 12.]]\n"

@@ -28,7 +28,7 @@ def test_the_table(cli) -> None:
 
 
 def test_help_names_the_methods() -> None:
-    assert minimize.METHODS == tuple(METHODS)
+    assert tuple(METHODS) == minimize.METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)

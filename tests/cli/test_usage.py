@@ -137,8 +137,3 @@ def test_examples_of_the_help_run(cli, tmp_path, monkeypatch) -> None:
 @pytest.mark.parametrize("words", [["--version"], ["eval", "--version"]])
 def test_version(cli, words: list[str]) -> None:
     assert cli(*words).out == "gradcli 0.1.0\n"
-
-
-def test_no_command(cli) -> None:
-    answer = cli(stdin=b"print(6 * 7)\n")
-    assert (answer.code, answer.out, answer.err) == (0, "42\n", "")

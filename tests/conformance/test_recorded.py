@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli import limits
+from gradcli.core import blocks
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.source import Source
@@ -48,6 +49,13 @@ def test_recorded_script(script: Path) -> None:
         return
     assert harness.normalised(ours.out) == harness.normalised(theirs.out)
     assert (ours.warnings, ours.error) == (theirs.warnings, theirs.error)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=harness.name_of)
+def test_recorded_script_in_blocks(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deferred execution changes nothing that can be seen, down to arrays of one element."""
+    monkeypatch.setattr(blocks, "threshold", 1)
+    test_recorded_script(script)
 
 
 def test_allowed_differences_are_few_and_have_reasons() -> None:

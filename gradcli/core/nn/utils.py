@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, dtypes
+from gradcli.core import blocks, catalog, dtypes
 from gradcli.core.objects import Routine
 from gradcli.core.optim.checks import number
 from gradcli.core.signature import hooks
@@ -65,6 +65,7 @@ def clip_grad_norm_(
     limit = float(number(max_norm)) / (total.array + total.array.dtype.type(1e-6))
     factor = np.minimum(limit, limit.dtype.type(1.0))
     for gradient in gradients:
+        blocks.settle()
         gradient.array *= factor
         gradient.counter().count += 1
     return total
@@ -74,6 +75,7 @@ def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> N
     """Cut gradients off at plus and minus a value."""
     bound = float(number(clip_value))
     for gradient in _gradients(parameters):
+        blocks.settle()
         np.clip(gradient.array, -bound, bound, out=gradient.array)
         gradient.counter().count += 1
 

@@ -314,6 +314,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise ProgramError("RuntimeError", f"size is {size} but must be >= 0")
     if step <= 0:
         raise ProgramError("RuntimeError", f"step is {step} but must be > 0")
+    _check_size((*input.array.shape[:at], (length - size) // step + 1, *input.array.shape[at + 1 :], size), input.dtype.itemsize)
     return UNFOLD(input, dimension, size, step)  # type: ignore[no-any-return]
 
 

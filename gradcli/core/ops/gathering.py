@@ -87,6 +87,7 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     """Elements whose position along one dimension an index tells."""
     _check_gather("gather", input, dim, index)
+    limits.check_elements(index.array.size, input.dtype.itemsize)
     return GATHER(input, dim % max(input.array.ndim, 1), index.array)  # type: ignore[no-any-return]
 
 

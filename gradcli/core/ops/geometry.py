@@ -79,7 +79,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
         count *= n
     limits.check_elements(count, array.itemsize)
     view = (tuple(size), tuple(stride), offset - own)
-    return AS_STRIDED(input, view, strided.geometry(array, array))  # type: ignore[no-any-return]
+    return AS_STRIDED(input, view, strided.own_geometry(array))  # type: ignore[no-any-return]
 
 
 AS_STRIDED = Op(

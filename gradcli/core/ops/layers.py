@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core import blocks
 from gradcli.core.ops import arithmetic, scalars
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
@@ -161,6 +162,7 @@ def follow(x: Array, mean: Tensor, var: Tensor, momentum: float) -> None:
     axes = _channels(x)[0]
     wide = x.astype(np.float64)
     for kept, new in ((mean, wide.mean(axes)), (var, wide.var(axes, ddof=1))):
+        blocks.settle()
         kept.array[...] = (1 - momentum) * kept.array + momentum * new
         kept.counter().count += 1
 

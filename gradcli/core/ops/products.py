@@ -62,6 +62,7 @@ def _check_pair(a: Tensor, b: Tensor) -> None:
         raise _error(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}")
     _no_bool(a, "addmm_impl_cpu_")
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
+    limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:

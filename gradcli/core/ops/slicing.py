@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.record import Op, Rule
@@ -240,6 +241,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     wrap_dim(dim, input.array.ndim)
     if not input.array.shape[dim]:
         return ()
+    limits.check_list(input.array.shape[dim])
     return UNBIND(input, dim)  # type: ignore[no-any-return]
 
 
@@ -252,6 +254,7 @@ def split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if split_size == 0 and length:
         raise ProgramError("RuntimeError", f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
+    limits.check_list(length // max(split_size, 1))
     return SPLIT(input, split_size, dim)  # type: ignore[no-any-return]
 
 
@@ -282,6 +285,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise ProgramError("RuntimeError", f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if not length:
+        limits.check_list(chunks)
         return SPLIT_SIZES(input, (0,) * chunks, dim)  # type: ignore[no-any-return]
     return split(input, -(-length // chunks), dim)
 
@@ -294,6 +298,7 @@ def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> 
     if isinstance(sections, int):
         if sections <= 0:
             raise ProgramError("RuntimeError", f"number of sections must be larger than 0, got {sections}")
+        limits.check_list(sections)
         small, larger = divmod(length, sections)
         bounds = [0]
         for i in range(sections):

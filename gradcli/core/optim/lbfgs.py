@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core import blocks
 from gradcli.core.mode import recording
 from gradcli.core.objects import Routine
 from gradcli.core.optim import checks, kernels
@@ -165,6 +166,7 @@ class _Run:
             self.move(direction, step)
             self.evaluate()
             for param, values in zip(self.params, origin, strict=True):
+                blocks.settle()
                 param.array[...] = values
                 written(param)
             return Point(step, self.loss, self.gradient, np.dot(self.gradient, direction))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, warnings
+from gradcli.core import blocks, dtypes, warnings
 from gradcli.core.mapping import DefaultDict, table_of
 from gradcli.core.mode import recording
 from gradcli.core.objects import Attributes, Routine, ScriptType, script_type
@@ -103,6 +103,7 @@ class Optimizer:
         if closure is not None:
             with recording(True):
                 loss = called(closure)
+        blocks.settle()
         for group in self.param_groups:
             self.update(group)
         return loss
@@ -122,6 +123,7 @@ class Optimizer:
                     param.grad = None
                     continue
                 gradient.node, gradient.requires_grad = None, False
+                blocks.settle()
                 gradient.array[...] = 0
                 gradient.counter().count += 1
 

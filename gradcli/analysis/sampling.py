@@ -1,0 +1,239 @@
+"""A function of one or two variables at many points: at once where it works element by element, else point by point.
+
+Whether it does is found out, not guessed: the shape must be that of the points, and at some of them the value and the
+derivatives must be those of an evaluation for that point alone. `sum(x)` or `x / x.norm()` fail that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import dtypes, engine
+from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError
+
+#: more numbers for each point than this are not drawn
+MOST_CURVES = 8
+#: where, as parts of the whole, evaluations at once and for one point alone are compared
+_COMPARED = (0.0, 0.11, 0.309, 0.5, 0.618, 0.83, 1.0)
+#: errors of single points: there the function has no value
+_NO_VALUE = ("ValueError", "ZeroDivisionError", "OverflowError", "ArithmeticError")
+#: a step larger than this part of the range is looked into, by so many bisections
+_STEP, _BISECTIONS = 0.03, 14
+
+Evaluate = Callable[[Mapping[str, Tensor]], Tensor]
+#: for each number of the output: its values, its derivatives by the variables, the second one
+Table = list[list[Array]]
+
+
+class Sampler:
+    """Evaluates a function of `names` and its derivatives up to `order`, which is at most 1 for two variables.
+
+    `check` is called often: it raises when the time is up.
+    """
+
+    def __init__(self, evaluate: Evaluate, names: Sequence[str], order: int, check: Callable[[], None]) -> None:
+        self._evaluate = evaluate
+        self._names = names
+        self._check = check
+        self._dtype = dtypes.get_default()
+        self.order = order
+        self.shape: tuple[int, ...] | None = None
+        self.at_once = False
+        #: points without a value, and why the first of them has none
+        self.missing = 0
+        self.reason = ""
+        #: whether any value had a graph behind it
+        self.has_graph = False
+
+    # --- many points ---
+
+    def sample(self, points: Sequence[Array]) -> Table:
+        """The table for points given as one array for each variable. Raises what evaluating raises; decides `at_once`."""
+        count = len(points[0])
+        chosen = sorted({round(part * (count - 1)) for part in _COMPARED})
+        singles = {i: self._single([array[i] for array in points]) for i in chosen}
+        if self.shape is None:
+            # no point has a value: the last error says why
+            raise ProgramError("ValueError", self.reason)
+        table = self._at_once(points) if not self.missing else None
+        self.at_once = table is not None and all(_agree(table, i, single) for i, single in singles.items())
+        if table is None or not self.at_once:
+            self.has_graph, self.missing = False, 0
+            table = self._one_by_one(points)
+        return table
+
+    def again(self, points: Sequence[Array]) -> Table:
+        """The table for further points, in the way that `sample` decided on."""
+        if self.at_once:
+            table = self._at_once(points)
+            if table is not None:
+                return table
+        return self._one_by_one(points)
+
+    def _one_by_one(self, points: Sequence[Array]) -> Table:
+        rows = [self._single([array[i] for array in points]) for i in range(len(points[0]))]
+        return [[np.array([row[k][c] for row in rows]) for c in range(self._columns)] for k in range(self._numbers)]
+
+    @property
+    def _numbers(self) -> int:
+        return int(np.prod(self.shape or ()))
+
+    @property
+    def _columns(self) -> int:
+        return 1 + len(self._names) * (self.order > 0) + (self.order > 1)
+
+    # --- one evaluation ---
+
+    def _single(self, point: Sequence[Any]) -> list[list[float]]:
+        """The numbers for one point; nan where the function has none there."""
+        self._check()
+        leaves = self._leaves([np.asarray(number) for number in point])
+        try:
+            out = self._number(self._evaluate(dict(zip(self._names, leaves, strict=True))))
+        except ProgramError as error:
+            if error.type_name not in _NO_VALUE:
+                raise
+            self.missing += 1
+            self.reason = self.reason or error.message
+            return [[float("nan")] * self._columns for _ in range(self._numbers)]
+        if self.shape is None:
+            self.shape = tuple(out.array.shape)
+        if tuple(out.array.shape) != self.shape:
+            raise ProgramError("RuntimeError", f"the shape changes from point to point: {self.shape} and {tuple(out.array.shape)}")
+        found = self._derived(out, leaves, ())
+        return [[float(array) for array in row] for row in found]
+
+    def _at_once(self, points: Sequence[Array]) -> Table | None:
+        """The table from one evaluation; None where that cannot be."""
+        self._check()
+        count = len(points[0])
+        leaves = self._leaves(points)
+        try:
+            out = self._number(self._evaluate(dict(zip(self._names, leaves, strict=True))))
+        except ProgramError:
+            return None
+        shape = tuple(out.array.shape)
+        if shape == (self.shape or ()) and not out.requires_grad and self._numbers == 1 and shape == ():
+            return [[np.full(count, float(out.array)), *(np.zeros(count) for _ in range(self._columns - 1))]]
+        return self._derived(out, leaves, (count,)) if shape == (*(self.shape or ()), count) else None
+
+    def _leaves(self, arrays: Sequence[Array]) -> list[Tensor]:
+        leaves = [wrap(np.array(dtypes.cast(array, self._dtype)), self._dtype) for array in arrays]
+        for leaf in leaves:
+            leaf.requires_grad = True
+        return leaves
+
+    def _number(self, out: Tensor) -> Tensor:
+        if out.array.size == 0:
+            raise ProgramError("RuntimeError", "there is no number to be drawn: the value has no elements")
+        return out
+
+    def _derived(self, out: Tensor, leaves: Sequence[Tensor], batch: tuple[int, ...]) -> Table:
+        """The rows of an output of shape (*shape, *batch): one for each number, of arrays of the shape of the batch."""
+        values = np.asarray(out.array, np.float64).reshape(-1, *batch)
+        table: Table = [[value] for value in values]
+        if not self.order:
+            return table
+        self.has_graph |= out.requires_grad
+        for number, row in enumerate(table):
+            weight = np.zeros(values.shape, out.dtype.np)
+            weight[number] = 1
+            weights = wrap(weight.reshape(out.array.shape), out.dtype)
+            row += self._gradients(out, leaves, weights, batch)
+        return table
+
+    def _gradients(self, out: Tensor, leaves: Sequence[Tensor], weights: Tensor, batch: tuple[int, ...]) -> list[Array]:
+        twice = self.order > 1
+        slopes = _grad(out, leaves, weights, twice)
+        found = [np.zeros(batch) if slope is None else np.asarray(slope.array, np.float64) for slope in slopes]
+        if twice:
+            slope = slopes[0]
+            bend = None if slope is None else _grad(slope, leaves, None, False)[0]
+            found.append(np.zeros(batch) if bend is None else np.asarray(bend.array, np.float64))
+        return found
+
+    # --- jumps ---
+
+    def joined(self, points: Array, table: Table) -> tuple[list[list[Array]], bool]:
+        """For each column of the table of one variable, whether neighbours may be joined by a line; whether there is a pole.
+
+        A step that stays as large however near its two sides come to each other is a jump; one that grows is a pole.
+        """
+        poles = False
+        found: list[list[Array]] = []
+        for number, row in enumerate(table):
+            found.append([])
+            for column, values in enumerate(row):
+                joined, grows = self._joined(points, values, number, column)
+                poles |= grows
+                found[-1].append(joined)
+        return found, poles
+
+    def _joined(self, points: Array, values: Array, number: int, column: int) -> tuple[Array, bool]:
+        finite = np.isfinite(values)
+        joined = finite[:-1] & finite[1:]
+        poles = bool(np.isinf(values).any())
+        if not joined.any():
+            return joined, poles
+        steps = np.abs(np.diff(np.where(finite, values, 0.0)))
+        low, high = np.quantile(values[finite], [0.05, 0.95])
+        suspects = np.flatnonzero(joined & (steps > _STEP * max(high - low, 1e-300)) & (steps > 0))
+        # without a way to evaluate many at once, the largest steps must do
+        suspects = suspects[np.argsort(-steps[suspects])][: None if self.at_once else 24]
+        if not suspects.size:
+            return joined, poles
+        a, b = points[suspects].astype(np.float64), points[suspects + 1].astype(np.float64)
+        at_a, at_b = values[suspects], values[suspects + 1]
+        for _ in range(_BISECTIONS):
+            middle = np.asarray(dtypes.cast((a + b) / 2, self._dtype), np.float64)
+            at = self.again([middle])[number][column]
+            left = ~(np.abs(at - at_a) < np.abs(at_b - at))
+            inside = (middle > a) & (middle < b) & np.isfinite(at)
+            a, at_a = np.where(inside & ~left, middle, a), np.where(inside & ~left, at, at_a)
+            b, at_b = np.where(inside & left, middle, b), np.where(inside & left, at, at_b)
+            joined[suspects[~np.isfinite(at)]] = False
+        last = np.abs(at_b - at_a)
+        joined[suspects[last > 0.5 * steps[suspects]]] = False
+        return joined, poles or bool((last > 2 * steps[suspects]).any())
+
+
+def _grad(out: Tensor, leaves: Sequence[Tensor], weights: Tensor | None, create_graph: bool) -> Sequence[Tensor | None]:
+    if not out.requires_grad:
+        return [None] * len(leaves)
+    if weights is None:
+        weights = wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)
+    return engine.grad([out], leaves, [weights], retain_graph=True, create_graph=create_graph, allow_unused=True)
+
+
+def _agree(table: Table, at: int, single: Sequence[Sequence[float]]) -> bool:
+    """Whether a point's numbers are those of the table, up to rounding."""
+    for row, alone in zip(table, single, strict=True):
+        for column, number in zip(row, alone, strict=True):
+            finite = np.abs(column[np.isfinite(column)])
+            rounding = 1e-6 * float(finite.max()) if finite.size else 0.0
+            if not np.isclose(column[at], number, rtol=1e-4, atol=rounding, equal_nan=True):
+                return False
+    return True
+
+
+def visible(values: Sequence[Array], poles: bool) -> tuple[float, float, bool]:
+    """The range to be shown, and whether it leaves something out: near a pole, where the rest would become a flat line."""
+    every = np.concatenate([one[np.isfinite(one)] for one in values]) if values else np.zeros(0)
+    if not every.size:
+        return -1.0, 1.0, False
+    low, high = float(every.min()), float(every.max())
+    if poles:
+        inner, outer = map(float, np.quantile(every, [0.06, 0.94]))
+        wide = outer - inner
+        if wide > 0 and high - low > 3 * wide:
+            return max(low, inner - wide / 4), min(high, outer + wide / 4), True
+    if high - low <= 1e-6 * max(abs(low), abs(high)):
+        # constant, as far as can be seen
+        around = abs(high) / 2 or 1.0
+        return low - around, high + around, False
+    margin = (high - low) * 0.02
+    return low - margin, high + margin, False

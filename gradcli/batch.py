@@ -1,0 +1,404 @@
+"""Many requests, one a line, answered in order by worker processes; nothing of one request reaches another.
+
+The caller says how a line is answered (`work`) and how one is answered whose worker died (`failed`). Workers are forked
+from a process that has everything loaded, so that a new one takes a few milliseconds. A worker may leave after an answer,
+when it has become too large or was interrupted in the midst of things; another takes its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from gradcli import limits
+from gradcli.errors import DataError, GradcliError, InternalFault, LimitError, UsageError
+
+#: a line with its number, from 1; None is one that was too long to be kept
+Line = tuple[int, bytes | None]
+
+_CHUNK = 1 << 18
+#: number and length of a request, length of an answer
+_REQUEST, _ANSWER = struct.Struct("<QQ"), struct.Struct("<Q")
+#: so many lines wait for one worker, and so many bytes at most unless it is one line
+_QUEUE, _QUEUE_BYTES = 32, 1 << 20
+#: so many answers, and so many bytes of them, wait for an earlier one
+_WINDOW, _WINDOW_BYTES = 256, 1 << 25
+#: seconds that a worker is given beyond the bound on time to say itself that it was reached
+GRACE = 1.0
+
+
+# --- lines ---
+
+
+class Lines:
+    """The lines of a descriptor as they arrive. Lines over `most` bytes are counted but not kept."""
+
+    def __init__(self, descriptor: int, most: float, skip: int = 0) -> None:
+        self.descriptor = descriptor
+        self.ended = False
+        #: bytes read so far
+        self.read = 0
+        self._most = most
+        self._skip = skip
+        self._number = 0
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def more(self) -> Iterator[Line]:
+        """The lines that one read completes; sets `ended` at the end. Raises DataError."""
+        try:
+            chunk = os.read(self.descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise DataError(f"cannot read the requests: {error.strerror}") from None
+        self.read += len(chunk)
+        if not chunk:
+            self.ended = True
+            if self._size:
+                yield from self._complete()
+            return
+        *whole, rest = chunk.split(b"\n")
+        for part in whole:
+            self._keep(part)
+            yield from self._complete()
+        self._keep(rest)
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._most:
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+    def _complete(self) -> Iterator[Line]:
+        self._number += 1
+        line = None if self._size > self._most else b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        if self._number > self._skip:
+            yield self._number, line
+
+
+# --- resuming ---
+
+
+def answered(descriptor: int) -> tuple[int, int]:
+    """(number of the last line that was answered whole, where its answer ends) in a partial output. Raises UsageError, DataError."""
+    try:
+        end = os.lseek(descriptor, 0, os.SEEK_END)
+        while end > 0:
+            line, start, end = _last_line(descriptor, end)
+            if line is None:
+                end = start
+                continue
+            number = _number_of(line)
+            if number is not None:
+                return number, end
+            if start == 0:
+                break
+            end = start
+    except OSError as error:
+        raise DataError(f"cannot read the partial output: {error.strerror}") from None
+    if end > 0:
+        raise UsageError("--resume: the output has no answers of gradcli batch")
+    return 0, 0
+
+
+def _last_line(descriptor: int, end: int) -> tuple[bytes | None, int, int]:
+    """(text, start, end) of the last line before `end`; the text is None when the line has no end."""
+    size, piece = 1 << 12, b""
+    while True:
+        start = max(0, end - size)
+        piece = os.pread(descriptor, end - start, start)
+        cut = piece.rfind(b"\n", 0, len(piece) - 1)
+        if cut >= 0 or start == 0:
+            break
+        size *= 8
+    line = piece[cut + 1 :]
+    return (line if line.endswith(b"\n") else None), start + cut + 1, end
+
+
+def _number_of(line: bytes) -> int | None:
+    try:
+        number = json.loads(line)["line"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return number if type(number) is int and number > 0 else None
+
+
+# --- workers ---
+
+
+class Leave(Exception):
+    """Raised by `work` to give its last answer: the worker is not to be used again."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__("leave")
+        self.answer = answer
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A process and the lines that it has still to answer, the one at work first."""
+
+    process: int
+    requests: int
+    answers: int
+    lines: deque[tuple[int, bytes]] = field(default_factory=deque)
+    outbox: bytearray = field(default_factory=bytearray)
+    inbox: bytearray = field(default_factory=bytearray)
+    since: float = 0.0
+    #: answers given
+    given: int = 0
+    overdue: bool = False
+
+
+@dataclass(slots=True, frozen=True)
+class Job:
+    """How lines are answered. `prepare` is called in every new worker, `too_long` answers a line that was not kept."""
+
+    work: Callable[[int, bytes], bytes]
+    failed: Callable[[int, bytes, GradcliError], bytes]
+    too_long: Callable[[int], bytes]
+    prepare: Callable[[], None]
+
+
+class Batch:
+    """Answers the lines of `lines` with `jobs` processes; `write` gets answers in the order of the lines, `progress` hears of it."""
+
+    def __init__(self, lines: Lines, job: Job, jobs: int, write: Callable[[bytes], None], progress: Callable[[int], None]) -> None:
+        self._lines = lines
+        self._job = job
+        self._jobs = jobs
+        self._write = write
+        self._progress = progress
+        self._workers: list[_Worker] = []
+        #: lines that no worker has yet
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        #: answers that wait for an earlier one
+        self._ready: dict[int, bytes] = {}
+        self._ready_bytes = 0
+        #: numbers of the lines that are not written yet, in order
+        self._order: deque[int] = deque()
+        self._seconds = limits.current.time
+
+    def run(self) -> None:
+        """Answer everything. Raises what reading and writing raise."""
+        try:
+            while not self._lines.ended or self._order:
+                self._assign()
+                self._turn()
+                self._flush()
+        finally:
+            self._end()
+
+    # --- one turn ---
+
+    def _wants_lines(self) -> bool:
+        room = len(self._order) < _WINDOW * self._jobs and self._ready_bytes < _WINDOW_BYTES
+        return room and len(self._waiting) < _QUEUE * self._jobs and not self._lines.ended
+
+    def _turn(self) -> None:
+        """Wait for whatever comes first: lines, answers, room for requests, or a worker's time."""
+        poll = select.poll()
+        if self._wants_lines():
+            poll.register(self._lines.descriptor, select.POLLIN)
+        by_answers = {worker.answers: worker for worker in self._workers}
+        by_requests = {worker.requests: worker for worker in self._workers if worker.outbox}
+        for descriptor in by_answers:
+            poll.register(descriptor, select.POLLIN)
+        for descriptor in by_requests:
+            poll.register(descriptor, select.POLLOUT)
+        for descriptor, _ in poll.poll(self._patience()):
+            if descriptor == self._lines.descriptor:
+                self._take_lines()
+            elif descriptor in by_requests:
+                self._send(by_requests[descriptor])
+            else:
+                self._receive(by_answers[descriptor])
+        self._check_time()
+
+    def _take_lines(self) -> None:
+        for number, line in self._lines.more():
+            self._order.append(number)
+            if line is None:
+                self._answer(number, self._job.too_long(number))
+            else:
+                self._waiting.append((number, line))
+
+    def _assign(self) -> None:
+        """Give waiting lines to the workers with the least to do; new workers only when there is need."""
+        while self._waiting:
+            free = [worker for worker in self._workers if self._has_room(worker, len(self._waiting[0][1]))]
+            idle = [worker for worker in free if not worker.lines]
+            if not idle and len(self._workers) < self._jobs:
+                idle = [self._start()]
+            if not free and not idle:
+                return
+            worker = idle[0] if idle else min(free, key=lambda one: len(one.lines))
+            number, line = self._waiting.popleft()
+            if not worker.lines:
+                worker.since = time.monotonic()
+            worker.lines.append((number, line))
+            worker.outbox += _REQUEST.pack(number, len(line)) + line
+            if len(worker.lines) == 1:
+                self._send(worker)
+
+    @staticmethod
+    def _has_room(worker: _Worker, size: int) -> bool:
+        held = sum(len(line) for _, line in worker.lines)
+        return not worker.lines or (len(worker.lines) < _QUEUE and held + size < _QUEUE_BYTES)
+
+    def _send(self, worker: _Worker) -> None:
+        try:
+            sent = os.write(worker.requests, memoryview(worker.outbox)[:_CHUNK])
+        except BlockingIOError:
+            return
+        except OSError:
+            worker.outbox.clear()  # it is gone; its answers' end says so
+            return
+        del worker.outbox[:sent]
+
+    def _receive(self, worker: _Worker) -> None:
+        try:
+            chunk = os.read(worker.answers, _CHUNK)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._buried(worker)
+            return
+        worker.inbox += chunk
+        while len(worker.inbox) >= _ANSWER.size:
+            (size,) = _ANSWER.unpack_from(worker.inbox)
+            if len(worker.inbox) < _ANSWER.size + size:
+                return
+            answer = bytes(memoryview(worker.inbox)[_ANSWER.size : _ANSWER.size + size])
+            del worker.inbox[: _ANSWER.size + size]
+            number, _ = worker.lines.popleft()
+            worker.since = time.monotonic()
+            worker.given += 1
+            self._answer(number, answer)
+
+    def _answer(self, number: int, answer: bytes) -> None:
+        self._ready[number] = answer
+        self._ready_bytes += len(answer)
+
+    def _flush(self) -> None:
+        """Write the answers whose turn it is, together."""
+        out = []
+        while self._order and self._order[0] in self._ready:
+            out.append(self._ready.pop(self._order.popleft()))
+        if out:
+            text = b"".join(out)
+            self._ready_bytes -= len(text)
+            self._write(text)
+            self._progress(len(out))
+
+    # --- time ---
+
+    def _patience(self) -> float | None:
+        """Milliseconds until a worker is overdue."""
+        busy = [worker.since for worker in self._workers if worker.lines and not worker.overdue]
+        if not busy or self._seconds == limits.NONE:
+            return None
+        return max(0.0, (min(busy) + self._seconds + GRACE - time.monotonic()) * 1000) + 1
+
+    def _check_time(self) -> None:
+        if self._seconds == limits.NONE:
+            return
+        now = time.monotonic()
+        for worker in self._workers:
+            if worker.lines and not worker.overdue and now > worker.since + self._seconds + GRACE:
+                worker.overdue = True
+                os.kill(worker.process, signal.SIGKILL)
+
+    # --- birth and death ---
+
+    def _start(self) -> _Worker:
+        theirs, requests = os.pipe()
+        answers, mine = os.pipe()
+        process = os.fork()
+        if process == 0:
+            self._become_worker(theirs, mine, requests, answers)
+        os.close(theirs)
+        os.close(mine)
+        os.set_blocking(requests, False)
+        worker = _Worker(process, requests, answers)
+        self._workers.append(worker)
+        return worker
+
+    def _become_worker(self, theirs: int, mine: int, *others: int) -> None:
+        code = 1
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            for descriptor in (*others, self._lines.descriptor):
+                os.close(descriptor)
+            for worker in self._workers:
+                os.close(worker.requests)
+                os.close(worker.answers)
+            self._job.prepare()
+            _serve(theirs, mine, self._job.work)
+            code = 0
+        except BaseException:
+            code = code or 1
+        finally:
+            os._exit(code)
+
+    def _buried(self, worker: _Worker) -> None:
+        """A worker is gone: what it died of is the answer to the line it had, the rest goes to the next one."""
+        status = os.waitstatus_to_exitcode(os.waitpid(worker.process, 0)[1])
+        os.close(worker.requests)
+        os.close(worker.answers)
+        self._workers.remove(worker)
+        if worker.lines and (status != 0 or not worker.given):
+            number, line = worker.lines.popleft()
+            self._answer(number, self._job.failed(number, line, self._cause(worker, status)))
+        self._waiting.extendleft(reversed(worker.lines))
+
+    def _cause(self, worker: _Worker, status: int) -> GradcliError:
+        if worker.overdue or status == -signal.SIGXCPU:
+            return LimitError("time", f"the program ran for more than {self._seconds:g} s")
+        if status == -signal.SIGKILL:
+            return LimitError("bytes", "the system ended the program, as it does when memory is used up")
+        return InternalFault(f"the process of this request ended with status {status}")
+
+    def _end(self) -> None:
+        for worker in self._workers:
+            with suppress(OSError):
+                os.kill(worker.process, signal.SIGKILL)
+            with suppress(OSError):
+                os.waitpid(worker.process, 0)
+            os.close(worker.requests)
+            os.close(worker.answers)
+        self._workers.clear()
+
+
+def _serve(requests: int, answers: int, work: Callable[[int, bytes], bytes]) -> None:
+    """A worker's life: read a request, write its answer, until there are no more."""
+    with open(requests, "rb") as stream:
+        while len(header := stream.read(_REQUEST.size)) == _REQUEST.size:
+            number, size = _REQUEST.unpack(header)
+            line = stream.read(size)
+            if len(line) < size:
+                return
+            try:
+                _write_whole(answers, work(number, line))
+            except Leave as last:
+                _write_whole(answers, last.answer)
+                return
+
+
+def _write_whole(descriptor: int, answer: bytes) -> None:
+    data = memoryview(_ANSWER.pack(len(answer)) + answer)
+    while data:
+        data = data[os.write(descriptor, data) :]

@@ -1,0 +1,105 @@
+"""From an expression and ranges of its variables to curves and heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.analysis.sampling import MOST_CURVES, Sampler, Table, visible
+from gradcli.core import dtypes
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError, UsageError
+from gradcli.results import Array, Curve, Curves, HeatMap
+from gradcli.source import Span
+
+Evaluate = Callable[[Mapping[str, Tensor]], Tensor]
+
+_TIMES = ("", "d", "d²")
+
+
+def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: Array, order: int) -> Curves:
+    """The values over one variable, with derivatives up to `order`. Raises what evaluating raises."""
+    sampler = Sampler(evaluate, [name], order, limits.Clock().check)
+    table = _sampled(sampler, [points], span)
+    joined, poles = sampler.joined(points, table)
+    notes = _notes(sampler, [name])
+    orders = range(order + 1 if sampler.has_graph else 1)
+    found = [
+        Curve(_label(number, len(table), of, name), of, row[of], joined[number][of])
+        for of in orders
+        for number, row in enumerate(table)
+    ]
+    low, high, cut = visible([curve.values for curve in found], poles)
+    if cut:
+        notes.append(f"shown from {low:.4g} to {high:.4g}: there is a pole")
+    return Curves(expression, name, points, tuple(found), low, high, tuple(notes), sampler.at_once)
+
+
+def heat_map(expression: str, span: Span, evaluate: Evaluate, names: tuple[str, str], xs: Array, ys: Array, order: int) -> HeatMap:
+    """The values over two variables on the grid, and the gradient for `order` 1. Raises what evaluating raises."""
+    sampler = Sampler(evaluate, names, order, limits.Clock().check)
+    grid = np.meshgrid(xs, ys)
+    table = _sampled(sampler, [axis.ravel() for axis in grid], span)
+    if len(table) > 1:
+        raise _several(sampler, span)
+    values, *gradients = (column.reshape(len(ys), len(xs)) for column in table[0])
+    notes = _notes(sampler, names)
+    low, high, cut = visible([values.ravel()], bool(np.isinf(values).any()))
+    if cut:
+        notes.append(f"shown from {low:.4g} to {high:.4g}: there is a pole")
+    drawn = tuple(gradients) if sampler.has_graph else ()
+    return HeatMap(expression, names, xs, ys, values, drawn, low, high, tuple(notes), sampler.at_once)
+
+
+def _sampled(sampler: Sampler, points: Sequence[Array], span: Span) -> Table:
+    limits.check_elements(len(points[0]), dtypes.get_default().np.itemsize)
+    try:
+        table = sampler.sample(points)
+    except ProgramError as error:
+        error.span = error.span or span
+        raise
+    if len(table) > MOST_CURVES:
+        raise _several(sampler, span)
+    return table
+
+
+def _several(sampler: Sampler, span: Span) -> ProgramError:
+    text = f"a plot needs one number for each point, and this has shape {sampler.shape}"
+    return ProgramError("RuntimeError", text, span=span, hints=["sum(...), mean(...) or an index make one number of it"])
+
+
+def _label(number: int, count: int, order: int, name: str) -> str:
+    which = f"f[{number}]" if count > 1 else "f"
+    return which if not order else f"{_TIMES[order]}{which}/d{name}{'²' if order > 1 else ''}"
+
+
+def _notes(sampler: Sampler, names: Sequence[str]) -> list[str]:
+    notes = []
+    if sampler.missing:
+        points = "point has" if sampler.missing == 1 else "points have"
+        notes.append(f"{sampler.missing:,} {points} no value: {sampler.reason}")
+    if sampler.order and not sampler.has_graph:
+        notes.append(f"no gradient: none leads from the value back to {' or '.join(names)}")
+    return notes
+
+
+def interval(low: object, high: object, name: str, count: int) -> Array:
+    """`count` evenly spaced points between two numbers, ascending, in the default dtype. Raises UsageError."""
+    ends = [_number(end, name) for end in (low, high)]
+    start, end = min(ends), max(ends)
+    if start == end:
+        raise UsageError(f"the range of {name} is a single point")
+    if count < 2:
+        raise UsageError(f"the range of {name} needs two points at least")
+    limits.check_elements(count, dtypes.get_default().np.itemsize)
+    return np.asarray(dtypes.cast(np.linspace(start, end, count), dtypes.get_default()))
+
+
+def _number(value: object, name: str) -> float:
+    if type(value) is Tensor and value.array.size == 1:
+        value = float(value.array.reshape(()))
+    if not isinstance(value, (bool, int, float)) or not np.isfinite(value):
+        raise UsageError(f"the range of {name} must go from one finite number to another")
+    return float(value)

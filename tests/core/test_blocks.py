@@ -1,0 +1,134 @@
+"""Elementwise chains in blocks give what eager operations give, whatever happens to the arrays in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli.core import autograd, blocks, catalog, engine, inplace, operators
+from gradcli.core.tensor import Tensor, wrap
+
+function = catalog.function
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(blocks, "threshold", 100)
+    monkeypatch.setattr(blocks, "BLOCK", 64)
+    monkeypatch.setattr(blocks, "_FEWEST", 1)
+    yield
+    blocks.settle()
+
+
+def leaf(n: int = 1000, seed: int = 0) -> Tensor:
+    made = wrap(np.random.default_rng(seed).random(n, np.float32))
+    made.requires_grad = True
+    return made
+
+
+def pending(tensor: Tensor) -> bool:
+    return type(tensor.array) is blocks.Deferred and tensor.array.value is None
+
+
+def test_a_chain_waits_and_its_gradient_is_right() -> None:
+    x = leaf(20000)
+    y = (x + 2) * (x + 2) * 2
+    assert pending(y)
+    mean = function("mean")(y)
+    assert pending(y), "a mean needs no memory for the chain"
+    engine.backward([mean])
+    assert x.grad is not None
+    np.testing.assert_allclose(mean.array, (2 * (x.array.astype(float) + 2) ** 2).mean(), rtol=1e-6)
+    np.testing.assert_allclose(x.grad.array, 4 * (x.array + 2) / 20000, rtol=1e-5)
+    assert type(x.grad.array) is np.ndarray
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_any_number_of_workers_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    def total() -> Any:
+        monkeypatch.setattr(blocks, "workers", workers)
+        return function("sum")(function("exp")(leaf(5000)) * 3 - 1).array
+
+    monkeypatch.setattr(blocks, "workers", 1)
+    alone = function("sum")(function("exp")(leaf(5000)) * 3 - 1).array
+    assert total() == alone
+
+
+def test_an_in_place_write_comes_after_what_was_computed_before_it() -> None:
+    x = leaf()
+    before = x.array.copy()
+    y = x * 2
+    inplace.zero_(autograd.detach(x))
+    np.testing.assert_array_equal(np.asarray(y.array), before * 2)
+    assert not x.array.any()
+
+
+def test_an_update_under_no_grad_comes_after_too() -> None:
+    x = leaf()
+    before = x.array.copy()
+    y = autograd.detach(x) * 2
+    from gradcli.core.mode import recording
+
+    with recording(False):
+        operators.augmented("-", x, 1.0)
+    np.testing.assert_array_equal(np.asarray(y.array), before * 2)
+
+
+def test_two_leaves_of_one_gradient_do_not_share_it() -> None:
+    a, b = leaf(seed=1), leaf(seed=2)
+    engine.backward([function("sum")((a + b) * 3)])
+    assert a.grad is not None and b.grad is not None
+    a.grad.array[...] = 0
+    np.testing.assert_array_equal(b.grad.array, np.full(1000, 3, np.float32))
+
+
+def test_a_chain_used_again_and_again_is_stored() -> None:
+    x = leaf()
+    y = function("sin")(x) * 2
+    for _ in range(4):
+        function("sum")(y)
+    assert not pending(y)
+
+
+def test_a_long_loop_does_not_grow_a_chain_without_end() -> None:
+    x = leaf()
+    y = autograd.detach(x)
+    for _ in range(1000):
+        y = y * 1.001
+    assert y.array.depth <= blocks._DEEPEST + 1
+    np.testing.assert_allclose(np.asarray(y.array), x.array * 1.001**1000, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda y: function("reshape")(y, (10, 100)),
+        lambda y: function("sort")(y)[0],
+        lambda y: function("cumsum")(y, 0),
+        lambda y: operators.getitem(y, slice(3, 9)),
+        lambda y: function("where")(y > 0.5, y, 0.0),
+        lambda y: function("cat")([y, y]),
+        lambda y: function("dot")(y, y),
+        lambda y: function("softmax")(y, 0),
+        lambda y: function("clamp")(y, 0.1, 0.3),
+        lambda y: function("relu")(y - 0.5),
+        lambda y: y**3,
+        lambda y: function("max")(y),
+        lambda y: function("var")(y),
+    ],
+)
+def test_operations_of_other_kinds_see_the_values(monkeypatch: pytest.MonkeyPatch, use: Any) -> None:
+    def run() -> tuple[Any, Any]:
+        x = leaf()
+        out = use(x * 2 + 1)
+        engine.backward([function("sum")(out)])
+        assert x.grad is not None
+        return np.asarray(out.array), x.grad.array
+
+    blocked = run()
+    monkeypatch.setattr(blocks, "threshold", 1 << 30)
+    for ours, eager in zip(blocked, run(), strict=True):
+        np.testing.assert_allclose(ours, eager, rtol=1e-5, atol=1e-7)

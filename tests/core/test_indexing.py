@@ -1,0 +1,72 @@
+"""`tensor[index]` as PyTorch 2.13 answered: shape, the walk of grad_fn, values, gradient, or the error's type and text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gradcli.core import settings
+from gradcli.core.ops import indexing
+from gradcli.core.tensor import wrap
+from gradcli.errors import LimitError
+from gradcli.lang.interpreter import Interpreter
+from gradcli.lang.parser import parse_file
+from gradcli.limits import Limits, current, use
+from gradcli.source import Source
+
+_RECORDED = json.loads(Path(__file__).with_name("indexing_recorded.json").read_text(encoding="utf-8"))
+
+_QUESTION = """
+try:
+    y = {0}
+    print(tuple(y.shape), walk(y.grad_fn), y.tolist())
+    g, = torch.autograd.grad(y.sum(), {1}, allow_unused=True)
+    print(g)
+except Exception as e:
+    print(type(e).__name__ + ": " + str(e))
+"""
+
+
+@pytest.mark.parametrize(("expression", "printed"), _RECORDED["cases"], ids=[c[0] for c in _RECORDED["cases"]])
+def test_as_recorded(expression: str, printed: list[str]) -> None:
+    settings.reset()
+    written: list[str] = []
+    script = "\n".join(_RECORDED["header"]) + _QUESTION.format(expression, expression[0])
+    Interpreter(write=written.append, warn=lambda *_: None).run(parse_file(Source("<case>", script)))
+    assert "".join(written).splitlines() == printed
+
+
+def test_random_indexes_agree_with_numpy() -> None:
+    rng = np.random.Generator(np.random.PCG64(0))
+    array = rng.normal(size=(3, 4, 5))
+    choices = [
+        lambda n: slice(int(rng.integers(0, n)), None, int(rng.integers(1, 3))),
+        lambda n: slice(None),
+        lambda n: rng.integers(-n, n, size=2),
+        lambda n: np.arange(n) % 2 == 0,
+    ]
+    for _ in range(200):
+        picked = [choices[int(rng.integers(len(choices)))](n) for n in array.shape]
+        masks = [i for i in picked if isinstance(i, np.ndarray) and i.dtype == bool]
+        if len(masks) > 1 or (masks and int(masks[0].sum()) != 2):
+            continue
+        index = tuple(wrap(i) if isinstance(i, np.ndarray) else i for i in picked)
+        np.testing.assert_array_equal(indexing.getitem(wrap(array), index).array, array[tuple(picked)])
+        changed, expected = array.copy(), array.copy()
+        indexing.setitem(wrap(changed), index, 7.0)
+        expected[tuple(picked)] = 7.0
+        np.testing.assert_array_equal(changed, expected)
+
+
+def test_the_size_of_a_result_is_bounded() -> None:
+    before = current
+    use(Limits(elements=1000))
+    try:
+        with pytest.raises(LimitError):
+            indexing.getitem(wrap(np.zeros(10)), wrap(np.zeros(1001, np.int64)))
+        assert indexing.getitem(wrap(np.zeros(10)), wrap(np.zeros(1000, np.int64))).array.shape == (1000,)
+    finally:
+        use(before)
