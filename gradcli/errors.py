@@ -1,13 +1,13 @@
 """The one error tree. Errors carry kind, message, span, labels and hint; `render` gives them their looks.
 
-    GradcliError                  exit code
-    |-- ProgramError              1    what a script can raise and catch: RuntimeError, TypeError, ...
-    |-- LanguageError             3    text that does not parse, or syntax that is not part of the language
-    |-- DataError                 1    a file or standard input that cannot be read or makes no sense
-    |-- UsageError                2    wrong options, names or commands
-    |-- Verdict                   4    a "no": a check failed, a minimisation did not converge
-    |-- LimitError                5    a bound was reached; scripts cannot catch it
-    `-- InternalFault             1    a fault of gradcli itself; scripts cannot catch it
+GradcliError                  exit code
+|-- ProgramError              1    what a script can raise and catch: RuntimeError, TypeError, ...
+|-- LanguageError             3    text that does not parse, or syntax that is not part of the language
+|-- DataError                 1    a file or standard input that cannot be read or makes no sense
+|-- UsageError                2    wrong options, names or commands
+|-- Verdict                   4    a "no": a check failed, a minimisation did not converge
+|-- LimitError                5    a bound was reached; scripts cannot catch it
+`-- InternalFault             1    a fault of gradcli itself; scripts cannot catch it
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ every step of a program (steps, nodes, output) are counted in the same object.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import re
@@ -191,7 +192,7 @@ class Memory:
     To ask is cheap but not free, so that `claim` asks only when what was claimed since has come to an eighth of the bound.
     """
 
-    __slots__ = ("_base", "_claimed", "_process", "_statm")
+    __slots__ = ("_base", "_claimed", "_process", "_statm", "release")
 
     #: what a process may grow by without having made any values: modules, tables, the allocators' spare room
     OWN = 32 * 2**20
@@ -201,6 +202,8 @@ class Memory:
         self._claimed = 0.0
         self._statm = -1
         self._process = 0
+        #: gives back to the system what nobody holds any more
+        self.release: Callable[[], object] = gc.collect
 
     def begin(self) -> None:
         """Count from now on, in this process."""
@@ -235,6 +238,9 @@ class Memory:
         """Refuse `size` bytes on top of what is held now. Raises LimitError."""
         self._claimed = size
         held = self.held()
+        if held + size > current.bytes + self.OWN:
+            self.release()
+            held = self.held()
         if held + size > current.bytes + self.OWN:
             raise LimitError("bytes", f"{held + size:,.0f} bytes in use would be over the limit of {current.bytes:,.0f}")
 

@@ -343,21 +343,21 @@ class Entry(NamedTuple):
 # --- plots ---
 
 
-@dataclass(slots=True, frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """A function of one variable at the points of a plot. `order` is 0 for values, 1 and 2 for derivatives.
 
     `joined` says of each pair of neighbours whether a line may go from one to the other: not over a jump, a pole or a nan.
+    `defined` says of each point whether there is something to be shown: derivatives are not, where the function has no value.
     """
 
     label: str
     order: int
     values: Array
     joined: Array
+    defined: Array
 
 
-@dataclass(slots=True, frozen=True)
-class Curves:
+class Curves(NamedTuple):
     """Curves over one variable. `low` and `high` are the values to be shown, less than all where a pole would flatten the rest.
 
     `at_once` says that one evaluation gave all points, as the expression works element by element.
@@ -373,8 +373,7 @@ class Curves:
     at_once: bool
 
 
-@dataclass(slots=True, frozen=True)
-class HeatMap:
+class HeatMap(NamedTuple):
     """A function of two variables on a grid, first axis `names[1]`, second `names[0]`; gradients in the order of `names`, or none."""
 
     expression: str

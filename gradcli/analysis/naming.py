@@ -14,7 +14,7 @@ from gradcli.analysis.recording import Recorder, behind
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.inplace import CopySlices
 from gradcli.core.nn.module import Module
-from gradcli.core.record import OpNode
+from gradcli.core.record import OpNode, short_name
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.lang import syntax
 from gradcli.lang.compiling import Step
@@ -34,6 +34,7 @@ class Steps:
         self._assigned = assigned
         self._names: dict[Node, str] = {}
         self._bound: dict[Node, str] = {}
+        self._by_place: dict[tuple[int, int], list[Node]] | None = None
         self._matches: dict[Node, tuple[operands.Matched, list[syntax.Node]]] = {}
         recorder.learn([tensor for _, tensor in named_tensors(variables)], self.order)
         for name, tensor in named_tensors(variables):
@@ -61,6 +62,10 @@ class Steps:
         own = self._names[node]
         return own if node.outputs is None or len(node.outputs) == 1 else f"{own}[{output}]"
 
+    def _word(self, node: Node) -> str:
+        """The word that the text has for a step's value, if it is one word."""
+        return self._names[node] if isinstance(node, AccumulateGrad) else self.variable(node)
+
     def variable(self, node: Node) -> str:
         """The name the step's value was given in the text, "" for none."""
         place = node.origin
@@ -68,6 +73,21 @@ class Steps:
             return ""
         found = self._assigned.get((place.start, place.end)) if isinstance(place, syntax.Node) else None
         return (None if self._is_inner(node) else found) or self._bound.get(node, "")
+
+    def _is_of_gradient(self, node: Node, place: syntax.Node) -> bool:
+        """Whether the step was made by a backward walk with create_graph: it bears the text of the step that the walk was at."""
+        if self._by_place is None:
+            self._by_place = {}
+            for one in self.order:
+                if isinstance(one.origin, syntax.Node):
+                    self._by_place.setdefault((one.origin.start, one.origin.end), []).append(one)
+        usual = _usual_steps(place)
+        short = short_name(node.type_name)
+        if not usual or short.startswith(usual):
+            return False
+        return not isinstance(place, syntax.Call) or any(
+            one.sequence < node.sequence and short_name(one.type_name).startswith(usual) for one in self._by_place[place.start, place.end]
+        )
 
     def _is_inner(self, node: Node) -> bool:
         """Whether the step is one of several of the same text, and not the last."""
@@ -77,7 +97,7 @@ class Steps:
         """The expressions that the step's inputs are values of, and those left over."""
         known = self._matches.get(node)
         if known is None:
-            known = self._matches[node] = operands.match(node, self._names.__getitem__)
+            known = self._matches[node] = operands.match(node, self._word)
         return known
 
     def _shown_operands(self, node: Node, leaves: bool) -> list[tuple[syntax.Node, Node, int]]:
@@ -107,19 +127,21 @@ class Steps:
             parent, output = node.edges[0]
             base = "" if parent is None else f"{(write or self.name)(parent, output)} with "
             return f"{base}{operands.text_with(place, [])} written" if isinstance(place, syntax.Node) else f"{base}a part written"
+        given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
         if not isinstance(place, syntax.Node):
-            return _call_text(node, [self._names[parent] for parent, _ in node.edges if parent is not None])
+            return _call_text(node, given)
+        if self._is_of_gradient(node, place):
+            return f"{_call_text(node, given)} in the gradient of {operands.text_with(place, [])}"
         parts = self._shown_operands(node, write is not None)
         text = operands.text_with(place, [(part, (write or self.name)(parent, output)) for part, parent, output in parts])
         if self._is_inner(node):
-            given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
             return f"{_call_text(node, given)} in {text}"
         return text
 
     def expression_latex(self, node: Node) -> str:
         """The step's text as mathematics."""
         place = node.origin
-        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or self._is_inner(node):
+        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or self._is_inner(node) or self._is_of_gradient(node, place):
             return latex.text(self.expression(node))
         parts = [(part, self.symbol(parent, output)) for part, parent, output in self._shown_operands(node, True)]
 
@@ -197,9 +219,29 @@ def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
     return Symbol(name, shape=shape)
 
 
+#: what the operators of the text are recorded as
+_OPERATORS = {"+": ("Add",), "-": ("Sub", "Rsub"), "*": ("Mul",), "/": ("Div", "Mul", "Reciprocal"), "**": ("Pow",)}
+_SUBSCRIPTS = ("Select", "Slice", "Index", "Unsqueeze", "Squeeze", "AsStrided", "Alias", "CopySlices", "View", "Expand", "Copy", "Fill")
+
+
+def _usual_steps(place: syntax.Node) -> tuple[str, ...]:
+    """How the names of the steps begin that this text makes by itself; () where that is not known."""
+    if isinstance(place, Step):
+        return _OPERATORS.get(place.op, ())
+    if isinstance(place, syntax.Unary):
+        return ("Neg",)
+    if isinstance(place, syntax.Subscript):
+        return _SUBSCRIPTS
+    if isinstance(place, syntax.Call):
+        function = place.function
+        word = function.name if isinstance(function, syntax.Attribute) else function.text
+        return ("".join(part.capitalize() for part in word.strip("_").split("_")),)
+    return ()
+
+
 def _call_text(node: Node, given: list[str]) -> str:
     """A step that the text does not show, as a call: `reciprocal(x)`."""
-    short = node.type_name.rstrip("0123456789").removesuffix("Backward")
+    short = short_name(node.type_name)
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short).lower()
     return f"{snake}({', '.join(given)})"
 

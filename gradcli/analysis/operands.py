@@ -54,20 +54,24 @@ def _flat(nodes: Sequence[syntax.Node]) -> list[syntax.Node]:
     return found
 
 
+#: what an expression looks like that hands on a tensor made elsewhere
+_VALUES = (syntax.Name, syntax.Attribute, syntax.Subscript, syntax.Call)
+
 Matched = list[syntax.Node | None]
 
 
-def match(node: Node, leaf_name: Callable[[AccumulateGrad], str]) -> tuple[Matched, list[syntax.Node]]:
+def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syntax.Node]]:
     """For each input of the step the expression it is the value of, None for what the text does not show; and what is left over."""
     place = node.origin
     every = candidates(place)
     open_ = list(every)
     found: Matched = [None] * len(node.edges)
     for i, (parent, _) in enumerate(node.edges):
-        if isinstance(parent, AccumulateGrad):
-            name = leaf_name(parent)
+        if parent is None:
+            continue
+        if (name := name_of(parent)) and any(c.text == name for c in open_):
             found[i] = _take(open_, [c for c in open_ if c.text == name])
-        elif parent is not None and isinstance(parent.origin, syntax.Node) and not same_place(parent.origin, place):
+        elif isinstance(parent.origin, syntax.Node) and not same_place(parent.origin, place):
             found[i] = _take(open_, [c for c in open_ if _holds(c, parent.origin)])
     if any(parent is not None and is_inner(parent, node) for parent, _ in node.edges):
         return found, []  # the text is about the inner step's inputs
@@ -75,7 +79,10 @@ def match(node: Node, leaf_name: Callable[[AccumulateGrad], str]) -> tuple[Match
         if found[i] is not None:
             continue
         usual = [c for c in every[i : i + 1] if c in open_]
-        found[i] = _take(open_, usual or (open_ if isinstance(place, Step) else []))
+        chosen = usual + (open_ if isinstance(place, Step) else [])
+        if node.edges[i][0] is not None:
+            chosen = [c for c in chosen if isinstance(c, _VALUES)]
+        found[i] = _take(open_, chosen[:1])
     return found, open_
 
 

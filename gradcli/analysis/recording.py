@@ -37,37 +37,40 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
     def __init__(self) -> None:
         super().__init__()
         self._kept: WeakKeyDictionary[Node, Kept] = WeakKeyDictionary()
-        #: values of leaves when they were first used
-        self._leaves: WeakKeyDictionary[Node, Array] = WeakKeyDictionary()
-        self._pending: tuple[Node, tuple[Tensor, ...]] | None = None
+        #: values of leaves when they were used last: identity of the array, its version, the values then
+        self._leaves: WeakKeyDictionary[Node, tuple[int, int, Array]] = WeakKeyDictionary()
+        self._pending: tuple[Node, tuple[Tensor, ...], Any, Any] | None = None
 
     def append(self, step: tuple[Node, tuple[Tensor, ...]]) -> None:
         """Take a step. Its values are copied when the next one comes: an in-place operation writes after it is recorded."""
         self._settle()
-        self._pending = step
+        # a walk may free the node before the next step comes: what it keeps is held here
+        node = step[0]
+        self._pending = (*step, node.saved, node.kept_out) if isinstance(node, OpNode) else (*step, None, None)
         for node, _ in step[0].edges:
-            if isinstance(node, AccumulateGrad) and node not in self._leaves:
-                self._leaves[node] = _copy(node.variable.array)
+            if isinstance(node, AccumulateGrad):
+                array, version = node.variable.array, node.variable.version_number
+                known = self._leaves.get(node)
+                if known is None or known[:2] != (id(array), version):  # a training loop writes to it between its uses
+                    self._leaves[node] = (id(array), version, _copy(array))
 
     def _settle(self) -> None:
         if self._pending is None:
             return
-        node, outs = self._pending
+        node, outs, saved, kept_out = self._pending
         self._pending = None
-        saved = outs_saved = None
-        if isinstance(node, OpNode):
-            if node.saved is not None:
-                saved = [_copy_tensor(value) if type(value) is Tensor else value for value in node.saved]
-            if node.kept_out is not None:
-                outs_saved = list(map(_copy_saved, node.kept_out))
-        self._kept[node] = Kept(tuple(_copy(out.array) for out in outs), saved, outs_saved)
+        if saved is not None:
+            saved = [_copy_tensor(value) if type(value) is Tensor else value for value in saved]
+        if kept_out is not None:
+            kept_out = list(map(_copy_saved, kept_out))
+        self._kept[node] = Kept(tuple(_copy(out.array) for out in outs), saved, kept_out)
 
     def values(self, node: Node) -> tuple[Array, ...]:
         """What a step made, one array for each output; empty where it is not known."""
         self._settle()
         if isinstance(node, AccumulateGrad):
             known = self._leaves.get(node)
-            return (np.asarray(node.variable.array) if known is None else known,)
+            return (np.asarray(node.variable.array) if known is None else known[2],)
         found = self._kept.get(node)
         return () if found is None else found.values
 

@@ -117,7 +117,8 @@ class Sampler:
         except ProgramError:
             return None
         shape = tuple(out.array.shape)
-        if shape == (self.shape or ()) and not out.requires_grad and self._numbers == 1 and shape == ():
+        if shape == () and self.shape == () and not out.requires_grad:
+            # a number that does not depend on the point
             return [[np.full(count, float(out.array)), *(np.zeros(count) for _ in range(self._columns - 1))]]
         return self._derived(out, leaves, (count,)) if shape == (*(self.shape or ()), count) else None
 
@@ -181,7 +182,8 @@ class Sampler:
             return joined, poles
         steps = np.abs(np.diff(np.where(finite, values, 0.0)))
         low, high = np.quantile(values[finite], [0.05, 0.95])
-        suspects = np.flatnonzero(joined & (steps > _STEP * max(high - low, 1e-300)) & (steps > 0))
+        # steps as small as rounding are none
+        suspects = np.flatnonzero(joined & (steps > max(_STEP * (high - low), 1e-4 * float(np.abs(values[finite]).max()))))
         # without a way to evaluate many at once, the largest steps must do
         suspects = suspects[np.argsort(-steps[suspects])][: None if self.at_once else 24]
         if not suspects.size:
@@ -220,8 +222,11 @@ def _agree(table: Table, at: int, single: Sequence[Sequence[float]]) -> bool:
     return True
 
 
-def visible(values: Sequence[Array], poles: bool) -> tuple[float, float, bool]:
-    """The range to be shown, and whether it leaves something out: near a pole, where the rest would become a flat line."""
+def visible(values: Sequence[Array], poles: bool, margin: float = 0.02) -> tuple[float, float, bool]:
+    """The range to be shown, and whether it leaves something out: near a pole, where the rest would become a flat line.
+
+    `margin` is the part of the range that is left free on either side.
+    """
     every = np.concatenate([one[np.isfinite(one)] for one in values]) if values else np.zeros(0)
     if not every.size:
         return -1.0, 1.0, False
@@ -235,5 +240,5 @@ def visible(values: Sequence[Array], poles: bool) -> tuple[float, float, bool]:
         # constant, as far as can be seen
         around = abs(high) / 2 or 1.0
         return low - around, high + around, False
-    margin = (high - low) * 0.02
-    return low - margin, high + margin, False
+    free = (high - low) * margin
+    return low - free, high + free, False

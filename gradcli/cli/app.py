@@ -30,8 +30,10 @@ COMMANDS = {
     "explain": "Every step forward and backward: value, gradient, and how it came.",
     "graph": "The graph: a tree, or DOT, Mermaid, SVG, JSON.",
     "minimize": "The values of the variables where an expression is smallest.",
+    "plot": "The curve of an expression with its derivatives; over two ranges a map.",
     "ops": "The reference: signatures, grad_fn, derivatives, examples.",
     "run": "Scripts written for PyTorch, unchanged.",
+    "batch": "Requests in JSON, one a line, answered one a line.",
     "repl": "The prompt; without a terminal, runs standard input as a script.",
 }
 

@@ -46,8 +46,13 @@ def prepare(
     shared: Shared,
     differentiation: Differentiation | None = None,
     write: Callable[[str], None] = output.write_stdout,
+    *,
+    ranges: bool = False,
 ) -> Request:
-    """Make the session that `shared` asks for, read the expression, bind the names in order. `write` gets what programs print."""
+    """Make the session that `shared` asks for, read the expression, bind the names in order. `write` gets what programs print.
+
+    With `ranges` LO..HI is a range for a plot, and no tensor of points.
+    """
     text, bindings = arguments.split(words, command, has_file=shared.file is not None)
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=shared.file == "-")
     session = make_session(shared, read_stdin, write)
@@ -56,6 +61,8 @@ def prepare(
     else:
         source = Source("<expression>", text or "")
     for binding in bindings:
+        if ranges and not binding.exact and session.bind_range(binding.name, binding.value):
+            continue
         session.bind(binding.name, binding.value, exact=binding.exact)
     values = [binding.value for binding in bindings] + ((differentiation.vector or []) if differentiation else [])
     inputs = [value[1:].split(":")[0] for value in values if value.startswith("@")] + [shared.file or "-"]

@@ -49,15 +49,20 @@ def _check_inputs(values: tuple[Any, ...]) -> None:
             raise ProgramError("RuntimeError", f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
 
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: Any = False, grad_variables: Any = None, inputs: Any = None) -> None:
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """`torch.autograd.backward`."""
     roots = _tensors(tensors)
     _check_tensors(roots, "tensors")
     leaves = None if inputs is None else _tensors(inputs)
     _check_inputs(leaves or ())
-    engine.backward(
-        roots, _gradients(grad_tensors, len(roots)), retain_graph=retain_graph, create_graph=bool(create_graph), inputs=leaves
-    )
+    engine.backward(roots, _gradients(grad_tensors, len(roots)), retain_graph=retain_graph, create_graph=bool(create_graph), inputs=leaves)
 
 
 def grad(
@@ -254,9 +259,7 @@ INFERENCE_MODE = _grad_mode("inference_mode", mode.inference_mode)
 
 def _set_grad_enabled(mode: Any) -> GradMode:
     if type(mode) is not bool:
-        raise ProgramError(
-            "TypeError", f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {hooks.type_name(mode)}"
-        )
+        raise ProgramError("TypeError", f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {hooks.type_name(mode)}")
     return GradMode("set_grad_enabled", mode)
 
 
@@ -290,9 +293,7 @@ def _set_detect_anomaly(mode: bool, check_nan: bool = True) -> AnomalyMode:
 
 
 def _detect_anomaly(check_nan: bool = True) -> AnomalyMode:
-    warnings.emit(
-        "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
-    )
+    warnings.emit("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.")
     return AnomalyMode(True, check_nan)
 
 
@@ -326,7 +327,5 @@ METHODS = (
 def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The values for `.numpy()`; refused for a tensor that requires grad."""
     if tensor.requires_grad:
-        raise ProgramError(
-            "RuntimeError", "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise ProgramError("RuntimeError", "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return tensor.array

@@ -71,7 +71,7 @@ class Deferred(NDArrayOperatorsMixin):
         self.inputs = inputs
         self.shape = shape
         self.dtype = dtype
-        self.depth = 1 + max((i.depth for i in inputs if type(i) is Deferred), default=0)
+        self.depth: int = 1 + max((i.depth for i in inputs if type(i) is Deferred), default=0)
         #: how many runs have computed it without storing it
         self.runs = 0
         self.value: Array | None = None
@@ -136,7 +136,13 @@ class Deferred(NDArrayOperatorsMixin):
         return Deferred("cast", (self,), self.shape, wanted)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "__call__" and not options and ufunc.nout == 1 and ufunc.signature is None and all(_fits(i, self.shape) for i in inputs):
+        if (
+            method == "__call__"
+            and not options
+            and ufunc.nout == 1
+            and ufunc.signature is None
+            and all(_fits(i, self.shape) for i in inputs)
+        ):
             return _defer(ufunc, inputs, self.shape)
         if method == "reduce" and ufunc in _FUSED and len(inputs) == 1 and self.value is None and _of_everything(self, options):
             total = _run(self, ufunc)

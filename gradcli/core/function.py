@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.core import inplace
 from gradcli.core.graph import state
 from gradcli.core.record import Op
 from gradcli.core.signature import Parser, Signature
@@ -129,7 +128,20 @@ class Function:
                 f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad.",
             )
-        return inplace.write_out(out, self.parser.call(args, kwargs))
+        return _inplace().write_out(out, self.parser.call(args, kwargs))
+
+
+_writing: Any = None
+
+
+def _inplace() -> Any:
+    """The module that writes in place; it needs this one, so it is found on first use."""
+    global _writing
+    if _writing is None:
+        from gradcli.core import inplace
+
+        _writing = inplace
+    return _writing
 
 
 class InplaceFunction:
@@ -151,4 +163,4 @@ class InplaceFunction:
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        return inplace.apply(tensor, self.name, lambda t: self.of.method(t, args, kwargs))
+        return _inplace().apply(tensor, self.name, lambda t: self.of.method(t, args, kwargs))

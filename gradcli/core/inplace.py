@@ -11,7 +11,7 @@ from gradcli.core import blocks, dtypes, strided
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import Edge, Node, state
 from gradcli.core.mode import recording
-from gradcli.core.record import Op, Rule, broadcast_error
+from gradcli.core.record import Op, Rule, broadcast_error, mark_view
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
@@ -150,7 +150,10 @@ def _keep_old_values(node: Any, old: Tensor) -> None:
     """
     saved = getattr(node, "saved", None)
     if saved is not None and any(s is old for s in saved):
-        old.array = old.array.copy()
+        from gradcli.core.ops.casting import CLONE
+
+        copy = CLONE(old)
+        node.saved = [copy if s is old else s for s in saved]
 
 
 def _rename_outputs(node: Any, tensor: Tensor) -> None:
@@ -354,11 +357,8 @@ class CopySlices(Node):
         self.inner.release()
 
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
-        from gradcli.core import namespace
-
-        xp: Any = namespace.traced if traced else namespace.numeric
         grad = grads[0]
-        if not wanted[0] and not any(wanted[1:]):
+        if True not in wanted:
             return [None] * len(self.edges)
         # the operation's own first edge is the written view; without one its rule for it was never kept
         first = wanted[0] and self.inner.edges[0][0] is not None
@@ -368,12 +368,27 @@ class CopySlices(Node):
             inner = self.inner.gradients([window.copy()], False, [first, *wanted[1:]])
             window[...] = inner[0] if first and inner[0] is not None else 0
             return [whole, *inner[1:]]
-        part = xp.call(strided.AS_STRIDED, grad, self.part, self.whole)
-        inner = self.inner.gradients([part], traced, [first, *wanted[1:]])
-        if not wanted[0]:
-            return [None, *inner[1:]]
-        mask = strided.outside(self.part, self.whole)
-        base = xp.where(mask, grad, xp.zeros((), self.dtype))
+        if not traced:
+            # elements of the view share a place: add up what arrives for them
+            inner = self.inner.gradients([strided.gather(grad, self.part, self.whole)], False, [first, *wanted[1:]])
+            rest = np.where(strided.outside(self.part, self.whole), grad, np.zeros((), grad.dtype))
+            if first and inner[0] is not None:
+                rest = rest + strided.scatter(np.broadcast_to(inner[0], self.part[0]), self.part, self.whole)
+            return [rest, *inner[1:]]
+        return self._traced(grad, first, wanted)
+
+    def _traced(self, grad: Tensor, first: bool, wanted: Sequence[bool]) -> list[Any]:
+        """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
+        from gradcli.core.ops.casting import CLONE
+
+        whole, window = strided.blank(self.part, self.whole, grad.dtype.np)
+        result, part = Tensor(whole, grad.dtype), Tensor(window, grad.dtype)
+        copy_(result, grad)
+        mark_view(part, result, "AsStridedBackward0")
+        strided.AS_STRIDED.record(part, (result,), (self.part, self.whole))
+        inner = self.inner.gradients([CLONE(part)], True, [first, *wanted[1:]])
         if first and inner[0] is not None:
-            base = base + xp.call(strided.STRIDED_SCATTER, xp.sum_to(inner[0], self.part[0]), self.part, self.whole)
-        return [base, *inner[1:]]
+            copy_(part, inner[0])
+        else:
+            zero_(part)
+        return [result, *inner[1:]]

@@ -72,20 +72,26 @@ def _named(name: str) -> Callable[[Any, Any], Any]:
     return run
 
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "+": _operator("+", arithmetic.add),
-    "-": _operator("-", _sub),
-    "*": _operator("*", arithmetic.mul),
-    "/": _operator("/", _div),
-    "//": _operator("//", _floor_divide),
-    "%": _operator("%", _remainder),
-    "**": _operator("** or pow()", arithmetic.pow),
+#: for operands known to be tensors and numbers, a tensor among them
+PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "+": arithmetic.add,
+    "-": _sub,
+    "*": arithmetic.mul,
+    "/": _div,
+    "//": _floor_divide,
+    "%": _remainder,
+    "**": arithmetic.pow,
     "@": _matmul,
-    "&": _operator("&", _named("bitwise_and")),
-    "|": _operator("|", _named("bitwise_or")),
-    "^": _operator("^", _named("bitwise_xor")),
-    "<<": _operator("<<", _named("bitwise_left_shift")),
-    ">>": _operator(">>", _named("bitwise_right_shift")),
+    "&": _named("bitwise_and"),
+    "|": _named("bitwise_or"),
+    "^": _named("bitwise_xor"),
+    "<<": _named("bitwise_left_shift"),
+    ">>": _named("bitwise_right_shift"),
+}
+
+#: for any operands: Python's error where the other one is neither tensor nor number
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    symbol: run if symbol == "@" else _operator("** or pow()" if symbol == "**" else symbol, run) for symbol, run in PLAIN.items()
 }
 
 
@@ -230,5 +236,3 @@ def set_data(tensor: Tensor, value: Any) -> None:
         raise ProgramError("RuntimeError", "data set to a tensor that requires gradients must be floating point or complex dtype")
     tensor.array = value.array
     tensor.dtype = value.dtype
-
-

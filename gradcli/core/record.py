@@ -53,7 +53,7 @@ class Rule:
 class _Plan:
     """For one set of inputs that need gradients: what to keep, and how to call the rules."""
 
-    __slots__ = ("keep", "keep_out", "keeps", "calls", "shapes")
+    __slots__ = ("keep", "keep_out", "keeps", "calls", "shapes", "short")
 
     def __init__(self, op: Op, mask: int) -> None:
         names = ["xp", "grads" if op.many else "grad", "outs" if op.outputs else "out", *op.tensors, *op.attrs]
@@ -79,6 +79,26 @@ class _Plan:
             self.calls.append((i, rule.function, pick))
         self.keep = tuple(sorted(keep))
         self.keeps = bool(keep) or self.keep_out
+        #: most rules want the gradient alone, or it and one input (its position): those are called without further ado
+        self.short: list[tuple[int, Callable[..., Any], int]] | None = None
+        if not (op.many or op.variadic or op.on_tensors or self.keep_out or self.shapes):
+            self.short = _short_calls(op, mask)
+
+
+def _short_calls(op: Op, mask: int) -> list[tuple[int, Callable[..., Any], int]] | None:
+    """For each wanted input its rule and the input that the rule takes besides the gradient (-1: none)."""
+    calls = []
+    for i, tensor in enumerate(op.tensors):
+        rule = op.rules[tensor]
+        if not mask >> i & 1 or rule is None:
+            continue
+        if rule.parameters == ("grad",):
+            calls.append((i, rule.function, -1))
+        elif len(rule.parameters) == 2 and rule.parameters[0] == "grad" and rule.parameters[1] in op.tensors:
+            calls.append((i, rule.function, op.tensors.index(rule.parameters[1])))
+        else:
+            return None
+    return calls
 
 
 class Saved:
@@ -112,9 +132,7 @@ class OpNode(Node):
 
     __slots__ = ("op", "plan", "saved", "versions", "kept_out", "attrs", "freed")
 
-    def __init__(
-        self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType, plan: _Plan, attrs: tuple[Any, ...]
-    ) -> None:
+    def __init__(self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType, plan: _Plan, attrs: tuple[Any, ...]) -> None:
         # one of these is made for every operation: the base class's assignments are repeated here to save a call
         self.edges = edges
         self.shape = shape
@@ -206,10 +224,12 @@ class OpNode(Node):
         tensor.version = kept.version
         return tensor
 
-    def gradients(self, grads: list[Any], traced: bool, wanted: list[bool]) -> list[Any]:
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         if self.freed:
             raise freed_error()
         op, plan, saved = self.op, self.plan, self.saved
+        if plan.short is not None:
+            return self._short(plan.short, grads[0], traced, wanted)
         xp = _namespace(traced or op.on_tensors)
         pool: list[Any] = [xp, grads if op.many else grads[0], None]
         if op.elementwise and not traced and grads[0].size >= blocks.threshold:
@@ -240,6 +260,24 @@ class OpNode(Node):
         for i, function, pick in plan.calls:
             if wanted[i]:
                 result[i] = function(*pick(pool))
+        return result
+
+    def _short(self, calls: list[tuple[int, Callable[..., Any], int]], grad: Any, traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        """The rules of a plan that needs nothing but the gradient and single inputs."""
+        if not traced and grad.size >= blocks.threshold and self.op.elementwise:
+            grad = blocks.defer(grad)
+        result: list[Any] = [None] * len(self.edges)
+        saved, versions = self.saved, self.versions
+        for i, function, k in calls:
+            if not wanted[i]:
+                continue
+            if k < 0:
+                result[i] = function(grad)
+                continue
+            value = saved[k]  # type: ignore[index]
+            if type(value) is Tensor:
+                value = self._input(value, 0 if versions is None else versions[k], traced)
+            result[i] = function(grad, value)
         return result
 
     def _add_shapes(self, pool: list[Any], outs: list[Any]) -> None:
@@ -467,9 +505,7 @@ def short_name(grad_fn: str) -> str:
     return grad_fn.rstrip("0123456789").removesuffix("Backward")
 
 
-def modified_error(
-    dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int
-) -> ProgramError:
+def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
     """PyTorch's error when a saved tensor was written to before backward needed it."""
     where = "" if node is None else f", which is output {number} of {short_name(node.name())},"
     return ProgramError(
@@ -544,7 +580,7 @@ class Pointwise(Op):
         """The result as a tensor of the dtype that promotion or the kind asks for."""
         if self.kind == "compare":
             dtype = dtypes.bool_
-        array: Array = result if type(result) is np.ndarray or type(result) is blocks.Deferred else np.asarray(result)
+        array: Any = result if type(result) is np.ndarray or type(result) is blocks.Deferred else np.asarray(result)
         if array.dtype is not dtype.np:
             array = array.astype(dtype.np)
         if dtype is dtypes.bfloat16:

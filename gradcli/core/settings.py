@@ -134,7 +134,9 @@ def _set_default_dtype(d: Any) -> None:
     dtypes.set_default(dtype)
 
 
-def _set_printoptions(precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None) -> None:
+def _set_printoptions(
+    precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None
+) -> None:
     printing.set_printoptions(
         print_options,
         precision=precision,
@@ -291,9 +293,21 @@ class TypeInfo:
         """One of numpy's figures as a Python number."""
         value = {"eps": "eps", "max": "max", "min": "min", "tiny": "tiny", "resolution": "resolution"}[name]
         if self.dtype is dtypes.bfloat16:
-            table = {"eps": 0.0078125, "max": 3.3895313892515355e38, "min": -3.3895313892515355e38, "tiny": 1.1754943508222875e-38, "resolution": 0.01}
+            table = {
+                "eps": 0.0078125,
+                "max": 3.3895313892515355e38,
+                "min": -3.3895313892515355e38,
+                "tiny": 1.1754943508222875e-38,
+                "resolution": 0.01,
+            }
             return table[name]
-        found = {"eps": lambda i: i.eps, "max": lambda i: i.max, "min": lambda i: i.min, "tiny": lambda i: i.tiny, "resolution": lambda i: i.resolution}
+        found = {
+            "eps": lambda i: i.eps,
+            "max": lambda i: i.max,
+            "min": lambda i: i.min,
+            "tiny": lambda i: i.tiny,
+            "resolution": lambda i: i.resolution,
+        }
         if not self.dtype.is_floating_point and name not in ("max", "min"):
             raise ProgramError("AttributeError", f"'torch.iinfo' object has no attribute '{value}'")
         number = found[name](self.info)

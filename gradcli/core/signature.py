@@ -238,10 +238,7 @@ class Signature:
         most, least = self.max_positional, self.min_args
         if least != most:
             return f"{name}() takes from {least} to {most} positional arguments but {count} were given"
-        return (
-            f"{name}() takes {most} positional argument{'' if most == 1 else 's'} "
-            f"but {count} {'was' if count == 1 else 'were'} given"
-        )
+        return f"{name}() takes {most} positional argument{'' if most == 1 else 's'} but {count} {'was' if count == 1 else 'were'} given"
 
     def _missing(self, name: str, kwargs: dict[str, Any], at: int, count: int) -> str:
         missing = [p.name for i, p in enumerate(self.parameters) if i >= count and not p.has_default and p.name not in kwargs]

@@ -74,6 +74,12 @@ def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array
     return whole, part
 
 
+def blank(view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array]:
+    """Zeros laid out as the base, and the view of them."""
+    _, whole, part = _laid_out(base, view, dtype)
+    return whole, part
+
+
 def scatter(grad: Array, view: Geometry, base: Geometry) -> Array:
     """Zeros in the shape of the base with `grad` added at the view's elements."""
     memory, whole, part = _laid_out(base, view, grad.dtype)

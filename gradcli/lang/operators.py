@@ -81,7 +81,7 @@ HOST_BINARY = numbers.binary_table(OPS)
 
 
 def _binary(symbol: str) -> Callable[[Any, Any], Any]:
-    for_tensors = core.BINARY[symbol]
+    for_tensors = core.PLAIN[symbol]
     for_host = HOST_BINARY[symbol]
     shown = "** or pow()" if symbol == "**" else symbol
 

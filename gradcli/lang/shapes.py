@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from gradcli.lang.compiling import Step
 from gradcli.lang.syntax import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, TupleExpr
 
 _MOST = 4
+_ABOUT_SHAPES = re.compile(r"[Ss]ize|[Ss]hape|[Dd]imension|\b[0-9]-?D\b")
 
 
 def label_operands(error: ProgramError, a: Tensor, b: Tensor) -> None:
@@ -60,5 +62,4 @@ def _label(error: ProgramError, pairs: Iterable[tuple[Node, Any]]) -> None:
 
 
 def _is_about_shapes(message: str) -> bool:
-    text = message.lower()
-    return "size" in text or "shape" in text or "dimension" in text
+    return _ABOUT_SHAPES.search(message) is not None

@@ -172,7 +172,8 @@ class _Column:
     def _wish(self, box: Box, down: bool) -> float:
         """Where a box would stand by its neighbours alone."""
         near = self._above.get(box, []) if down else self._below.get(box, [])
-        near = near or self._below.get(box, []) or self._above.get(box, [])
+        # small boxes and variables stand beside the way of the computation and do not pull it along
+        near = [one for one in near if one.of < 0 and not one.is_leaf] or near or self._below.get(box, []) or self._above.get(box, [])
         return sum(one.x for one in near) / len(near) if near else box.x
 
     def _rows(self) -> list[tuple[float, float]]:
@@ -215,24 +216,30 @@ def _ports(box: Box, count: int) -> list[float]:
     return [box.x + (i - (count - 1) / 2) * step for i in range(count)]
 
 
+def _weight(box: Box) -> float:
+    """How much a box insists on its place: what the computation passes through more than what comes to it."""
+    return 0.01 if box.of >= 0 else 0.05 if box.is_leaf else 1.0
+
+
 def _spread(layer: list[Box], wishes: Sequence[float]) -> None:
-    """Place boxes, in their order, as near to the wishes as the gaps between them allow: least squares."""
+    """Place boxes, in their order, as near to the wishes as the gaps between them allow: weighted least squares."""
     offsets = []
     offset = 0.0
     for i, box in enumerate(layer):
         if i:
             offset += layer[i - 1].width / 2 + GAP_X + box.width / 2
         offsets.append(offset)
-    # pools of (sum of wishes, how many), each at its mean
-    pools: list[tuple[float, int]] = []
-    for wish, offset in zip(wishes, offsets, strict=True):
-        total, count = wish - offset, 1
-        while pools and pools[-1][0] / pools[-1][1] >= total / count:
+    # pools of (weighted sum of wishes, weight, how many), each at its mean
+    pools: list[tuple[float, float, int]] = []
+    for box, wish, offset in zip(layer, wishes, offsets, strict=True):
+        weight = _weight(box)
+        total, count = (wish - offset) * weight, 1
+        while pools and pools[-1][0] / pools[-1][1] >= total / weight:
             before = pools.pop()
-            total, count = total + before[0], count + before[1]
-        pools.append((total, count))
+            total, weight, count = total + before[0], weight + before[1], count + before[2]
+        pools.append((total, weight, count))
     at = 0
-    for total, count in pools:
+    for total, weight, count in pools:
         for i in range(at, at + count):
-            layer[i].x = total / count + offsets[i]
+            layer[i].x = total / weight + offsets[i]
         at += count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.syntax import Expr, Program
 from gradcli.limits import Limits
-from gradcli.results import CheckResult, Derivatives, Evaluation, Explanation, GradientTable, Minimum, Row
+from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Row
 from gradcli.session import reading
 from gradcli.session.showing import result, shown
 from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, explain, gradient_table
@@ -72,6 +72,8 @@ class Session:
         self._variables: dict[str, Tensor] = {}
         #: names bound to what was computed from variables, with the expression
         self._computed: dict[str, Expr] = {}
+        #: names bound to ranges: the ends, and how many points are asked for
+        self._ranges: dict[str, tuple[float, float, int | None]] = {}
         #: the shape of what `gradient` differentiated last, also when it then failed
         self.output_shape: tuple[int, ...] = ()
 
@@ -242,6 +244,47 @@ class Session:
             tolerance=tolerance,
             progress=progress,
         )
+
+    def bind_range(self, name: str, text: str) -> bool:
+        """Bind the middle of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
+        found = reading.range_of(text)
+        if found is None:
+            return False
+        from gradcli.session import plotting
+
+        low, high = (self._read(end, f"<value of {name}>")[0] for end in found[:2])
+        start, end = plotting.ends(low, high, name)
+        self._ranges[name] = (start, end, found[2])
+        self.bind(name, repr((start + end) / 2), exact=False)
+        return True
+
+    @property
+    def ranges(self) -> list[str]:
+        """The names that `bind_range` has bound."""
+        return list(self._ranges)
+
+    def plot(self, source: Source, *, order: int, points: Sequence[int]) -> Curves | HeatMap:
+        """The values over one or two ranges, with derivatives up to `order`. `points` says how many for each range that does not say
+        so itself. Raises what `evaluate` raises, UsageError.
+        """
+        from gradcli.session import plotting
+
+        expression = parser.parse_expression(source)
+        span = reading.whole(source)
+
+        def evaluate(values: Mapping[str, Tensor]) -> Tensor:
+            for name, leaf in values.items():
+                self._interpreter.set(name, leaf)
+            for name, tree in self._computed.items():
+                self._interpreter.set(name, self._interpreter.evaluate(tree))
+            return reading.as_tensor(self._interpreter.evaluate(expression), span)
+
+        text = source.text.strip()
+        axes = [plotting.interval(*found, usual) for found, usual in zip(self._ranges.values(), points, strict=True)]
+        names = self.ranges
+        if len(axes) == 1:
+            return plotting.curves(text, span, evaluate, names[0], axes[0], order)
+        return plotting.heat_map(text, span, evaluate, (names[0], names[1]), axes[0], axes[1], order)
 
     def _differentiable(self, source: Source) -> tuple[Tensor, Span]:
         """The value of an expression as a tensor, and the expression's place."""

@@ -26,12 +26,14 @@ def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: A
     joined, poles = sampler.joined(points, table)
     notes = _notes(sampler, [name])
     orders = range(order + 1 if sampler.has_graph else 1)
-    found = [
-        Curve(_label(number, len(table), of, name), of, row[of], joined[number][of])
-        for of in orders
-        for number, row in enumerate(table)
-    ]
-    low, high, cut = visible([curve.values for curve in found], poles)
+    found = []
+    for of in orders:
+        for number, row in enumerate(table):
+            # a derivative is neither shown nor joined where the function is not
+            whole = np.logical_and.reduce(joined[number][: of + 1])
+            defined = np.logical_and.reduce([np.isfinite(values) for values in row[: of + 1]])
+            found.append(Curve(_label(number, len(table), of, name), of, row[of], whole, defined))
+    low, high, cut = visible([curve.values[curve.defined] for curve in found], poles)
     if cut:
         notes.append(f"shown from {low:.4g} to {high:.4g}: there is a pole")
     return Curves(expression, name, points, tuple(found), low, high, tuple(notes), sampler.at_once)
@@ -46,7 +48,7 @@ def heat_map(expression: str, span: Span, evaluate: Evaluate, names: tuple[str, 
         raise _several(sampler, span)
     values, *gradients = (column.reshape(len(ys), len(xs)) for column in table[0])
     notes = _notes(sampler, names)
-    low, high, cut = visible([values.ravel()], bool(np.isinf(values).any()))
+    low, high, cut = visible([values.ravel()], bool(np.isinf(values).any()), margin=0.0)
     if cut:
         notes.append(f"shown from {low:.4g} to {high:.4g}: there is a pole")
     drawn = tuple(gradients) if sampler.has_graph else ()
@@ -85,14 +87,19 @@ def _notes(sampler: Sampler, names: Sequence[str]) -> list[str]:
     return notes
 
 
-def interval(low: object, high: object, name: str, count: int) -> Array:
-    """`count` evenly spaced points between two numbers, ascending, in the default dtype. Raises UsageError."""
-    ends = [_number(end, name) for end in (low, high)]
-    start, end = min(ends), max(ends)
+def ends(low: object, high: object, name: str) -> tuple[float, float]:
+    """The ends of a range as numbers, in ascending order. Raises UsageError."""
+    start, end = sorted([_number(low, name), _number(high, name)])
     if start == end:
         raise UsageError(f"the range of {name} is a single point")
+    return start, end
+
+
+def interval(start: float, end: float, count: int | None, usual: int) -> Array:
+    """`count` evenly spaced points, `usual` for None, in the default dtype. Raises UsageError."""
+    count = usual if count is None else count
     if count < 2:
-        raise UsageError(f"the range of {name} needs two points at least")
+        raise UsageError("a range needs two points at least")
     limits.check_elements(count, dtypes.get_default().np.itemsize)
     return np.asarray(dtypes.cast(np.linspace(start, end, count), dtypes.get_default()))
 

@@ -21,6 +21,12 @@ _RANGE = re.compile(r"([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\
 _RANGE_POINTS = 101
 
 
+def range_of(text: str) -> tuple[str, str, int | None] | None:
+    """The ends of LO..HI or LO..HI:N and how many points; None for what is no range."""
+    found = None if text.startswith(("@", "\\@")) else _RANGE.fullmatch(text)
+    return None if found is None else (found[1], found[2], int(found[3]) if found[3] else None)
+
+
 def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[Source], Any]) -> tuple[Any, Span | None]:
     """The value of a word, and its place when it is an expression."""
     if text.startswith("\\@"):

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core import printing, settings
 from gradcli.core.tensor import Tensor
+from gradcli.errors import LimitError
 from gradcli.lang import types
 from gradcli.results import Array, PlainValue, TensorValue, Value
 
@@ -37,13 +39,35 @@ def _cell(array: Array, dtype: str) -> str:
 
 
 def plain(value: Any, text: Callable[[Any], str]) -> object:
-    """A value as JSON has it: tensors as nested lists, what has no counterpart as its `text`."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if type(value) is Tensor:
-        return value.tolist()
-    if isinstance(value, (list, tuple, range)):
-        return [plain(item, text) for item in value]
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else text(key): plain(item, text) for key, item in value.items()}
-    return text(value)
+    """A value as JSON has it: tensors as nested lists, what has no counterpart as its `text`.
+
+    Raises LimitError when it is nested too deeply, or has more items than a list may have: what is shared is written out.
+    """
+    return _Plain(text).of(value, 0)
+
+
+class _Plain:
+    """One value written out."""
+
+    __slots__ = ("_count", "_text")
+
+    def __init__(self, text: Callable[[Any], str]) -> None:
+        self._text = text
+        self._count = 0
+
+    def of(self, value: Any, depth: int) -> object:
+        """`value`, which is inside so many others."""
+        self._count += 1
+        if self._count > limits.current.list:
+            limits.check_list(self._count)
+        if depth > limits.current.nesting:
+            raise LimitError("nesting", f"a value nested deeper than {limits.current.nesting:,.0f} is over the limit")
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if type(value) is Tensor:
+            return value.tolist()
+        if isinstance(value, (list, tuple, range)):
+            return [self.of(item, depth + 1) for item in value]
+        if isinstance(value, dict):
+            return {key if isinstance(key, str) else self._text(key): self.of(item, depth + 1) for key, item in value.items()}
+        return self._text(value)

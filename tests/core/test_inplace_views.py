@@ -26,6 +26,14 @@ def test_as_recorded(script: str, printed: list[str]) -> None:
     assert "".join(written).splitlines() == printed
 
 
+def test_gradients_through_writes_are_recorded_as_pytorch_records_them() -> None:
+    settings.reset()
+    written: list[str] = []
+    recorded = _RECORDED["recorded_gradients"]
+    Interpreter(write=written.append, warn=lambda *_: None).run(parse_file(Source("<case>", "\n".join(recorded["script"]))))
+    assert "".join(written).splitlines() == recorded["printed"]
+
+
 def test_a_view_finds_its_elements_in_any_layout_of_its_base() -> None:
     memory = np.arange(60.0)
     for base in (memory[:24].reshape(2, 3, 4), memory.reshape(3, 4, 5).transpose(2, 0, 1), memory[::2][:12].reshape(3, 4)):

@@ -18,6 +18,8 @@ from tests.repl.conftest import ROOT, Terminal
 
 Start = Callable[..., Terminal]
 UP, TAB, CTRL_C, CTRL_D, CTRL_R = "\x1b[A", "\t", "\x03", "\x04", "\x12"
+#: says when it is under way, and never ends
+ENDLESS = "print('be' + 'gun'); sum(0 for i in range(10**12))"
 
 
 def test_a_value_and_leaving(terminal: Start) -> None:
@@ -66,14 +68,13 @@ def test_history_survives_signals(terminal: Start, tmp_path: Path, number: int) 
     one.wait_prompt()
     one.send("kept = 1\r")
     one.wait_prompt()
-    one.send("while True: pass\r\r")
-    one.wait("...")
-    one.read(0.5)
+    one.send(ENDLESS + "\r")
+    one.wait("begun")
     one.child.kill(number)
     code = one.ended()
     assert code in (-number, 128 + number)
     text = (tmp_path / "history").read_text(encoding="utf-8")
-    assert "+kept = 1\n" in text and "+while True: pass\n" in text
+    assert "+kept = 1\n" in text and f"+{ENDLESS}\n" in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -102,9 +103,8 @@ def test_interrupting_a_loop_and_a_line(terminal: Start) -> None:
     one.wait_prompt()
     one.send("n = 7\r")
     one.wait_prompt()
-    one.send("while True: n = n + 1\r\r")
-    one.wait("...")
-    one.read(0.5)
+    one.send(f"n = 8; {ENDLESS}\r")
+    one.wait("begun")
     one.send(CTRL_C)
     one.wait("interrupted")
     one.wait_prompt()

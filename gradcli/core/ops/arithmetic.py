@@ -225,7 +225,9 @@ ADDCDIV = Pointwise(
     "value",
     input=Rule(lambda grad: grad, "grad"),
     tensor1=Rule(lambda grad, tensor2, value: grad * (value / tensor2), "grad * value / tensor2"),
-    tensor2=Rule(lambda grad, tensor1, tensor2, value: -grad * (value * tensor1 / (tensor2 * tensor2)), "-grad * value * tensor1 / tensor2**2"),
+    tensor2=Rule(
+        lambda grad, tensor1, tensor2, value: -grad * (value * tensor1 / (tensor2 * tensor2)), "-grad * value * tensor1 / tensor2**2"
+    ),
 )
 LERP_SCALAR = Pointwise(
     "LerpBackward0",
@@ -258,8 +260,7 @@ def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
     if a_bool and (type(b) is bool or (type(b) is Tensor and b.dtype is dtypes.bool_)):
         raise ProgramError(
             "RuntimeError",
-            "Subtraction, the `-` operator, with two bool tensors is not supported. "
-            "Use the `^` or `logical_xor()` operator instead.",
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
         )
     return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
@@ -433,7 +434,16 @@ FUNCTIONS = (
         out=True,
     ),
     Function("true_divide", (_TWO, div), doc="Quotient.", ops=(DIV,), inplace=True, out=True),
-    Function("neg", ("Tensor input", neg), doc="Minus input.", ops=(NEG,), samples=(Sample("-x", lambda x: -x, x=_X),), inplace=True, aliases=("negative",), out=True),
+    Function(
+        "neg",
+        ("Tensor input", neg),
+        doc="Minus input.",
+        ops=(NEG,),
+        samples=(Sample("-x", lambda x: -x, x=_X),),
+        inplace=True,
+        aliases=("negative",),
+        out=True,
+    ),
     Function("positive", ("Tensor input", lambda a: a), doc="input itself."),
     Function(
         "reciprocal",
@@ -468,7 +478,14 @@ FUNCTIONS = (
         inplace=True,
         out=True,
     ),
-    Function("floor_divide", (_TWO, floor_divide), doc="Floor of the quotient; no derivative is defined.", ops=(FLOOR_DIVIDE,), inplace=True, out=True),
+    Function(
+        "floor_divide",
+        (_TWO, floor_divide),
+        doc="Floor of the quotient; no derivative is defined.",
+        ops=(FLOOR_DIVIDE,),
+        inplace=True,
+        out=True,
+    ),
     Function(
         "remainder",
         (_TWO, remainder),
@@ -478,7 +495,15 @@ FUNCTIONS = (
         inplace=True,
         out=True,
     ),
-    Function("fmod", (_TWO, fmod), doc="C's fmod: the sign of input.", ops=(FMOD,), samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),), inplace=True, out=True),
+    Function(
+        "fmod",
+        (_TWO, fmod),
+        doc="C's fmod: the sign of input.",
+        ops=(FMOD,),
+        samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),),
+        inplace=True,
+        out=True,
+    ),
     Function(
         "addcmul",
         ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcmul),
@@ -501,8 +526,10 @@ FUNCTIONS = (
         ("Tensor input, Tensor end, Number weight", lerp),
         doc="Linear interpolation from input to end.",
         ops=(LERP_SCALAR, LERP_TENSOR),
-        samples=(Sample("lerp(x, y, 0.3)", lambda x, y: x + 0.3 * (y - x), x=_X, y=_Y), Sample("lerp(x, y, x)", lambda x, y: x + x * (y - x), x=_X, y=_Y)),
+        samples=(
+            Sample("lerp(x, y, 0.3)", lambda x, y: x + 0.3 * (y - x), x=_X, y=_Y),
+            Sample("lerp(x, y, x)", lambda x, y: x + x * (y - x), x=_X, y=_Y),
+        ),
         inplace=True,
     ),
 )
-

@@ -11,13 +11,15 @@ from gradcli import limits
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.casting import CONTIGUOUS
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.shape import VIEW, expand, reshape, unsqueeze
+from gradcli.core.ops.shape import expand, reshape, unsqueeze
+from gradcli.core.ops.shape_records import VIEW, check_rank
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 
 def _check_size(shape: Sequence[int], itemsize: int) -> None:
+    check_rank(len(shape))
     count = 1
     for n in shape:
         count *= n

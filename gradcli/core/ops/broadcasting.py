@@ -9,7 +9,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.function import Function, Overload, Sample
-from gradcli.core.ops.shape import VIEW, expand, flatten, reshape, unsqueeze
+from gradcli.core.ops.shape import expand, flatten, reshape, unsqueeze
+from gradcli.core.ops.shape_records import VIEW
 from gradcli.core.ops.slicing import STACK
 from gradcli.core.record import broadcast_error
 from gradcli.core.signature import hooks

@@ -74,7 +74,7 @@ def _to(input: Tensor, target: Any = None, dtype: Any = None, copy: bool = False
     if dtype is not None:
         wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
     if wanted is None:
-        return CLONE(input) if copy else input  # type: ignore[no-any-return]
+        return CLONE(input) if copy else input
     return to_dtype(input, wanted, copy)
 
 
@@ -96,7 +96,7 @@ def _type(input: Tensor, dtype: Any = None) -> Any:
 
 def contiguous(input: Tensor) -> Tensor:
     """A tensor in row-major order: itself where it already is."""
-    return input if input.array.flags.c_contiguous else CONTIGUOUS(input)  # type: ignore[no-any-return]
+    return input if input.array.flags.c_contiguous else CONTIGUOUS(input)
 
 
 def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
@@ -106,18 +106,39 @@ def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
 _X = [0.5, -1.5, 2.0]
 
 FUNCTIONS = (
-    Function("clone", ("Tensor input, *, any memory_format=None", lambda a, memory_format: CLONE(a)), doc="A copy.", ops=(CLONE,), samples=(Sample("clone(x)", np.copy, x=_X),)),
-    Function("contiguous", ("Tensor input, *, any memory_format=None", lambda a, memory_format: contiguous(a)), doc="Row-major order in memory.", function=False),
+    Function(
+        "clone",
+        ("Tensor input, *, any memory_format=None", lambda a, memory_format: CLONE(a)),
+        doc="A copy.",
+        ops=(CLONE,),
+        samples=(Sample("clone(x)", np.copy, x=_X),),
+    ),
+    Function(
+        "contiguous",
+        ("Tensor input, *, any memory_format=None", lambda a, memory_format: contiguous(a)),
+        doc="Row-major order in memory.",
+        function=False,
+    ),
     Function(
         "to",
-        ("Tensor input, any other=None, any dtype=None, *, bool non_blocking=False, bool copy=False, any memory_format=None, any device=None",
-         lambda input, other, dtype, non_blocking, copy, memory_format, device: _to(input, other if other is not None else device, dtype, copy)),
+        (
+            "Tensor input, any other=None, any dtype=None, *, bool non_blocking=False, bool copy=False, "
+            "any memory_format=None, any device=None",
+            lambda input, other, dtype, non_blocking, copy, memory_format, device: _to(
+                input, other if other is not None else device, dtype, copy
+            ),
+        ),
         doc="Another dtype (the device can only be the cpu).",
         ops=(TO_COPY,),
         samples=(Sample("x.to(torch.float64)", np.copy, x=_X),),
         function=False,
     ),
-    Function("type", ("Tensor input, any dtype=None", _type), doc="Another dtype, by type or by name; without argument the type's name.", function=False),
+    Function(
+        "type",
+        ("Tensor input, any dtype=None", _type),
+        doc="Another dtype, by type or by name; without argument the type's name.",
+        function=False,
+    ),
     Function("type_as", ("Tensor input, Tensor other", lambda a, b: to_dtype(a, b.dtype)), doc="The dtype of other.", function=False),
     *(
         Function(name, ("Tensor input", _caster(dtype)), doc=f"As {dtype}.", ops=(TO_COPY,), function=False)

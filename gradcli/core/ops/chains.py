@@ -8,10 +8,7 @@ from typing import Any
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.broadcasting import ListFunction
 from gradcli.core.ops.products import mm
-from gradcli.core.ops.shape import (
-    UNSQUEEZE,
-    VIEW,
-)
+from gradcli.core.ops.shape_records import UNSQUEEZE, VIEW
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 

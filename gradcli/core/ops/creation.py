@@ -189,7 +189,9 @@ def constant(name: str, size: tuple[int, ...], value: Any, dtype: DType, require
 
 
 def _filled(name: str, value: Any) -> Callable[..., Tensor]:
-    def run(size: tuple[int, ...], out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    def run(
+        size: tuple[int, ...], out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    ) -> Tensor:
         if device is not None:
             check_device(device)
         return constant(name, size, value, dtype or dtypes.get_default(), requires_grad)
@@ -198,31 +200,48 @@ def _filled(name: str, value: Any) -> Callable[..., Tensor]:
 
 
 def _filled_like(value: Any) -> Callable[..., Tensor]:
-    def run(input: Tensor, memory_format: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    def run(
+        input: Tensor, memory_format: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    ) -> Tensor:
         wanted = dtype or input.dtype
         return finish(np.full_like(input.array, value, wanted.np, order="K"), wanted, requires_grad)
 
     return run
 
 
-def _full(size: tuple[int, ...], fill_value: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _full(
+    size: tuple[int, ...], fill_value: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+) -> Tensor:
     wanted = dtype or dtypes.scalar_dtype(fill_value)
     return constant("full", size, scalar_of(fill_value, wanted), wanted, requires_grad)
 
 
-def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _full_like(
+    input: Tensor, fill_value: Any, memory_format: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+) -> Tensor:
     wanted = dtype or input.dtype
     return finish(np.full_like(input.array, scalar_of(fill_value, wanted), wanted.np, order="K"), wanted, requires_grad)
 
 
 def _new_filled(value: Any) -> Callable[..., Tensor]:
-    def run(input: Tensor, size: tuple[int, ...], dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    def run(
+        input: Tensor, size: tuple[int, ...], dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    ) -> Tensor:
         return constant("empty", size, value, dtype or input.dtype, requires_grad)
 
     return run
 
 
-def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _new_full(
+    input: Tensor,
+    size: tuple[int, ...],
+    fill_value: Any,
+    dtype: DType | None,
+    layout: Any,
+    device: Any,
+    pin_memory: bool,
+    requires_grad: bool,
+) -> Tensor:
     wanted = dtype or input.dtype
     return constant("new_full", size, scalar_of(fill_value, wanted), wanted, requires_grad)
 
@@ -260,7 +279,9 @@ def _arange_end(end: Any, *rest: Any) -> Tensor:
     return _arange(0, end, 1, *rest)
 
 
-def _arange(start: Any, end: Any, step: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _arange(
+    start: Any, end: Any, step: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+) -> Tensor:
     wanted = _range_dtype((start, end, step), dtype)
     return finish(arange_values(start, end, step, wanted), wanted, requires_grad)
 
@@ -276,18 +297,29 @@ def _linear(start: Any, end: Any, steps: int, dtype: DType) -> Array:
     first: Any = work(start)
     last: Any = work(end)
     step = (last - first) / work(max(steps - 1, 1))
-    at = np.arange(steps, dtype=work)
+    at: Any = np.arange(steps, dtype=work)
     values = np.where(np.arange(steps) < steps // 2, first + step * at, last - step * (work(steps - 1) - at))
     return np.asarray(values, work)
 
 
-def _linspace(start: Any, end: Any, steps: int, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _linspace(
+    start: Any, end: Any, steps: int, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+) -> Tensor:
     wanted = dtype or dtypes.get_default()
     return finish(dtypes.cast(_linear(start, end, steps, wanted), wanted), wanted, requires_grad)
 
 
 def _logspace(
-    start: Any, end: Any, steps: int, base: float, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float,
+    out: Any,
+    dtype: DType | None,
+    layout: Any,
+    device: Any,
+    pin_memory: bool,
+    requires_grad: bool,
 ) -> Tensor:
     wanted = dtype or dtypes.get_default()
     values = np.power(np.asarray(base, np.float64), _linear(start, end, steps, wanted).astype(np.float64))
@@ -319,7 +351,10 @@ def _tri_indices(lower: bool) -> Callable[..., Tensor]:
 
 _OPTIONS = "*, Tensor? out=None, dtype? dtype=None, any layout=None, any device=None, bool pin_memory=False, bool requires_grad=False"
 _NEW = _OPTIONS.replace("Tensor? out=None, ", "")
-_LIKE = "Tensor input, *, any memory_format=None, dtype? dtype=None, any layout=None, any device=None, bool pin_memory=False, bool requires_grad=False"
+_LIKE = (
+    "Tensor input, *, any memory_format=None, dtype? dtype=None, any layout=None, any device=None, "
+    "bool pin_memory=False, bool requires_grad=False"
+)
 _LIKE_FULL = _LIKE.replace("Tensor input, *", "Tensor input, Number fill_value, *")
 
 FUNCTIONS = (
@@ -330,21 +365,36 @@ FUNCTIONS = (
         samples=(Sample("tensor([[1., 2.], [3., 4.]])"),),
         method=False,
     ),
-    Function("as_tensor", ("any data, dtype? dtype=None, any device=None", as_tensor), doc="A tensor of data; the tensor itself where it is one.", method=False),
+    Function(
+        "as_tensor",
+        ("any data, dtype? dtype=None, any device=None", as_tensor),
+        doc="A tensor of data; the tensor itself where it is one.",
+        method=False,
+    ),
     Function("asarray", ("any obj, *, dtype? dtype=None, any device=None", as_tensor), doc="As as_tensor.", method=False),
     Function("zeros", (f"ints size, {_OPTIONS}", _filled("zeros", 0)), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False),
     Function("ones", (f"ints size, {_OPTIONS}", _filled("ones", 1)), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False),
     # uninitialised memory is zeros here: the same program prints the same text every time
     Function("empty", (f"ints size, {_OPTIONS}", _filled("empty", 0)), doc="Uninitialised in PyTorch; zeros here.", method=False),
-    Function("full", (f"ints size, Number fill_value, {_OPTIONS}", _full), doc="One number everywhere.", samples=(Sample("full((2,), 7.)"),), method=False),
+    Function(
+        "full",
+        (f"ints size, Number fill_value, {_OPTIONS}", _full),
+        doc="One number everywhere.",
+        samples=(Sample("full((2,), 7.)"),),
+        method=False,
+    ),
     Function("zeros_like", (_LIKE, _filled_like(0)), doc="Zeros of the same shape.", method=False),
     Function("ones_like", (_LIKE, _filled_like(1)), doc="Ones of the same shape.", method=False),
     Function("empty_like", (_LIKE, _filled_like(0)), doc="Uninitialised in PyTorch; zeros here.", method=False),
     Function("full_like", (_LIKE_FULL, _full_like), doc="One number in the same shape.", method=False),
     Function("new_zeros", (f"Tensor input, ints size, {_NEW}", _new_filled(0)), doc="Zeros of the same dtype.", function=False),
     Function("new_ones", (f"Tensor input, ints size, {_NEW}", _new_filled(1)), doc="Ones of the same dtype.", function=False),
-    Function("new_empty", (f"Tensor input, ints size, {_NEW}", _new_filled(0)), doc="Uninitialised in PyTorch; zeros here.", function=False),
-    Function("new_full", (f"Tensor input, ints size, Number fill_value, {_NEW}", _new_full), doc="One number in the same dtype.", function=False),
+    Function(
+        "new_empty", (f"Tensor input, ints size, {_NEW}", _new_filled(0)), doc="Uninitialised in PyTorch; zeros here.", function=False
+    ),
+    Function(
+        "new_full", (f"Tensor input, ints size, Number fill_value, {_NEW}", _new_full), doc="One number in the same dtype.", function=False
+    ),
     Function(
         "new_tensor",
         ("Tensor input, any data, *, dtype? dtype=None, any device=None, bool requires_grad=False, bool pin_memory=False", _new_tensor),
@@ -366,9 +416,41 @@ FUNCTIONS = (
         samples=(Sample("linspace(0, 1, 5)"),),
         method=False,
     ),
-    Function("logspace", (f"Number start, Number end, int steps, float base=10.0, {_OPTIONS}", _logspace), doc="base to evenly spaced powers.", method=False),
-    Function("eye", (f"int n, {_OPTIONS}", _eye_square), (f"int n, int m, {_OPTIONS}", _eye), doc="The identity matrix.", samples=(Sample("eye(3)"),), method=False),
-    Function("scalar_tensor", (f"Number s, {_NEW}", lambda s, dtype, layout, device, pin, grad: finish(np.array(s, (dtype or dtypes.get_default()).np), dtype or dtypes.get_default(), grad)), doc="A 0-d tensor.", method=False),
-    Function("tril_indices", ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(True)), doc="Indices of the lower triangle.", method=False),
-    Function("triu_indices", ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(False)), doc="Indices of the upper triangle.", method=False),
+    Function(
+        "logspace",
+        (f"Number start, Number end, int steps, float base=10.0, {_OPTIONS}", _logspace),
+        doc="base to evenly spaced powers.",
+        method=False,
+    ),
+    Function(
+        "eye",
+        (f"int n, {_OPTIONS}", _eye_square),
+        (f"int n, int m, {_OPTIONS}", _eye),
+        doc="The identity matrix.",
+        samples=(Sample("eye(3)"),),
+        method=False,
+    ),
+    Function(
+        "scalar_tensor",
+        (
+            f"Number s, {_NEW}",
+            lambda s, dtype, layout, device, pin, grad: finish(
+                np.array(s, (dtype or dtypes.get_default()).np), dtype or dtypes.get_default(), grad
+            ),
+        ),
+        doc="A 0-d tensor.",
+        method=False,
+    ),
+    Function(
+        "tril_indices",
+        ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(True)),
+        doc="Indices of the lower triangle.",
+        method=False,
+    ),
+    Function(
+        "triu_indices",
+        ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(False)),
+        doc="Indices of the upper triangle.",
+        method=False,
+    ),
 )

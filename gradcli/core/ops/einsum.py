@@ -15,7 +15,8 @@ from gradcli.core.ops.arranging import diagonal
 from gradcli.core.ops.broadcasting import ListFunction
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.product_records import BMM
-from gradcli.core.ops.shape import PERMUTE, UNSQUEEZE, VIEW, flatten, movedim, reshape
+from gradcli.core.ops.shape import flatten, movedim, reshape
+from gradcli.core.ops.shape_records import PERMUTE, UNSQUEEZE, VIEW
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core import dtypes, warnings
-from gradcli.core.ops.shape import UNSQUEEZE
+from gradcli.core.ops.shape_records import UNSQUEEZE, check_rank
 from gradcli.core.ops.slicing import END, SELECT, SLICE
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
@@ -259,6 +259,7 @@ def _result_shape(shape: tuple[int, ...], indices: Indices, common: tuple[int, .
     # positions side by side keep their place; separated ones go to the front
     at = where[0] if len(set(where)) == 1 else 0
     result = (*kept[:at], *common, *kept[at:])
+    check_rank(len(result))
     count = 1
     for n in result:
         count *= n

@@ -25,7 +25,8 @@ from gradcli.core.ops.index_reading import (
     slice_at,
     spanned,
 )
-from gradcli.core.ops.shape import UNSQUEEZE, VIEW, expand
+from gradcli.core.ops.shape import expand
+from gradcli.core.ops.shape_records import UNSQUEEZE, VIEW
 from gradcli.core.record import Op, Rule
 from gradcli.core.signature import hooks, scalar_of
 from gradcli.core.tensor import Array, Tensor, wrap

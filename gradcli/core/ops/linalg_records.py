@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.core.ops import scalars
 from gradcli.core.ops.arranging import DIAG_EMBED, TRIL, TRIU
 from gradcli.core.ops.gathering_records import INDEX_FILL_TENSOR
-from gradcli.core.ops.shape import SQUEEZE_DIM
+from gradcli.core.ops.shape_records import SQUEEZE_DIM
 from gradcli.core.ops.slicing import CAT, SLICE
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor, wrap

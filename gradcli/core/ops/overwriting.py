@@ -7,14 +7,15 @@ from typing import Any
 
 from gradcli.core import inplace
 from gradcli.core.function import Function
-from gradcli.core.ops import shape
+from gradcli.core.ops import shape_records
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.shape import expanded_shape
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
 def _copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    shape.expanded_shape(src, input.array.shape)
+    expanded_shape(src, input.array.shape)
     return inplace.copy_(input, src)
 
 
@@ -26,29 +27,29 @@ def _t(input: Tensor) -> Tensor:
     rank = input.array.ndim
     if rank > 2:
         raise ProgramError("RuntimeError", f"t_() expects a tensor with <= 2 dimensions, but self is {rank}D")
-    return inplace.reshape_(input, shape.T_INPLACE)
+    return inplace.reshape_(input, shape_records.T_INPLACE)
 
 
 def _transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     wrap_dim(dim0, input.array.ndim)
     wrap_dim(dim1, input.array.ndim)
-    return inplace.reshape_(input, shape.TRANSPOSE_INPLACE, dim0, dim1)
+    return inplace.reshape_(input, shape_records.TRANSPOSE_INPLACE, dim0, dim1)
 
 
 def _squeeze_dim(input: Tensor, dim: int) -> Tensor:
     wrap_dim(dim, input.array.ndim)
-    return inplace.reshape_(input, shape.SQUEEZE_DIM_INPLACE, dim)
+    return inplace.reshape_(input, shape_records.SQUEEZE_DIM_INPLACE, dim)
 
 
 def _squeeze_dims(input: Tensor, dim: Sequence[int]) -> Tensor:
     for d in dim:
         wrap_dim(d, input.array.ndim)
-    return inplace.reshape_(input, shape.SQUEEZE_DIMS_INPLACE, tuple(dim))
+    return inplace.reshape_(input, shape_records.SQUEEZE_DIMS_INPLACE, tuple(dim))
 
 
 def _unsqueeze(input: Tensor, dim: int) -> Tensor:
     wrap_dim(dim, input.array.ndim + 1)
-    return inplace.reshape_(input, shape.UNSQUEEZE_INPLACE, dim)
+    return inplace.reshape_(input, shape_records.UNSQUEEZE_INPLACE, dim)
 
 
 FUNCTIONS = (
@@ -67,29 +68,29 @@ FUNCTIONS = (
         ops=(inplace.COPY_INTO,),
         function=False,
     ),
-    Function("t_", ("Tensor input", _t), doc="Transposed, in place.", ops=(shape.T_INPLACE,), function=False),
+    Function("t_", ("Tensor input", _t), doc="Transposed, in place.", ops=(shape_records.T_INPLACE,), function=False),
     Function(
         "transpose_",
         ("Tensor input, int dim0, int dim1", _transpose),
         doc="Two dimensions swapped, in place.",
-        ops=(shape.TRANSPOSE_INPLACE,),
+        ops=(shape_records.TRANSPOSE_INPLACE,),
         function=False,
         aliases=("swapaxes_", "swapdims_"),
     ),
     Function(
         "squeeze_",
-        ("Tensor input", lambda a: inplace.reshape_(a, shape.SQUEEZE_INPLACE)),
+        ("Tensor input", lambda a: inplace.reshape_(a, shape_records.SQUEEZE_INPLACE)),
         ("Tensor input, int dim", _squeeze_dim),
         ("Tensor input, ints dim", _squeeze_dims),
         doc="Without dimensions of size 1, in place.",
-        ops=(shape.SQUEEZE_INPLACE, shape.SQUEEZE_DIM_INPLACE, shape.SQUEEZE_DIMS_INPLACE),
+        ops=(shape_records.SQUEEZE_INPLACE, shape_records.SQUEEZE_DIM_INPLACE, shape_records.SQUEEZE_DIMS_INPLACE),
         function=False,
     ),
     Function(
         "unsqueeze_",
         ("Tensor input, int dim", _unsqueeze),
         doc="With a new dimension of size 1, in place.",
-        ops=(shape.UNSQUEEZE_INPLACE,),
+        ops=(shape_records.UNSQUEEZE_INPLACE,),
         function=False,
     ),
 )

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.ops import scalars
-from gradcli.core.ops.shape import (
-    T_RECORD,
-    TRANSPOSE,
-)
+from gradcli.core.ops.shape_records import T_RECORD, TRANSPOSE
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array
 

@@ -25,18 +25,8 @@ from gradcli.core.ops.product_records import (
     VDOT,
     by_columns,
 )
-from gradcli.core.ops.shape import (
-    SQUEEZE_DIM_INPLACE,
-    T_RECORD,
-    TRANSPOSE,
-    UNSAFE_VIEW,
-    UNSQUEEZE,
-    VIEW,
-    expand,
-    expanded_shape,
-    reshape,
-    squeeze_dim,
-)
+from gradcli.core.ops.shape import expand, expanded_shape, reshape, squeeze_dim
+from gradcli.core.ops.shape_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE, VIEW
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 

@@ -26,7 +26,7 @@ def _source(given: Generator | None) -> Generator:
 
 def _floating(dtype: DType, kernel: str) -> DType:
     if not dtype.is_floating_point:
-        raise ProgramError("NotImplementedError", f'"{kernel}" not implemented for \'{dtype.torch_name}\'')
+        raise ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for '{dtype.torch_name}'")
     return dtype
 
 
@@ -53,7 +53,16 @@ def _normal(
 
 
 def _shaped(name: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
-    def run(size: tuple[int, ...], generator: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    def run(
+        size: tuple[int, ...],
+        generator: Any,
+        out: Any,
+        dtype: DType | None,
+        layout: Any,
+        device: Any,
+        pin_memory: bool,
+        requires_grad: bool,
+    ) -> Tensor:
         if device is not None:
             check_device(device)
         wanted = dtype or dtypes.get_default()
@@ -63,7 +72,16 @@ def _shaped(name: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
 
 
 def _like(draw: Callable[..., Array]) -> Callable[..., Tensor]:
-    def run(input: Tensor, memory_format: Any, generator: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    def run(
+        input: Tensor,
+        memory_format: Any,
+        generator: Any,
+        dtype: DType | None,
+        layout: Any,
+        device: Any,
+        pin_memory: bool,
+        requires_grad: bool,
+    ) -> Tensor:
         wanted = dtype or input.dtype
         return finish(draw(input.array.shape, wanted, generator), wanted, requires_grad)
 
@@ -71,7 +89,16 @@ def _like(draw: Callable[..., Array]) -> Callable[..., Tensor]:
 
 
 def _randint(
-    low: int, high: int, size: tuple[int, ...], generator: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    low: int,
+    high: int,
+    size: tuple[int, ...],
+    generator: Any,
+    out: Any,
+    dtype: DType | None,
+    layout: Any,
+    device: Any,
+    pin_memory: bool,
+    requires_grad: bool,
 ) -> Tensor:
     wanted = dtype or dtypes.int64
     return finish(_source(generator).randint(low, high, _checked("randint", size, wanted), wanted.np), wanted, requires_grad)
@@ -82,7 +109,16 @@ def _randint_to(high: int, *rest: Any) -> Tensor:
 
 
 def _randint_like(
-    input: Tensor, low: int, high: int, memory_format: Any, generator: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    input: Tensor,
+    low: int,
+    high: int,
+    memory_format: Any,
+    generator: Any,
+    dtype: DType | None,
+    layout: Any,
+    device: Any,
+    pin_memory: bool,
+    requires_grad: bool,
 ) -> Tensor:
     wanted = dtype or input.dtype
     return finish(_source(generator).randint(low, high, input.array.shape, wanted.np), wanted, requires_grad)
@@ -92,7 +128,9 @@ def _randint_like_to(input: Tensor, high: int, *rest: Any) -> Tensor:
     return _randint_like(input, 0, high, *rest)
 
 
-def _randperm(n: int, generator: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _randperm(
+    n: int, generator: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+) -> Tensor:
     if n < 0:
         raise ProgramError("RuntimeError", f"n must be non-negative, got{n}")
     wanted = dtype or dtypes.int64
@@ -112,7 +150,16 @@ def _normal_mean_only(mean: Tensor, generator: Any, out: Any) -> Tensor:
 
 
 def _normal_numbers(
-    mean: float, std: float, size: tuple[int, ...], generator: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    mean: float,
+    std: float,
+    size: tuple[int, ...],
+    generator: Any,
+    out: Any,
+    dtype: DType | None,
+    layout: Any,
+    device: Any,
+    pin_memory: bool,
+    requires_grad: bool,
 ) -> Tensor:
     if std < 0:
         raise ProgramError("RuntimeError", f"normal expects std >= 0.0, but found std {std:g}")
@@ -246,8 +293,14 @@ FUNCTIONS = (
         ("Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor? out=None", _multinomial),
         doc="Indices drawn with the weights of input.",
     ),
-    _method("uniform_", ("Tensor input, float from=0.0, float to=1.0, *, Generator? generator=None", _uniform_), doc="Fill with uniform numbers."),
-    _method("normal_", ("Tensor input, float mean=0.0, float std=1.0, *, Generator? generator=None", _normal_), doc="Fill with normal numbers."),
+    _method(
+        "uniform_",
+        ("Tensor input, float from=0.0, float to=1.0, *, Generator? generator=None", _uniform_),
+        doc="Fill with uniform numbers.",
+    ),
+    _method(
+        "normal_", ("Tensor input, float mean=0.0, float std=1.0, *, Generator? generator=None", _normal_), doc="Fill with normal numbers."
+    ),
     _method(
         "random_",
         ("Tensor input, *, Generator? generator=None", _random_full),
@@ -261,5 +314,7 @@ FUNCTIONS = (
         ("Tensor input, float p=0.5, *, Generator? generator=None", _bernoulli_p_),
         doc="Fill with 0 and 1.",
     ),
-    _method("exponential_", ("Tensor input, float lambd=1.0, *, Generator? generator=None", _exponential_), doc="Fill with exponential numbers."),
+    _method(
+        "exponential_", ("Tensor input, float lambd=1.0, *, Generator? generator=None", _exponential_), doc="Fill with exponential numbers."
+    ),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.shape_records import check_rank
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -113,6 +114,7 @@ CAT: Op = Op(
 
 
 def _stack(arrays: Sequence[Array], dim: int) -> Array:
+    check_rank(arrays[0].ndim + 1)
     return np.ascontiguousarray(np.stack(arrays, axis=dim))
 
 

@@ -15,9 +15,16 @@ def _is_floating_point(input: Tensor) -> bool:
 
 FUNCTIONS: tuple[Any, ...] = (
     *autograd.METHODS,
-    Function("detach", ("Tensor input", autograd.detach), doc="The same values outside the graph.", samples=(Sample("tensor([1.]).detach()"),)),
+    Function(
+        "detach", ("Tensor input", autograd.detach), doc="The same values outside the graph.", samples=(Sample("tensor([1.]).detach()"),)
+    ),
     Function("detach_", ("Tensor input", autograd.detach_), doc="Cut out of the graph, in place."),
-    Function("requires_grad_", ("Tensor input, bool requires_grad=True", autograd.requires_grad_), doc="Switch gradients on or off, in place.", function=False),
+    Function(
+        "requires_grad_",
+        ("Tensor input, bool requires_grad=True", autograd.requires_grad_),
+        doc="Switch gradients on or off, in place.",
+        function=False,
+    ),
     Function("retain_grad", ("Tensor input", autograd.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
     Function("item", ("Tensor input", Tensor.item), doc="The only element as a Python number.", function=False),
     Function("tolist", ("Tensor input", Tensor.tolist), doc="Nested lists of Python numbers.", function=False),

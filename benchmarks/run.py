@@ -1,0 +1,370 @@
+"""gradcli beside its peers: one command prints the whole table.
+
+    python benchmarks/run.py                 everything
+    python benchmarks/run.py start small     some groups: start, parse, small, loops, large, graph
+
+Every figure is a median of several rounds in which the contestants take turns, so that a machine whose speed drifts
+slows them alike; what counts is the ratio. Peers that are not installed are left out. Each timed result is compared
+with the peer's before it is believed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from gradcli.core import settings  # noqa: E402
+from gradcli.lang import parser  # noqa: E402
+from gradcli.lang.interpreter import Interpreter  # noqa: E402
+from gradcli.source import Source  # noqa: E402
+
+POLY = "mean((x+2)*(x+2)*2)"
+TRANSCENDENTAL = "sum(sigmoid(x)*exp(-x*x)+sin(x))"
+
+REGRESSION = """
+import torch
+import torch.optim as optim
+torch.manual_seed(13)
+x_train = torch.rand(80, 1)
+y_train = 1 + 2 * x_train + 0.1 * torch.randn(80, 1)
+torch.manual_seed(42)
+b = torch.randn(1, requires_grad=True)
+w = torch.randn(1, requires_grad=True)
+lr = 0.1
+{setup}
+for epoch in range(1000):
+    yhat = b + w * x_train
+    error = (yhat - y_train)
+    loss = (error ** 2).mean()
+    loss.backward()
+{update}
+"""
+BY_HAND = REGRESSION.format(
+    setup="",
+    update="    with torch.no_grad():\n        b -= lr * b.grad\n        w -= lr * w.grad\n    b.grad.zero_()\n    w.grad.zero_()",
+)
+WITH_SGD = REGRESSION.format(setup="optimizer = optim.SGD([b, w], lr=lr)", update="    optimizer.step()\n    optimizer.zero_grad()")
+
+
+def installed(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+def compare(contestants: dict[str, Callable[[], Any]], rounds: int = 9, least: float = 0.02) -> dict[str, float]:
+    """Median seconds of one call for each contestant, measured in turns."""
+    counts: dict[str, int] = {}
+    for name, run in contestants.items():
+        run()
+        start = time.perf_counter()
+        run()
+        counts[name] = max(1, min(20000, int(least / max(time.perf_counter() - start, 1e-7))))
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, run in contestants.items():
+            start = time.perf_counter()
+            for _ in range(counts[name]):
+                run()
+            times[name].append((time.perf_counter() - start) / counts[name])
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def show(title: str, times: dict[str, float], target: str = "") -> None:
+    """One line: seconds of each and the ratio of gradcli to it."""
+    own = times["gradcli"]
+    cells = [f"gradcli {unit(own)}"]
+    cells += [f"{name} {unit(value)} (x{own / value:.2f})" for name, value in times.items() if name != "gradcli"]
+    print(f"{title:44} {'   '.join(cells)}{'   target ' + target if target else ''}", flush=True)
+
+
+def unit(seconds: float) -> str:
+    for scale, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {name}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def interpreter() -> Interpreter:
+    settings.reset()
+    return Interpreter(write=lambda _: None, warn=lambda *_: None, one_off=True)
+
+
+# --- start -------------------------------------------------------------------------------------------------------
+
+
+def start() -> None:
+    """Whole processes."""
+    command = shutil.which("gradcli", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    own = [command] if command else [sys.executable, "-m", "gradcli"]
+    python = sys.executable
+    quiet = {"stdout": subprocess.DEVNULL, "check": True, "cwd": str(HERE.parent)}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+    def process(*words: str) -> Callable[[], Any]:
+        return lambda: subprocess.run(words, env=environment, **quiet)  # type: ignore[call-overload]
+
+    answer = subprocess.run([*own, "grad", POLY, "x=1,2,3", "--format", "csv"], capture_output=True, text=True, check=True, env=environment)
+    assert "x,0,1.0,4.0" in answer.stdout, answer.stdout
+    grad = process(*own, "grad", POLY, "x=1,2,3")
+    numpy_import = process(python, "-c", "import numpy")
+    show("start: grad, against import numpy", compare({"gradcli": grad, "numpy": numpy_import}, 11, 0), "1.9")
+    show("start: --version, against import numpy", compare({"gradcli": process(*own, "--version"), "numpy": numpy_import}, 11, 0), "0.8")
+    show("start: --help, against import numpy", compare({"gradcli": process(*own, "--help"), "numpy": numpy_import}, 11, 0), "0.8")
+    if installed("torch"):
+        program = "import torch; x=torch.tensor([1.,2.,3.],requires_grad=True); ((x+2)*(x+2)*2).mean().backward(); print(x.grad)"
+        show("start: grad, against torch", compare({"gradcli": grad, "torch": process(python, "-c", program)}, 5, 0), "0.15")
+
+
+# --- parsing -----------------------------------------------------------------------------------------------------
+
+
+def parse() -> None:
+    """16 tokens, against Lark's default pipeline on the same grammar."""
+    from lark import Lark
+
+    text = POLY
+    grammar = HERE / "expression.lark"
+    default = Lark(grammar.read_text(encoding="utf-8"), parser="lalr", propagate_positions=True)
+    assert default.parse(text) is not None
+    tree = parser.parse_expression(Source("<benchmark>", text))
+    assert tree.text == text
+    run = interpreter()
+    show(
+        "parse: 16 tokens, against Lark's default",
+        compare({"gradcli": lambda: parser.parse_expression(Source("<benchmark>", text)), "lark": lambda: default.parse(text)}),
+        "0.5",
+    )
+    del run
+
+
+# --- small tensors -----------------------------------------------------------------------------------------------
+
+
+def small() -> None:
+    """Three elements, forward and backward."""
+    run = interpreter()
+    run.run(parser.parse_file(Source("<setup>", "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\n")))
+    program = parser.parse_file(Source("<loop>", "for _ in range(200):\n    x.grad = None\n    ((x+2)*(x+2)*2).mean().backward()\n"))
+    run.run(program)
+    expected = [4.0, 16 / 3, 20 / 3]
+    assert np.allclose(run.get("x").grad.tolist(), expected)
+    contestants: dict[str, Callable[[], Any]] = {"gradcli": lambda: run.run(program)}
+    torch = installed("torch")
+    if torch:
+        torch.set_num_threads(2)
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+        def in_torch() -> None:
+            for _ in range(200):
+                x.grad = None
+                ((x + 2) * (x + 2) * 2).mean().backward()
+
+        in_torch()
+        assert np.allclose(x.grad.tolist(), expected)
+        contestants["torch"] = in_torch
+    contestants |= _small_peers(expected)
+    times = {name: value / 200 for name, value in compare(contestants).items()}
+    show("small: poly of 3 elements", times, "0.35 of torch")
+
+
+def _small_peers(expected: list[float]) -> dict[str, Callable[[], Any]]:
+    peers: dict[str, Callable[[], Any]] = {}
+    values = np.array([1.0, 2.0, 3.0], np.float32)
+    if installed("autograd"):
+        anp = import_module("autograd.numpy")
+        gradient = import_module("autograd").grad(lambda x: anp.mean((x + 2) * (x + 2) * 2))
+        assert np.allclose(gradient(values), expected)
+        peers["autograd"] = lambda: [gradient(values) for _ in range(200)]
+    mygrad = installed("mygrad")
+    if mygrad:
+
+        def in_mygrad() -> Any:
+            for _ in range(200):
+                x = mygrad.tensor(values)
+                mygrad.mean((x + 2) * (x + 2) * 2).backward()
+            return x.grad
+
+        assert np.allclose(in_mygrad(), expected)
+        peers["mygrad"] = in_mygrad
+    if installed("micrograd"):
+        value = import_module("micrograd.engine").Value
+
+        def in_micrograd() -> list[float]:
+            for _ in range(200):
+                xs = [value(1.0), value(2.0), value(3.0)]
+                total = sum((x + 2) * (x + 2) * 2 for x in xs) * (1 / 3)
+                total.backward()
+            return [x.grad for x in xs]
+
+        assert np.allclose(in_micrograd(), expected)
+        peers["micrograd"] = in_micrograd
+    jax = installed("jax")
+    if jax:
+        jit = jax.jit(jax.value_and_grad(lambda x: ((x + 2) * (x + 2) * 2).mean()))
+        held = jax.numpy.asarray(values)
+        assert np.allclose(jit(held)[1], expected)
+        peers["jax.jit"] = lambda: [jit(held)[1].block_until_ready() for _ in range(200)]
+    return peers
+
+
+# --- loops -------------------------------------------------------------------------------------------------------
+
+
+def loops() -> None:
+    """1,000 epochs of the regression, by hand and with the optimiser; the interpreter's own work included."""
+    torch = installed("torch")
+    for name, text in (("by hand", BY_HAND), ("with SGD", WITH_SGD)):
+        program = parser.parse_file(Source("<regression>", text))
+        run = interpreter()
+        run.run(program)
+        found = [run.get("b").item(), run.get("w").item()]
+        contestants: dict[str, Callable[[], Any]] = {"gradcli": lambda program=program: interpreter().run(program)}
+        if torch:
+            code = compile(text, "<regression>", "exec")
+            names: dict[str, Any] = {}
+            exec(code, names)  # the benchmark's own text, run by Python for torch
+            assert math.isclose(names["b"].item(), found[0], rel_tol=1e-4) and math.isclose(names["w"].item(), found[1], rel_tol=1e-4)
+            contestants["torch"] = lambda code=code: exec(code, {})
+        show(f"loops: 1,000 epochs {name}", compare(contestants, 7), "0.5 of torch")
+
+
+# --- large arrays ------------------------------------------------------------------------------------------------
+
+
+def large() -> None:
+    """Both expressions at growing sizes, forward and backward."""
+    torch, jax = installed("torch"), installed("jax")
+    if torch:
+        torch.set_num_threads(2)
+    for title, text in (("poly", POLY), ("transcendental", TRANSCENDENTAL)):
+        for size in (10**5, 10**6, 10**7):
+            values = np.random.default_rng(0).random(size, np.float32)
+            contestants, gradients = _large_contestants(text, values, torch, jax)
+            results = {name: gradient() for name, gradient in gradients.items()}
+            own = results.pop("gradcli")
+            for name, other in results.items():
+                assert np.allclose(own, other, rtol=2e-4, atol=1e-9), f"gradcli and {name} disagree"
+            del results, own
+            target = ("0.7" if size == 10**5 else "0.5") + " of torch" + (", 1 of jax" if size == 10**7 else "")
+            show(f"large: {title} of {size:,}", compare(contestants, 7, 0.05), target)
+
+
+def _large_contestants(text: str, values: Any, torch: Any, jax: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    run = interpreter()
+    run.run(parser.parse_file(Source("<setup>", "import torch\nx = torch.tensor([0.])\n")))
+    leaf = run.get("x")
+    leaf.array = values
+    leaf.requires_grad = True
+    program = parser.parse_file(Source("<large>", f"from torch import *\nx.grad = None\n({text}).backward()\n"))
+    contestants: dict[str, Any] = {"gradcli": lambda: run.run(program)}
+
+    def own() -> Any:
+        run.run(program)
+        return np.array(leaf.grad.array)
+
+    gradients: dict[str, Any] = {"gradcli": own}
+    if torch:
+        x = torch.from_numpy(values.copy()).requires_grad_()
+        formulas = {
+            POLY: lambda: ((x + 2) * (x + 2) * 2).mean(),
+            TRANSCENDENTAL: lambda: (torch.sigmoid(x) * torch.exp(-x * x) + torch.sin(x)).sum(),
+        }
+
+        def in_torch() -> Any:
+            x.grad = None
+            formulas[text]().backward()
+            return x.grad.numpy()
+
+        contestants["torch"] = gradients["torch"] = in_torch
+    if jax:
+        jnp = jax.numpy
+        functions = {
+            POLY: lambda x: ((x + 2) * (x + 2) * 2).mean(),
+            TRANSCENDENTAL: lambda x: (jax.nn.sigmoid(x) * jnp.exp(-x * x) + jnp.sin(x)).sum(),
+        }
+        jit = jax.jit(jax.value_and_grad(functions[text]))
+        held = jnp.asarray(values)
+        contestants["jax.jit"] = lambda: jit(held)[1].block_until_ready()
+        gradients["jax.jit"] = lambda: np.asarray(jit(held)[1])
+    return contestants, gradients
+
+
+# --- graphs ------------------------------------------------------------------------------------------------------
+
+
+def graph() -> None:
+    """A chain of many operations on 3 elements; a script of 10,000 distinct lines."""
+    import resource
+
+    for count in (10**5, 10**6):
+        text = f"import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\ny = x\nfor _ in range({count}):\n    y = y + x\n"
+        run = interpreter()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        started = time.perf_counter()
+        run.run(parser.parse_file(Source("<chain>", text)))
+        run.run(parser.parse_file(Source("<back>", "y.sum().backward()\n")))
+        spent = time.perf_counter() - started
+        assert run.get("x").grad.tolist() == [count + 1.0] * 3
+        memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / count
+        print(
+            f"graph: {count:,} nodes {unit(spent)}, {spent / count * 1e6:.2f} us a node, {memory:.0f} bytes a node   target linear, 1,200 bytes"
+        )
+    torch = installed("torch")
+    lines = ["import torch", "x = torch.tensor([1., 2., 3.], requires_grad=True)", "total = 0."]
+    lines += [f"total = total + (x * {i}.5 + {i + 1}).sum()" for i in range(10_000)]
+    text = "\n".join([*lines, "total.backward()", ""])
+
+    def own() -> Any:
+        run = interpreter()
+        run.run(parser.parse_file(Source("<long>", text)))
+        return run.get("x").grad.tolist()
+
+    contestants: dict[str, Callable[[], Any]] = {"gradcli": own}
+    if torch:
+
+        def in_torch() -> Any:
+            names: dict[str, Any] = {}
+            exec(compile(text, "<long>", "exec"), names)  # the benchmark's own text
+            return names["x"].grad.tolist()
+
+        assert np.allclose(own(), in_torch(), rtol=1e-4)
+        contestants["torch"] = in_torch
+    show("graph: script of 10,000 distinct lines", compare(contestants, 3, 0), "0.7 of torch")
+
+
+GROUPS = {"start": start, "parse": parse, "small": small, "loops": loops, "large": large, "graph": graph}
+
+
+def main() -> None:
+    """Print the machine, the versions and the groups asked for."""
+    print(f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}")
+    found = []
+    for name in ("numpy", "lark", "torch", "jax", "autograd", "mygrad", "micrograd"):
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue
+    print(", ".join(found))
+    for name in sys.argv[1:] or GROUPS:
+        GROUPS[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+"""`gradcli batch`: one JSON request a line in, one JSON answer a line out."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradcli.cli.options import Shared
+from gradcli.errors import DataError, GradcliError, InternalFault, LimitError, UsageError
+
+if TYPE_CHECKING:
+    from gradcli.batch import Job
+    from gradcli.limits import Limits
+
+EXAMPLES = """\
+echo '{"id": 1, "expr": "(x**2).sum()", "vars": {"x": [1, 2]}}' | gradcli batch -
+gradcli batch requests.jsonl -o answers.jsonl --jobs 4
+gradcli batch requests.jsonl -o answers.jsonl --resume"""
+
+HELP = """Answer requests, each a JSON object on a line of FILE (- is standard input), each with a JSON object on a line, in order.
+
+A request has expr or script, and may have id, vars, vector, wrt, want (value, grad, grad_fn, jacobian, hessian), seed, dtype and
+limits. Requests know nothing of each other. They are not trusted, unless with --trusted: the bounds are those of --untrusted,
+for each of them. A line that cannot be answered has an error for an answer, and the exit code is 0 all the same.
+
+-o FILE is written line by line, so that --resume can go on where an earlier run was ended.
+"""
+
+#: a request's line may be as long as this part of the bound on bytes
+_LINE_SHARE = 64
+#: a worker that has grown by this part of the bound on bytes is replaced
+_GROWTH_SHARE = 2
+#: seconds between two looks of the bar
+_REDRAW = 0.1
+
+
+def _positive(value: int) -> int:
+    if value < 1:
+        raise UsageError(f"--jobs takes a number from 1 on, not {value}")
+    return value
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="FILE.jsonl|-", hidden=True)] = None,
+    *,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", callback=_positive, help="Answer with N processes; 1 unless given.")] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after the last line that the output answers.")] = False,
+    trusted: Annotated[bool, typer.Option("--trusted", help="The ordinary bounds instead of those of --untrusted.")] = False,
+    shared: Shared,
+) -> int:
+    """Answer every line."""
+    from gradcli import batch, limits
+
+    name = _input_name(words or [], shared, trusted)
+    if not hasattr(os, "fork"):
+        raise UsageError("batch needs a system on which processes can be forked")
+    bounds = limits.with_options(shared.limit or [], untrusted=not trusted)
+    limits.use(bounds)
+    with _opened(name) as source, _Output(shared.output, name, resume) as target:
+        skip = target.resume_after()
+        lines = batch.Lines(source, bounds.bytes / _LINE_SHARE, skip)
+        with _bar(lines, source, shared.quiet) as progress:
+            batch.Batch(lines, make_job(bounds, shared), jobs, target.write, progress).run()
+        target.finish()
+    return 0
+
+
+def _input_name(words: list[str], shared: Shared, trusted: bool) -> str:
+    """The one FILE. Raises UsageError for it, and for options that make no sense here."""
+    if len(words) != 1:
+        what = "FILE is missing" if not words else f"unexpected argument {words[1]!r}"
+        raise UsageError(f"{what}; - is standard input", hints=["try gradcli batch requests.jsonl"])
+    if shared.file is not None:
+        raise UsageError("batch takes its file as a word, without -f", hints=[f"try gradcli batch {shared.file}"])
+    if shared.format not in (None, "json"):
+        raise UsageError("batch answers in JSON: there is no other format")
+    if trusted and shared.untrusted:
+        raise UsageError("--trusted and --untrusted contradict each other")
+    return words[0]
+
+
+# --- answering ---
+
+
+def make_job(bounds: Limits, shared: Shared) -> Job:
+    """How lines are answered; everything that evaluation loads is loaded now, once for all workers."""
+    from gradcli import batch, limits
+    from gradcli.cli import guard
+    from gradcli.render import answers
+    from gradcli.session import requests
+
+    guard.preload()
+    trees = requests.Trees()
+
+    def prepare() -> None:
+        if bounds.untrusted:
+            guard.seal()
+        guard.bound_memory(bounds)
+        limits.memory.begin()
+
+    def work(number: int, line: bytes) -> bytes:
+        identity: object = None
+        spoiled = False
+        try:
+            content = requests.decode(line)
+            identity = content.get("id")
+            content.setdefault("seed", shared.seed)
+            content.setdefault("dtype", shared.dtype)
+            request = requests.read(content, bounds)
+            text = _timed(request.bounds, lambda: answers.answer_json(identity, number, requests.answer(request, trees)))
+            limits.check_output(len(text))
+        except GradcliError as error:
+            text = answers.failure_json(identity, number, error)
+            spoiled = isinstance(error, InternalFault) or (isinstance(error, LimitError) and error.limit in ("time", "bytes"))
+        except Exception as error:
+            text = answers.failure_json(identity, number, _fault(error))
+            spoiled = True
+        if spoiled or grown():
+            raise batch.Leave(text.encode())
+        return text.encode()
+
+    start = _resident()
+
+    def grown() -> bool:
+        return bool(start) and _resident() - start > max(bounds.bytes / _GROWTH_SHARE, limits.memory.OWN)
+
+    def failed(number: int, line: bytes, error: GradcliError) -> bytes:
+        return answers.failure_json(_identity(line), number, error).encode()
+
+    def too_long(number: int) -> bytes:
+        most = bounds.bytes / _LINE_SHARE
+        return answers.failure_json(None, number, LimitError("bytes", f"a line of more than {most:,.0f} bytes is over the limit")).encode()
+
+    return batch.Job(work, failed, too_long, prepare)
+
+
+def _timed(bounds: Limits, make: Callable[[], str]) -> str:
+    """What `make` makes, within the bound on time."""
+    from gradcli import limits
+    from gradcli.cli import guard
+
+    if bounds.time == limits.NONE:
+        return make()
+    limits.use(bounds)
+    guard.set_alarm(bounds.time)
+    try:
+        return make()
+    finally:
+        guard.set_alarm(0)
+
+
+def _fault(error: Exception) -> GradcliError:
+    if isinstance(error, MemoryError):
+        return LimitError("bytes", "there is not enough memory")
+    if isinstance(error, RecursionError):
+        return LimitError("nesting", "a value is nested too deeply")
+    return InternalFault(f"{type(error).__name__}: {error}")
+
+
+def _identity(line: bytes) -> object:
+    from gradcli.session import requests
+
+    with suppress(GradcliError):
+        return requests.decode(line).get("id")
+    return None
+
+
+def _resident() -> int:
+    """The memory of this process."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * 4096
+    except OSError:
+        return 0
+
+
+# --- where requests come from and answers go ---
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[int]:
+    """The descriptor of the requests."""
+    from gradcli import data
+
+    if name == "-":
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None or stream.closed:
+            raise DataError("standard input is closed")
+        yield stream.fileno()
+        return
+    with data.open_regular(name) as file:
+        yield file.fileno()
+
+
+class _Output:
+    """Where answers go: standard output, or a file that is written line by line.
+
+    An older file stays as it is until the last line is answered: what is new grows in FILE.partial.
+    """
+
+    def __init__(self, path: str | None, source: str, resume: bool) -> None:
+        self._path = path
+        self._resume = resume
+        self._partial = f"{path}.partial"
+        self._growing: str | None = None
+        self._descriptor = -1
+        if path is not None and source != "-" and os.path.exists(path) and os.path.samefile(path, source):
+            raise DataError(f"cannot write {path}: it is an input of this command")
+
+    def __enter__(self) -> _Output:
+        if self._path is not None:
+            old = os.path.isfile(self._path) and os.path.getsize(self._path) > 0
+            beside = os.path.exists(self._partial) if self._resume else old
+            self._growing = self._partial if beside else self._path
+            mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | (0 if self._resume else os.O_TRUNC)
+            with self._writing():
+                self._descriptor = os.open(self._growing, mode, 0o666)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DataError(f"cannot write {self._path or 'to standard output'}: {error.strerror}") from None
+
+    def resume_after(self) -> int:
+        """The number of the last line that is answered already; a torn answer behind it is cut off."""
+        from gradcli import batch
+
+        if not self._resume:
+            return 0
+        if self._path is not None:
+            line, end = batch.answered(self._descriptor)
+            with self._writing():
+                os.truncate(self._descriptor, end)
+            return line
+        return self._resume_stdout()
+
+    def _resume_stdout(self) -> int:
+        """Standard output can be gone on with when it is a file that can be read."""
+        from gradcli import batch
+
+        try:
+            out = sys.stdout.fileno()
+            if not stat.S_ISREG(os.fstat(out).st_mode):
+                raise OSError
+            again = os.open(f"/dev/fd/{out}", os.O_RDONLY)
+        except (OSError, ValueError, AttributeError):
+            hints = ["try --resume -o answers.jsonl"]
+            raise UsageError("--resume needs -o FILE, or standard output that is appended to a file with >>", hints=hints) from None
+        try:
+            line, end = batch.answered(again)
+        finally:
+            os.close(again)
+        with self._writing():
+            os.truncate(out, end)
+            os.lseek(out, 0, os.SEEK_END)
+        return line
+
+    def write(self, answers: bytes) -> None:
+        """Write whole answers. Raises Stop, DataError."""
+        if self._path is None:
+            from gradcli.cli import output
+
+            output.write_stdout(answers.decode(), safe=True)
+            return
+        rest = memoryview(answers)
+        with self._writing():
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+
+    def finish(self) -> None:
+        """Everything is answered."""
+        if self._path is None:
+            return
+        with self._writing():
+            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                os.fsync(self._descriptor)
+            if self._growing == self._partial:
+                os.replace(self._partial, self._path)
+
+
+# --- the bar ---
+
+
+@contextmanager
+def _bar(lines: Any, source: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function to be told how many more lines are answered: a bar on standard error when that is a terminal."""
+    from gradcli.cli import output
+
+    if quiet or not output.is_terminal(sys.stderr):
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    status = os.fstat(source)
+    total = status.st_size if stat.S_ISREG(status.st_mode) else None
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[answers]:,} answers"), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+    task = bar.add_task("", total=total, answers=0)
+    given, drawn = 0, 0.0
+
+    def tell(more: int) -> None:
+        nonlocal given, drawn
+        given += more
+        if (now := time.monotonic()) - drawn > _REDRAW:
+            drawn = now
+            bar.update(task, completed=lines.read, answers=given, refresh=True)
+
+    with bar:
+        yield tell
+
+
+def _silent(more: int) -> None:
+    """Nobody watches."""

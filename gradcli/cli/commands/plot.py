@@ -1,0 +1,128 @@
+"""`gradcli plot`: an expression over one or two ranges."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradcli.cli.options import Shared
+
+if TYPE_CHECKING:
+    from gradcli.cli.request import Request
+    from gradcli.results import Curves, HeatMap
+
+EXAMPLES = """\
+gradcli plot 'x*sin(x)' x=-6..6 --grad
+gradcli plot 'sigmoid(a*x)' x=-5..5 a=1,2,4
+gradcli plot 'x**2 - y**2' x=-2..2 y=-2..2
+gradcli plot 'exp(-x*x)' x=-3..3 --grad --second -o bell.svg
+gradcli plot 'relu(x)' x=-1..1:5 --grad --format csv"""
+
+HELP = """The curve of an expression over NAME=LO..HI (or LO..HI:N, for N points), with its derivatives; over two ranges a map of colours
+with the gradient as arrows.
+
+In the terminal, or -o FILE.svg, or -o FILE.png where matplotlib is installed (pip install 'gradcli[plot]').
+"""
+
+_FORMATS = ("table", "csv", "json", "svg", "png")
+#: how many points pictures have, for one variable and each of two; and lists of numbers
+_PICTURE, _NUMBERS = ((401,), (61, 61)), ((101,), (21, 21))
+#: columns where the output is no terminal
+_COLUMNS = 80
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="EXPR NAME=LO..HI [NAME=VALUE]...", hidden=True)] = None,
+    *,
+    grad: Annotated[bool, typer.Option("--grad", help="The derivative too; over two ranges it is always shown.")] = False,
+    second: Annotated[bool, typer.Option("--second", help="The second derivative too.")] = False,
+    shared: Shared,
+) -> int:
+    """Evaluate at many points, draw."""
+    from gradcli.cli.request import prepare
+    from gradcli.errors import UsageError
+
+    chosen = "png" if (shared.output or "").lower().endswith(".png") else shared.chosen_format("table", _FORMATS)
+    request = prepare(words or [], "plot", shared, ranges=True)
+    names = request.session.ranges
+    if not 1 <= len(names) <= 2:
+        text = "there is no range to plot over" if not names else f"plot takes one range or two, not {len(names)}"
+        raise UsageError(text, hints=["try gradcli plot 'x**2' x=-3..3"])
+    if len(names) == 2 and second:
+        raise UsageError("--second is for one variable; over two, hessian has the second derivatives at a point")
+    if chosen == "table":
+        return _in_terminal(request, grad, second)
+    points = _NUMBERS if chosen in ("csv", "json") else _PICTURE
+    plot = request.session.plot(request.expression, order=_order(request, grad, second), points=points[len(names) - 1])
+    if chosen == "png":
+        return _png(plot, request)
+    if chosen == "svg":
+        from gradcli.render.plot_svg import plot_svg
+
+        return request.finish(plot_svg(plot), safe=True)
+    from gradcli.render import plot_numbers as render
+
+    return request.finish(render.plot_csv(plot) if chosen == "csv" else render.plot_json(plot), safe=False)
+
+
+def _order(request: Request, grad: bool, second: bool) -> int:
+    if len(request.session.ranges) == 2:
+        return 1
+    return 2 if second else int(grad)
+
+
+def _in_terminal(request: Request, grad: bool, second: bool) -> int:
+    """Draw with the width and the abilities of the terminal."""
+    from gradcli.render.plots import Look, curves_text, heat_size, heat_text
+    from gradcli.results import Curves
+
+    columns, rows = _size(request)
+    look = Look(columns, rows, colour=request.colour, unicode=_has_unicode(request))
+    # four points for each column of dots, so that what is between them is seen
+    order = _order(request, grad, second)
+    names = request.session.ranges
+    usual = (4 * columns + 1,) if len(names) == 1 else heat_size(look, names)
+    plot = request.session.plot(request.expression, order=order, points=usual)
+    text = curves_text(plot, look) if isinstance(plot, Curves) else heat_text(plot, look)
+    return request.finish(text, safe=True)
+
+
+def _size(request: Request) -> tuple[int, int]:
+    """Columns in all and rows of the drawing: the terminal's, 80 columns elsewhere."""
+    from gradcli.cli import output
+
+    if request.shared.output is not None or not output.is_terminal(sys.stdout):
+        return _COLUMNS, 20
+    size = os.get_terminal_size(sys.stdout.fileno())
+    columns = size.columns or _COLUMNS
+    return min(columns, 200), max(6, min((size.lines or 24) - 7, columns // 3, 40))
+
+
+def _has_unicode(request: Request) -> bool:
+    if request.shared.output is not None:
+        return True
+    try:
+        "⠿│┈→²".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _png(plot: Curves | HeatMap, request: Request) -> int:
+    """Write the picture that matplotlib draws. Raises UsageError where it is not installed."""
+    from gradcli.cli import output
+    from gradcli.errors import UsageError
+    from gradcli.render.plot_png import plot_png
+
+    if request.shared.output is None:
+        raise UsageError("a PNG picture needs -o FILE")
+    try:
+        content = plot_png(plot)
+    except ImportError:
+        text = "PNG pictures are drawn by matplotlib, which is not installed"
+        raise UsageError(text, hints=["pip install 'gradcli[plot]'", "-o FILE.svg needs nothing more"]) from None
+    output.write_file(request.shared.output, content, request.inputs)
+    return 0
