@@ -38,7 +38,7 @@ THIRD_PARTY = {
     "analysis": {"numpy"},
     "results": {"numpy"},
     "session": {"numpy"},
-    "render": {"numpy", "rich", "pygments", "plotille", "matplotlib"},
+    "render": {"rich", "pygments", "plotille", "matplotlib"},
     "repl": {"prompt_toolkit", "pygments", "platformdirs"},
     "cli": {"typer", "rich"},
 }

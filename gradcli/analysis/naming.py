@@ -83,6 +83,8 @@ class Steps:
                     self._by_place.setdefault((one.origin.start, one.origin.end), []).append(one)
         usual = _usual_steps(place)
         short = short_name(node.type_name)
+        if "Backward" in short:
+            return True
         if not usual or short.startswith(usual):
             return False
         return not isinstance(place, syntax.Call) or any(

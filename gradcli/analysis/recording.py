@@ -47,12 +47,12 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
         # a walk may free the node before the next step comes: what it keeps is held here
         node = step[0]
         self._pending = (*step, node.saved, node.kept_out) if isinstance(node, OpNode) else (*step, None, None)
-        for node, _ in step[0].edges:
-            if isinstance(node, AccumulateGrad):
-                array, version = node.variable.array, node.variable.version_number
-                known = self._leaves.get(node)
+        for parent, _ in node.edges:
+            if isinstance(parent, AccumulateGrad):
+                array, version = parent.variable.array, parent.variable.version_number
+                known = self._leaves.get(parent)
                 if known is None or known[:2] != (id(array), version):  # a training loop writes to it between its uses
-                    self._leaves[node] = (id(array), version, _copy(array))
+                    self._leaves[parent] = (id(array), version, _copy(array))
 
     def _settle(self) -> None:
         if self._pending is None:

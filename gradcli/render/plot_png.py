@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import numpy as np
-
-from gradcli.render.scales import strokes
+from gradcli.render.scales import spread, strokes
 from gradcli.results import Curves, HeatMap
 
 _DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 5)), (0, (1, 6)), (0, (9, 3, 3, 3)), (0, (2, 2)))
@@ -55,7 +53,6 @@ def _heat(figure: Any, axes: Any, plot: HeatMap) -> None:
     image = axes.pcolormesh(plot.xs, plot.ys, plot.values, vmin=plot.low, vmax=plot.high, cmap="viridis", shading="nearest")
     figure.colorbar(image)
     if plot.gradients:
-        rows = np.linspace(0, len(plot.ys) - 1, min(len(plot.ys), 14)).round().astype(int)[1:-1]
-        columns = np.linspace(0, len(plot.xs) - 1, min(len(plot.xs), 18)).round().astype(int)[1:-1]
-        across, up = (gradient[np.ix_(rows, columns)] for gradient in plot.gradients)
+        rows, columns = spread(len(plot.ys), 13), spread(len(plot.xs), 17)
+        across, up = (gradient[rows][:, columns] for gradient in plot.gradients)
         axes.quiver(plot.xs[columns], plot.ys[rows], across, up, color="white", edgecolor="black", linewidth=0.5, angles="xy")

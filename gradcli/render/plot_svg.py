@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from gradcli.render.escape import escape
-from gradcli.render.scales import shares, strokes, tick_texts, ticks
+from gradcli.render.scales import shares, spread, strokes, tick_texts, ticks
 from gradcli.results import Curves, HeatMap
 
 _WIDTH, _HEIGHT = 720.0, 400.0
@@ -16,7 +14,6 @@ _ROW = 18.0
 #: of the usual monospaced fonts at 12 pixels
 _CHARACTER = 7.23
 _DASHES = ("", "9 5", "2 4", "9 4 2 4", "4 7", "2 8", "14 4 4 4", "3 3")
-_ARROWS = 17
 
 _CURVES_LIGHT = ("#1f4fbf", "#b3261e", "#1b7a34", "#8a2da5", "#00707a", "#8a5a00", "#4a4fa8", "#a0366e")
 _CURVES_DARK = ("#8ab4ff", "#ff8f85", "#7ddc96", "#e0a3f5", "#6fd9e3", "#f0c36a", "#b7baff", "#f79ac7")
@@ -160,14 +157,14 @@ def _legend(plot: Curves) -> list[str]:
 
 
 def _heat(plot: HeatMap) -> list[str]:
-    xs, ys = plot.xs.astype(np.float64), plot.ys.astype(np.float64)
+    xs, ys = plot.xs.astype("float64"), plot.ys.astype("float64")
     half = ((xs[-1] - xs[0]) / (len(xs) - 1) / 2, (ys[-1] - ys[0]) / (len(ys) - 1) / 2)
     # a cell is around its point, so that the outer ones reach beyond the range
     area = _Area(float(xs[0] - half[0]), float(xs[-1] + half[0]), float(ys[0] - half[1]), float(ys[-1] + half[1]))
     parts = shares(plot.values, plot.low, plot.high)
-    steps = np.where(np.isnan(parts), -1, np.minimum(np.nan_to_num(parts) * len(_HEAT), len(_HEAT) - 1)).astype(int)
+    steps = [[-1 if part != part else min(int(part * len(_HEAT)), len(_HEAT) - 1) for part in row] for row in parts.tolist()]
     out = []
-    for i, row in enumerate(steps.tolist()):
+    for i, row in enumerate(steps):
         top, bottom = area.y(float(ys[i] + half[1])), area.y(float(ys[i] - half[1]))
         start = 0
         for j in range(1, len(row) + 1):
@@ -188,11 +185,7 @@ def _field(plot: HeatMap, area: _Area) -> list[str]:
     rows, columns = plot.values.shape
     wide = (_WIDTH - _LEFT - _RIGHT) / (area.right - area.left)
     high = (_HEIGHT - _BOTTOM - _TOP) / (area.high - area.low)
-    chosen = [
-        (i, j)
-        for i in np.unique(np.linspace(0, rows - 1, min(rows, 11)).round().astype(int)[1:-1])
-        for j in np.unique(np.linspace(0, columns - 1, min(columns, _ARROWS)).round().astype(int)[1:-1])
-    ]
+    chosen = [(i, j) for i in spread(rows, 11) for j in spread(columns, 17)]
     # directions as they appear: across the lines of equal value where both axes have one scale
     arrows = {(i, j): (float(plot.gradients[0][i, j]) * wide, float(plot.gradients[1][i, j]) * high) for i, j in chosen}
     lengths = [math.hypot(*arrow) for arrow in arrows.values() if math.isfinite(math.hypot(*arrow))]

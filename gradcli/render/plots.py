@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from gradcli.render.escape import escape, width
 from gradcli.render.scales import pieces, shares, strokes, tick_texts, ticks
 from gradcli.results import Curves, HeatMap
@@ -227,6 +225,6 @@ def _step(part: float, count: int) -> int:
 def _scale(plot: HeatMap, look: Look) -> str:
     """What the shades mean."""
     shades = [f"\x1b[48;5;{code}m  \x1b[0m" for code in _HEAT] if look.colour else [char * 2 for char in _DENSITY]
-    unknown = "   ? no value" if bool(np.isnan(plot.values).any()) else ""
+    unknown = "   ? no value" if bool((plot.values != plot.values).any()) else ""
     return f"{plot.low:.4g} [{''.join(shades)}] {plot.high:.4g}{unknown}"
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from gradcli.results import Array, Curve
 
 Point = tuple[float, float]
@@ -123,4 +121,10 @@ def _between(a: Point, b: Point, part: float) -> Point:
 
 def shares(values: Array, low: float, high: float) -> Array:
     """Values as parts of the range from 0 to 1; nan stays."""
-    return np.clip((values - low) / ((high - low) or 1.0), 0.0, 1.0)
+    return ((values - low) / ((high - low) or 1.0)).clip(0.0, 1.0)
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most `most` - 2 of `count` places, evenly spread, the outermost left out."""
+    most = min(count, most)
+    return sorted({round(i * (count - 1) / max(most - 1, 1)) for i in range(1, most - 1)})

@@ -1,4 +1,4 @@
-"""`gradcli batch` as a process, and commands in this process."""
+"""`gradcli batch` as a process."""
 
 from __future__ import annotations
 

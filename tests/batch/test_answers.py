@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gradcli.cli.app import run
+
 
 def test_everything_at_once(ask):
     wanted = ["value", "grad", "grad_fn", "jacobian", "hessian"]
@@ -153,8 +155,9 @@ def test_trusted_has_the_ordinary_bounds(ask):
 @pytest.mark.parametrize(
     "options", [("--jobs", "0"), ("-f", "x"), ("--format", "csv"), ("--trusted", "--untrusted"), ("--limit", "time=none"), ("more",)]
 )
-def test_wrong_usage(cli, options, tmp_path):
+def test_wrong_usage(options, capsys, tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text("")
-    answer = cli("batch", str(path), *options)
-    assert (answer.code, answer.out) == (2, "") and answer.err.startswith("UsageError: ")
+    assert run(["batch", str(path), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("UsageError: ")

@@ -1,0 +1,97 @@
+"""What the tests of explanations, graphs and checks share."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.results import Explanation
+from gradcli.session import Session
+from gradcli.source import Source
+
+
+def session(variables: dict[str, str] | None = None, *, dtype: str | None = None) -> Session:
+    """A session with names bound as `NAME=VALUE` binds them; a name that ends in a colon as `NAME:=VALUE` does."""
+    made = Session(bounds=limits.default(), write=lambda _: None, warn=lambda *_: None, read_stdin=lambda: b"", dtype=dtype)
+    for name, value in (variables or {}).items():
+        made.bind(name.removesuffix(":"), value, exact=name.endswith(":"))
+    return made
+
+
+def explain(expression: str, variables: dict[str, str] | None = None, vector: str | None = None, **more: Any) -> Explanation:
+    return session(variables).explain(Source("<expression>", expression), vector, **more)
+
+
+def script(text: str, of: str, vector: str | None = None, **more: Any) -> Explanation:
+    return session().explain(Source("lesson.py", text), vector, of=of, **more)
+
+
+def rows(explanation: Explanation) -> dict[str, tuple[str, str]]:
+    """Name -> expression, how the gradient came."""
+    return {made.name: (step.expression, made.came) for step in explanation.steps for made in step.outputs}
+
+
+#: what the two sides of an explained gradient are called when it is evaluated
+_GRAD = re.compile(r"grad\((#?\w+)(\[\d+\])?\)")
+_VALUE = re.compile(r"#(\d+)(?:\[(\d+)\])?")
+_REMARK = re.compile(r", summed(?: over dims? [\d, ]+)?")
+
+
+def recomputed(explanation: Explanation, name: str, constants: dict[str, str]) -> np.ndarray[Any, Any] | None:
+    """The gradient of `name` by evaluating what the explanation says of it; None where it says it in words."""
+    from gradcli.errors import GradcliError
+
+    step, made = next((s, m) for s in explanation.steps for m in s.outputs if m.name == name)
+    if made.came.startswith(("start", "no gradient")) or made.gradient is None:
+        return None
+    one = session({f"{n}:": v for n, v in constants.items()})
+    variables: dict[str, str] = {}
+    for other in explanation.steps:
+        for output in other.outputs:
+            word = output.name if other.is_leaf else "v" + output.name[1:].replace("[", "_").replace("]", "")
+            if output.value is not None:
+                variables[word] = _text(output.value.array)
+            if output.gradient is not None:
+                variables[f"g_{word}"] = _text(output.gradient.array)
+    for word, text in variables.items():
+        one.bind(word, text, exact=True)
+    total: Any = 0.0
+    text = _GRAD.sub(lambda m: f"g_{_word(m[1] + (m[2] or ''))}", made.came)
+    text = _VALUE.sub(lambda m: _word(m[0]), text)
+    try:
+        for sign, part in _parts(text):
+            value = one.evaluate(Source("<formula>", _REMARK.sub("", part))).value
+            total = total + sign * _reduced(np.asarray(getattr(value, "array", value.data if hasattr(value, "data") else 0.0)), made.shape)
+    except GradcliError:
+        return None
+    return np.broadcast_to(total, made.shape)
+
+
+def _word(name: str) -> str:
+    return "v" + name[1:].replace("[", "_").replace("]", "") if name.startswith("#") else name
+
+
+def _text(array: np.ndarray[Any, Any]) -> str:
+    data = re.sub(r"\b(nan|inf)\b", r"float('\1')", str(array.tolist()))
+    return f"tensor({data}, dtype=torch.{array.dtype})"
+
+
+def _parts(text: str) -> list[tuple[float, str]]:
+    """The terms of a sum; only terms in parentheses have remarks, or the only one."""
+    if "summed" not in text or not text.startswith("("):
+        return [(1.0, text)]
+    parts = re.split(r" (?=[+-] )(?![^()]*\))", text)
+    return [(-1.0 if part.startswith("- ") else 1.0, part.lstrip("+- ")[1:-1] if "summed" in part else part.lstrip("+- ")) for part in parts]
+
+
+def _reduced(value: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Summed to a shape as broadcasting is undone."""
+    lead = value.ndim - len(shape)
+    if lead < 0:
+        return value
+    value = value.sum(axis=tuple(range(lead)))
+    axes = tuple(i for i, n in enumerate(shape) if n == 1 and value.shape[i] != 1)
+    return value.sum(axis=axes, keepdims=True)
