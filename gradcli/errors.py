@@ -81,7 +81,7 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
     "RuntimeError": "Exception",
     "NotImplementedError": "RuntimeError",
     "RecursionError": "RuntimeError",
-    "LinAlgError": "RuntimeError",
+    "_LinAlgError": "RuntimeError",
     "GradcheckError": "RuntimeError",
     "StopIteration": "Exception",
     "TypeError": "Exception",

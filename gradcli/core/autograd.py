@@ -329,3 +329,10 @@ def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
     if tensor.requires_grad:
         raise ProgramError("RuntimeError", "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return tensor.array
+
+
+def read_version(tensor: Tensor) -> int:
+    """`._version`: how often the storage was written in place."""
+    if tensor.property_of("inference"):
+        raise ProgramError("RuntimeError", "Inference tensors do not track version counter.")
+    return tensor.version_number

@@ -30,7 +30,7 @@ _TYPES = {
 }
 
 #: exception types that are torch's, not Python's
-_NOT_PYTHON = ("LinAlgError", "GradcheckError")
+_NOT_PYTHON = ("_LinAlgError", "GradcheckError")
 
 PYTHON: dict[str, Any] = {
     **builtins.FUNCTIONS,

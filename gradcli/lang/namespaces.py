@@ -13,6 +13,9 @@ from gradcli.lang.values import MISSING, Builtin, Namespace
 
 _made: dict[str, Namespace] = {}
 
+#: torch's own error types, which are caught by these names
+_ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckError": "GradcheckError"}
+
 
 def torch(place: str = "") -> Namespace:
     """The namespace `torch.PLACE` (`torch` itself for ""); always the same object."""
@@ -32,6 +35,10 @@ def _finder(place: str) -> Callable[[str], Any]:
         full = prefix + name
         if full in library.MODULES:
             return torch(full)
+        if full in _ERRORS:
+            from gradcli.lang.types import exception_type  # which names what it finds here
+
+            return exception_type(_ERRORS[full])
         found = library.find(full)
         return MISSING if found is None else found
 

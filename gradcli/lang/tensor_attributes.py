@@ -39,7 +39,7 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
     "mT": _transposed(True),
     "retains_grad": lambda t: bool(t.property_of("retains_grad")),
     "output_nr": lambda t: t.output_nr,
-    "_version": lambda t: t.version_number,
+    "_version": autograd.read_version,
 }
 
 

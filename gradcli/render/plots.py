@@ -44,7 +44,7 @@ def curves_text(plot: Curves, look: Look) -> str:
     places = ticks(plot.low, plot.high, max(2, look.rows // 4))
     labels = tick_texts(places)
     margin = max(map(len, labels), default=0) + 1
-    wide = look.columns - margin - 3 - len(plot.name)
+    wide = look.columns - margin - 2 - len(plot.name)
     cells = _cells(plot, look, wide)
     body = _framed(cells, places, labels, (plot.low, plot.high), margin, look)
     start, end = float(plot.points[0]), float(plot.points[-1])

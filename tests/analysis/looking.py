@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.results import Explanation
+from gradcli.errors import GradcliError
+from gradcli.results import Explanation, TensorValue
 from gradcli.session import Session
 from gradcli.source import Source
 
@@ -42,9 +43,7 @@ _REMARK = re.compile(r", summed(?: over dims? [\d, ]+)?")
 
 def recomputed(explanation: Explanation, name: str, constants: dict[str, str]) -> np.ndarray[Any, Any] | None:
     """The gradient of `name` by evaluating what the explanation says of it; None where it says it in words."""
-    from gradcli.errors import GradcliError
-
-    step, made = next((s, m) for s in explanation.steps for m in s.outputs if m.name == name)
+    made = next(made for step in explanation.steps for made in step.outputs if made.name == name)
     if made.came.startswith(("start", "no gradient")) or made.gradient is None:
         return None
     one = session({f"{n}:": v for n, v in constants.items()})
@@ -64,7 +63,8 @@ def recomputed(explanation: Explanation, name: str, constants: dict[str, str]) -
     try:
         for sign, part in _parts(text):
             value = one.evaluate(Source("<formula>", _REMARK.sub("", part))).value
-            total = total + sign * _reduced(np.asarray(getattr(value, "array", value.data if hasattr(value, "data") else 0.0)), made.shape)
+            number = value.array if isinstance(value, TensorValue) else np.asarray(value.data)
+            total = total + sign * _reduced(number, made.shape)
     except GradcliError:
         return None
     return np.broadcast_to(total, made.shape)
@@ -84,7 +84,9 @@ def _parts(text: str) -> list[tuple[float, str]]:
     if "summed" not in text or not text.startswith("("):
         return [(1.0, text)]
     parts = re.split(r" (?=[+-] )(?![^()]*\))", text)
-    return [(-1.0 if part.startswith("- ") else 1.0, part.lstrip("+- ")[1:-1] if "summed" in part else part.lstrip("+- ")) for part in parts]
+    bare = [part.lstrip("+- ") for part in parts]
+    signs = [-1.0 if part.startswith("- ") else 1.0 for part in parts]
+    return [(sign, part[1:-1] if "summed" in part else part) for sign, part in zip(signs, bare, strict=True)]
 
 
 def _reduced(value: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -184,7 +184,10 @@ def test_nothing_of_the_program_changes() -> None:
     [
         ("n = torch.tensor([1, 2])\ny = (x * n).sum()", "n: int64 cannot require grad, only floating-point tensors can"),
         ("d = x.detach()\nc = torch.ones(2, requires_grad=True)\ny = (c * d).sum()", "x: cut off here: x.detach() (line 3)"),
-        ("c = torch.ones(2, requires_grad=True)\nwith torch.no_grad():\n    m = x * 2\ny = (c * m).sum()", "x: cut off here: m = x * 2 (line 5)"),
+        (
+            "c = torch.ones(2, requires_grad=True)\nwith torch.no_grad():\n    m = x * 2\ny = (c * m).sum()",
+            "x: cut off here: m = x * 2 (line 5)",
+        ),
         ("c = torch.ones(2, requires_grad=True)\ny = c.sum()", "x: no path leads from the result to it"),
         ("h = x * 2\ny = h.sum()", "h: not a leaf, so .grad stays None without retain_grad(); the gradient is in the table"),
         ("k = torch.ones(2)\ny = (k * x).sum()", "k: does not require grad (requires_grad=True when it is made, or NAME=VALUE)"),
@@ -248,6 +251,6 @@ def test_what_is_said_is_true_of_recorded_scripts() -> None:
                     continue
                 checked += 1
                 size = np.abs(made.gradient.array).max(initial=1.0)
-                np.testing.assert_allclose(found, made.gradient.array, rtol=1e-3, atol=1e-5 * size, err_msg=f"{path.name} {made.name}: {made.came}")
-    print(checked, words)
+                where = f"{path.name} {made.name}: {made.came}"
+                np.testing.assert_allclose(found, made.gradient.array, rtol=1e-3, atol=1e-5 * size, err_msg=where)
     assert checked > words

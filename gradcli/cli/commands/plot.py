@@ -45,7 +45,7 @@ def command(
     from gradcli.cli.request import prepare
     from gradcli.errors import UsageError
 
-    chosen = "png" if (shared.output or "").lower().endswith(".png") else shared.chosen_format("table", _FORMATS)
+    chosen = shared.chosen_format("table", _FORMATS)
     request = prepare(words or [], "plot", shared, ranges=True)
     names = request.session.ranges
     if not 1 <= len(names) <= 2:
@@ -57,8 +57,8 @@ def command(
         return _in_terminal(request, grad, second)
     points = _NUMBERS if chosen in ("csv", "json") else _PICTURE
     plot = request.session.plot(request.expression, order=_order(request, grad, second), points=points[len(names) - 1])
-    if chosen == "png":
-        return _png(plot, request)
+    if chosen == "png" and shared.output is not None:
+        return _png(plot, request, shared.output)
     if chosen == "svg":
         from gradcli.render.plot_svg import plot_svg
 
@@ -111,18 +111,16 @@ def _has_unicode(request: Request) -> bool:
     return True
 
 
-def _png(plot: Curves | HeatMap, request: Request) -> int:
+def _png(plot: Curves | HeatMap, request: Request, target: str) -> int:
     """Write the picture that matplotlib draws. Raises UsageError where it is not installed."""
     from gradcli.cli import output
     from gradcli.errors import UsageError
     from gradcli.render.plot_png import plot_png
 
-    if request.shared.output is None:
-        raise UsageError("a PNG picture needs -o FILE")
     try:
         content = plot_png(plot)
     except ImportError:
         text = "PNG pictures are drawn by matplotlib, which is not installed"
         raise UsageError(text, hints=["pip install 'gradcli[plot]'", "-o FILE.svg needs nothing more"]) from None
-    output.write_file(request.shared.output, content, request.inputs)
+    output.write_file(target, content, request.inputs)
     return 0

@@ -19,6 +19,7 @@ from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 _MAX_DIMS = 128
+_MOST_DIMS = 64
 
 
 def finish(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
@@ -143,6 +144,7 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
         wanted = dtype or data.dtype
         return Tensor(dtypes.cast(data.array, wanted), wanted)
     sizes = _sizes(data)
+    check_rank(len(sizes))
     elements = _collect(data, sizes)
     wanted = dtype or _infer(elements)
     array = _numbers(elements, wanted).reshape(sizes)
@@ -172,7 +174,14 @@ def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
 # --- constants ---
 
 
+def check_rank(rank: int) -> None:
+    """numpy's arrays end at 64 dimensions."""
+    if rank > _MOST_DIMS:
+        raise ProgramError("RuntimeError", f"tensors of more than {_MOST_DIMS} dimensions are not part of gradcli, got {rank}")
+
+
 def _size(name: str, size: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
+    check_rank(len(size))
     count = 1
     for n in size:
         if n < 0:

@@ -48,7 +48,7 @@ def _inverse(a: Array) -> Array:
     except np.linalg.LinAlgError:
         where, m = _first_failure(a, np.linalg.inv)
         raise ProgramError(
-            "LinAlgError",
+            "_LinAlgError",
             f"linalg.inv: {where}The diagonal element {_zero_pivot(m)} is zero, the inversion could not be completed because the input "
             "matrix is singular.",
         ) from None
@@ -76,7 +76,7 @@ def _solved(a: Array, b: Array) -> Array:
         x = np.linalg.solve(a, b[..., None] if vector else b)
     except np.linalg.LinAlgError:
         where, _ = _first_failure(a, lambda m: np.linalg.solve(m, m))
-        raise ProgramError("LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.") from None
+        raise ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.") from None
     return np.asarray(x[..., 0] if vector else x)
 
 
@@ -224,7 +224,7 @@ def _cholesky(a: Array, upper: bool, name: str) -> Array:
     except np.linalg.LinAlgError:
         where, m = _first_failure(a, np.linalg.cholesky)
         raise ProgramError(
-            "LinAlgError",
+            "_LinAlgError",
             f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
             f"order {_bad_minor(m)} is not positive-definite).",
         ) from None

@@ -14,7 +14,7 @@ from gradcli.core.dtypes import DType
 from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.ops.casting import check_device
-from gradcli.core.ops.creation import finish
+from gradcli.core.ops.creation import check_rank, finish
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -31,6 +31,7 @@ def _floating(dtype: DType, kernel: str) -> DType:
 
 
 def _checked(name: str, size: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
+    check_rank(len(size))
     count = 1
     for n in size:
         if n < 0:
