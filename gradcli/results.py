@@ -169,7 +169,7 @@ class Link(NamedTuple):
 class StepResult(NamedTuple):
     """A node of the graph. `expression` is the user's text with `#k` for earlier steps, `variable` the name it was given.
 
-    `start` and `end` are its place in the text, -1 where it has none.
+    `start` and `end` are its place in the text called `source`, -1 where it has none.
     """
 
     name: str
@@ -183,6 +183,7 @@ class StepResult(NamedTuple):
     start: int = -1
     end: int = -1
     arithmetic: tuple[Arithmetic, ...] = ()
+    source: str = ""
 
 
 class Explanation(NamedTuple):
@@ -386,3 +387,24 @@ class HeatMap(NamedTuple):
     high: float
     notes: tuple[str, ...]
     at_once: bool
+
+
+# --- reports ---
+
+
+class Report(NamedTuple):
+    """All that a page shows of an expression or a script. `of` is the name of the script that is looked at, "" for an expression.
+
+    `explanation` is None where no graph leads to the value, `value` where a script has none to be looked at. `others` are the texts
+    of names that were bound to expressions. `printed` is what a script printed.
+    """
+
+    source: str
+    text: str
+    of: str
+    value: Value | None
+    explanation: Explanation | None
+    others: tuple[tuple[str, str], ...]
+    plots: tuple[Curves | HeatMap, ...]
+    printed: str
+    notes: tuple[str, ...]

@@ -73,7 +73,8 @@ def agrees(slope: Slope, analytic: Array) -> Array:
 class Sides(NamedTuple):
     """One output around an element: the slopes of the pieces to the left and to the right, nan where it is not defined.
 
-    `jumps`: the value itself is another one on one side. `kinked`: it jumps, or the slopes differ for good.
+    `jumps`: the value itself is another one on one side. `kinked`: it jumps, or the slopes differ for good. `steep` is inf or
+    -inf where a slope grows without end towards the element, else 0.
     """
 
     here: float
@@ -81,6 +82,7 @@ class Sides(NamedTuple):
     right: float
     jumps: bool
     kinked: bool
+    steep: float
 
 
 def sides(moved: Moved, output: int, scale: float, unit: float) -> Sides:
@@ -93,7 +95,7 @@ def sides(moved: Moved, output: int, scale: float, unit: float) -> Sides:
         left, far_left, right, far_right = (float(moved(distance)[output]) for distance in (-h, -2 * h, h, 2 * h))
         return (left - far_left) / h, (far_right - right) / h, here - left, right - here
 
-    wide_left, wide_right, *_ = slopes(wide)
+    wide_left, wide_right, wide_step_left, wide_step_right = slopes(wide)
     left, right, step_left, step_right = slopes(narrow)
     size = max((abs(s) for s in (left, right) if np.isfinite(s)), default=0.0)
     noise = 8 * unit * abs(here) / narrow
@@ -102,4 +104,8 @@ def sides(moved: Moved, output: int, scale: float, unit: float) -> Sides:
     jumps = any(abs(step - slope * narrow) > 0.5 * abs(slope) * narrow + slack for step, slope in ((step_left, left), (step_right, right)))
     gap, wide_gap = abs(right - left), abs(wide_right - wide_left)
     stays = gap > 0.5 * wide_gap and gap > 1e-4 * size + noise
-    return Sides(here, left, right, bool(jumps), bool(jumps or stays))
+    steep = 0.0
+    for far, near in ((wide_step_left, step_left), (wide_step_right, step_right)):
+        if abs(near) > 2 * abs(far) / _SHRINK and abs(near) > slack:
+            steep = float(np.copysign(np.inf, near))
+    return Sides(here, left, right, bool(jumps), bool(jumps or stays), steep)

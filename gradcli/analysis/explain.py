@@ -19,7 +19,8 @@ from gradcli.core import engine
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.inplace import CopySlices
-from gradcli.core.record import OpNode, Pointwise
+from gradcli.core.nodes import OpNode
+from gradcli.core.pointwise import Pointwise
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 from gradcli.lang import syntax
@@ -103,6 +104,7 @@ class _Teller:
             start=-1 if place is None else place.start,
             end=-1 if place is None else place.end,
             arithmetic=self._forward(node) if self._full and not is_leaf else (),
+            source="" if place is None else place.source.name,
         )
 
     def _forward(self, node: Node) -> tuple[Arithmetic, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.analysis.recording import Recorder, behind
 from gradcli.core.graph import AccumulateGrad, Node
-from gradcli.core.record import OpNode
+from gradcli.core.nodes import OpNode
 from gradcli.core.tensor import Array, Tensor
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from gradcli.analysis.recording import Recorder, behind
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.inplace import CopySlices
 from gradcli.core.nn.module import Module
-from gradcli.core.record import OpNode, short_name
+from gradcli.core.nodes import OpNode, short_name
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.lang import syntax
 from gradcli.lang.compiling import Step

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from gradcli.core.graph import AccumulateGrad, Node
+from gradcli.core.graph import Node
+from gradcli.core.nodes import OpNode
 from gradcli.lang import syntax
 from gradcli.lang.compiling import Step
 
@@ -75,6 +76,8 @@ def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syn
             found[i] = _take(open_, [c for c in open_ if _holds(c, parent.origin)])
     if any(parent is not None and is_inner(parent, node) for parent, _ in node.edges):
         return found, []  # the text is about the inner step's inputs
+    if isinstance(node, OpNode) and node.op.variadic and len(every) < len(found):
+        return found, []  # one name for the whole list
     for i in range(len(found)):
         if found[i] is not None:
             continue

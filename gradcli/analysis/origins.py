@@ -12,7 +12,7 @@ from gradcli.analysis.naming import Steps, value_of
 from gradcli.analysis.recording import contributions
 from gradcli.core import engine
 from gradcli.core.graph import AccumulateGrad, Node
-from gradcli.core.record import OpNode
+from gradcli.core.nodes import OpNode
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import syntax

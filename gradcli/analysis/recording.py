@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.core import engine
 from gradcli.core.graph import AccumulateGrad, Node, state
 from gradcli.core.inplace import CopySlices
-from gradcli.core.record import OpNode, Saved
+from gradcli.core.nodes import OpNode, Saved
 from gradcli.core.tensor import Array, Tensor, wrap
 
 #: arrays up to this many elements are copied, larger ones are shared with the program

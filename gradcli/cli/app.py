@@ -31,6 +31,7 @@ COMMANDS = {
     "graph": "The graph: a tree, or DOT, Mermaid, SVG, JSON.",
     "minimize": "The values of the variables where an expression is smallest.",
     "plot": "The curve of an expression with its derivatives; over two ranges a map.",
+    "report": "One page: result, graph, every step, plots, output.",
     "ops": "The reference: signatures, grad_fn, derivatives, examples.",
     "run": "Scripts written for PyTorch, unchanged.",
     "batch": "Requests in JSON, one a line, answered one a line.",
@@ -164,8 +165,10 @@ def run(words: Sequence[str]) -> int:
         try:
             return _dispatch(list(words) or ["repl"])
         except (GradcliError, ClickException, OSError, MemoryError, RecursionError) as error:
+            guard.finish()
             return reporter(words).report(_as_ours(error))
         except Exception as error:
+            guard.finish()
             fault = InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli; --debug shows where it happened"])
             return reporter(words).report(fault)
     except (output.Stop, guard.Ended) as stop:

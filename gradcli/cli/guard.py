@@ -9,6 +9,7 @@ interrupt a call into numpy, another process waits for this one and ends it when
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import time
@@ -69,12 +70,19 @@ def begin(bounds: Limits, *, interactive: bool = False) -> None:
         return
     if bounds.untrusted:
         preload()
+    seconds = _allowed(bounds.time)
+    if bounds.untrusted:
         if not interactive:
-            supervise(bounds.time)
+            supervise(bounds.time, seconds)
         seal()
     bound_memory(bounds)
-    if bounds.time < limits.NONE and not interactive:
-        set_alarm(bounds.time - age())
+    if seconds < limits.NONE and not interactive:
+        set_alarm(seconds)
+
+
+def _allowed(seconds: float) -> float:
+    """The time that is left for the program: on a slow or busy machine, starting takes from it what is over a second, half at most."""
+    return seconds if seconds == limits.NONE else max(seconds / 2, min(seconds, seconds + 1 - age()))
 
 
 def age() -> float:
@@ -186,24 +194,43 @@ class Ended(BaseException):
         self.code = code
 
 
-def supervise(seconds: float) -> None:
+#: the child's end of a pipe: it writes there when all that is left is to say what came out
+_news = -1
+
+
+def finish() -> None:
+    """The program has ended, well or not: no bound on time from here on."""
+    global _news
+    if not own_process:
+        return
+    set_alarm(0)
+    if _news >= 0:
+        os.write(_news, b".")
+        os.close(_news)
+        _news = -1
+
+
+def supervise(bound: float, seconds: float) -> None:
     """Fork. Only the child comes back, and goes on with the work; the parent waits for it, and ends it when its time is long up.
 
-    In the parent raises Ended, or the error that the child had no chance to report.
+    In the parent raises Ended, or the error that the child had no chance to report. `seconds` are left of `bound`.
     """
+    global _news
     if not hasattr(os, "fork"):
         return
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not stream.closed:
             stream.flush()
-    spent = age()
+    news, _news = os.pipe()
     child = os.fork()
     if child == 0:
+        os.close(news)
         _once(signal.SIGINT)
         _once(signal.SIGTERM)
         _bound_processor(seconds)
         return
-    _wait(child, seconds, seconds - spent + GRACE)
+    os.close(_news)
+    _wait(child, news, bound, seconds + GRACE)
 
 
 def _once(number: int) -> None:
@@ -230,13 +257,14 @@ def _bound_processor(seconds: float) -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 
 
-def _wait(child: int, seconds: float, left: float) -> NoReturn:
+def _wait(child: int, news: int, seconds: float, left: float) -> NoReturn:
     overdue = False
 
     def kill(number: int, frame: FrameType | None) -> None:
         nonlocal overdue
-        overdue = True
-        os.kill(child, signal.SIGKILL)
+        if not select.select([news], [], [], 0)[0]:
+            overdue = True
+            os.kill(child, signal.SIGKILL)
 
     def forward(number: int, frame: FrameType | None) -> None:
         os.kill(child, number)

@@ -27,6 +27,7 @@ class Request:
 
     def finish(self, text: str, *, safe: bool) -> int:
         """`text` to where it belongs; the exit code."""
+        guard.finish()
         limits.check_output(limits.encoded_size(text))
         if self.shared.output is None:
             output.write_stdout(text, safe=safe)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes
+from gradcli.core import dtypes, mismatch
 from gradcli.core.dtypes import DType
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
@@ -337,46 +337,8 @@ class Parser:
         plausible = [s for s in self.signatures if not s.hidden and s.min_args <= count <= len(s.parameters)]
         if len(plausible) == 1:
             plausible[0].bind(self.name, args, kwargs, True)
-        given = [hooks.type_name(a) for a in args]
-        got = ", ".join(given)
-        if kwargs:
-            got = "".join(f"{t}, " for t in given) + "".join(f"{k}={hooks.type_name(v)}, " for k, v in kwargs.items())
-        shown = [s for s in self.signatures if not s.hidden]
-        if len(shown) == 1:
-            expected = shown[0].shown()
-            got = _compared(shown[0], args, kwargs)
-        else:
-            expected = "one of:\n" + "".join(f" * {s.shown()}\n{_why(s, args, kwargs)}" for s in shown)
-        return ProgramError(
-            "TypeError",
-            f"{self.name}() received an invalid combination of arguments - got ({got}), but expected {expected}",
-        )
-
-
-def _why(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The line under an overload whose number of arguments would fit."""
-    count = len(args) + len(kwargs)
-    if not signature.min_args <= count <= len(signature.parameters):
-        return ""
-    names = [p.name for p in signature.parameters]
-    wrong = [k for k in kwargs if k not in names]
-    if wrong:
-        return f"      didn't match because some of the keywords were incorrect: {', '.join(wrong)}\n"
-    return f"      didn't match because some of the arguments have invalid types: ({_compared(signature, args, kwargs)})\n"
-
-
-def _compared(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The types given, each that does not fit its parameter between exclamation marks."""
-    shown: list[str] = []
-    for i, value in enumerate(args):
-        kind = hooks.type_name(value)
-        fits = i < signature.max_positional and signature.parameters[i].check(value)
-        shown.append(kind if fits else f"!{kind}!")
-    for p in signature.parameters:
-        if p.name in kwargs:
-            kind = hooks.type_name(kwargs[p.name])
-            shown.append(f"{p.name}={kind}" if p.check(kwargs[p.name]) else f"!{p.name}={kind}!")
-    return ", ".join(shown)
+        text = mismatch.describe([s.shown() for s in self.signatures if not s.hidden], args, kwargs, hooks.type_name)
+        return ProgramError("TypeError", f"{self.name}() received an invalid combination of arguments - {text}")
 
 
 def scalar_of(value: Any, dtype: DType) -> Any:

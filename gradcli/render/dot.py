@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradcli.render.escape import escape
 from gradcli.render.labels import base, kind, label
 from gradcli.results import Explanation
 
@@ -29,11 +30,11 @@ def graph_dot(explanation: Explanation, *, values: bool = False, grads: bool = F
             if base(link.name) in known:
                 number = f" [label={_quoted(link.name[len(base(link.name)) :])}]" if link.name != base(link.name) else ""
                 lines.append(f"  {_quoted(base(link.name))} -> {_quoted(step.name)}{number};")
-    return "\n".join([*lines, *(f"  // {' '.join(note.split())}" for note in explanation.notes), "}"]) + "\n"
+    return "\n".join([*lines, *(f"  // {escape(' '.join(note.split()))}" for note in explanation.notes), "}"]) + "\n"
 
 
 def _escaped(text: str) -> str:
-    return " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
+    return escape(" ".join(text.split())).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _quoted(text: str) -> str:

@@ -17,7 +17,7 @@ class GradcliLexer(RegexLexer):
 
     name = "gradcli"
     aliases = ("gradcli",)
-    tokens = {  # noqa: RUF012 - Pygments reads it from the class
+    tokens = {
         "root": [
             (r"\A\s*:[a-z]+", Keyword.Pseudo),
             (r"\A\s*\?|\?\s*\Z", Keyword.Pseudo),

@@ -21,7 +21,7 @@ def derivation(explanation: Explanation) -> str:
     lines = [_given(step) for step in explanation.steps if step.is_leaf]
     lines += [_computed(step, made) for step in steps for made in step.outputs]
     out += [_BREAK.join(lines), "\n", r"\end{align*}", "\n", r"\section*{Backward}", "\n"]
-    out.append(r"Here $\bar v$ is the gradient of $v$, and $\odot$ multiplies elementwise." + "\n")
+    out.append(r"Here \(\bar v\) is the gradient of \(v\), and \(\odot\) multiplies elementwise." + "\n")
     out += [r"\begin{align*}", "\n"]
     out.append(_BREAK.join(_gradient(made) for step in explanation.steps for made in step.outputs))
     out += ["\n", r"\end{align*}", "\n", r"\end{document}", "\n"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradcli.render.escape import escape
 from gradcli.render.labels import base, kind, label
 from gradcli.results import Explanation
 
@@ -28,7 +29,7 @@ def graph_mermaid(explanation: Explanation, *, values: bool = False, grads: bool
         "  classDef step fill:#dbe7f6,stroke:#3b5f8f,color:#111",
         "  classDef result fill:#fde5c4,stroke:#9a5b00,color:#111,stroke-width:2px",
     ]
-    lines += [f"  %% {' '.join(note.split())}" for note in explanation.notes]
+    lines += [f"  %% {escape(' '.join(note.split()))}" for note in explanation.notes]
     return "\n".join(lines) + "\n"
 
 

@@ -17,7 +17,7 @@ from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.syntax import Expr, Program
 from gradcli.limits import Limits
-from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Row
+from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report, Row
 from gradcli.session import reading
 from gradcli.session.showing import result, shown
 from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, explain, gradient_table
@@ -269,6 +269,16 @@ class Session:
         """
         from gradcli.session import plotting
 
+        evaluate, span = self._function(source)
+        text = source.text.strip()
+        axes = [plotting.interval(*found, usual) for found, usual in zip(self._ranges.values(), points, strict=True)]
+        names = self.ranges
+        if len(axes) == 1:
+            return plotting.curves(text, span, evaluate, names[0], axes[0], order)
+        return plotting.heat_map(text, span, evaluate, (names[0], names[1]), axes[0], axes[1], order)
+
+    def _function(self, source: Source) -> tuple[Callable[[Mapping[str, Tensor]], Tensor], Span]:
+        """An expression as a function of some of its names, and its place."""
         expression = parser.parse_expression(source)
         span = reading.whole(source)
 
@@ -279,12 +289,25 @@ class Session:
                 self._interpreter.set(name, self._interpreter.evaluate(tree))
             return reading.as_tensor(self._interpreter.evaluate(expression), span)
 
-        text = source.text.strip()
-        axes = [plotting.interval(*found, usual) for found, usual in zip(self._ranges.values(), points, strict=True)]
-        names = self.ranges
-        if len(axes) == 1:
-            return plotting.curves(text, span, evaluate, names[0], axes[0], order)
-        return plotting.heat_map(text, span, evaluate, (names[0], names[1]), axes[0], axes[1], order)
+        return evaluate, span
+
+    def report(self, source: Source, vector: str | None = None, *, script: bool = False, of: str | None = None) -> Report:
+        """What a page shows of an expression or, with `script`, of a script and its name `of` (None: the newest value with a graph).
+
+        What it prints goes where all output goes. Raises what `explain` raises.
+        """
+        from gradcli.session import reporting
+
+        def weigh(out: Tensor) -> Tensor | None:
+            return None if vector is None else self._weights(vector, out)
+
+        if script:
+            return reporting.script(self._interpreter, source, of, weigh)
+        evaluate, span = self._function(source)
+        found = reporting.expression(self._interpreter, source, weigh, {name: tree.source.text for name, tree in self._computed.items()})
+        ranges = {name: (start, end) for name, (start, end, _) in self._ranges.items()}
+        plots = reporting.plots(found, source.text.strip(), span, evaluate, self._variables, ranges)
+        return found._replace(plots=plots)
 
     def _differentiable(self, source: Source) -> tuple[Tensor, Span]:
         """The value of an expression as a tensor, and the expression's place."""

@@ -19,6 +19,7 @@ Evaluate = Callable[[Mapping[str, Tensor]], Tensor]
 _TIMES = ("", "d", "d²")
 
 
+@limits.evaluating
 def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: Array, order: int) -> Curves:
     """The values over one variable, with derivatives up to `order`. Raises what evaluating raises."""
     sampler = Sampler(evaluate, [name], order, limits.Clock().check)
@@ -39,6 +40,7 @@ def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: A
     return Curves(expression, name, points, tuple(found), low, high, tuple(notes), sampler.at_once)
 
 
+@limits.evaluating
 def heat_map(expression: str, span: Span, evaluate: Evaluate, names: tuple[str, str], xs: Array, ys: Array, order: int) -> HeatMap:
     """The values over two variables on the grid, and the gradient for `order` 1. Raises what evaluating raises."""
     sampler = Sampler(evaluate, names, order, limits.Clock().check)

@@ -15,7 +15,7 @@ from gradcli.lang import parser
 from gradcli.lang.syntax import Expr, Program
 from gradcli.limits import Limits
 from gradcli.results import Answer
-from gradcli.session import Session, reading
+from gradcli.session import Session
 from gradcli.source import Source, Span
 
 WANTS = ("value", "grad", "grad_fn", "jacobian", "hessian")

@@ -104,6 +104,12 @@ def test_several_steps_of_one_text() -> None:
     assert told["#1"] == ("x + 3", "-grad(#2) * #2**2")
 
 
+def test_a_list_by_name_is_not_one_of_its_tensors() -> None:
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\nparts = [x * 2, x * 3]\ny = torch.stack(parts).sum()\n"
+    assert rows(script(text, "y"))["#3"][0] == "torch.stack(parts)"
+    assert rows(explain("stack([x * 2, x * 3]).sum()", {"x": "1,2"}))["#3"][0] == "stack([#1, #2])"
+
+
 def test_parentheses_of_calls_stay_and_others_go() -> None:
     told = rows(explain("sum(((x+1)) * (2*(x+1)).exp())", {"x": "1"}))
     assert [told[f"#{k}"][0] for k in (3, 4, 5, 6)] == ["2*#2", "#3.exp()", "#1 * #4", "sum(#5)"]

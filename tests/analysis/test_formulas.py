@@ -11,7 +11,8 @@ from gradcli.analysis.recording import Recorder, recorded
 from gradcli.core import catalog, namespace, settings
 from gradcli.core.function import Sample
 from gradcli.core.graph import AccumulateGrad
-from gradcli.core.record import Op, OpNode
+from gradcli.core.nodes import OpNode
+from gradcli.core.record import Op
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 from gradcli.lang.interpreter import Interpreter

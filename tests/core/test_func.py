@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.errors import ProgramError
-
 from gradcli.core import catalog, engine, func, trees, vmap
 from gradcli.core.graph import state
 from gradcli.core.tensor import Tensor, wrap
+from gradcli.errors import ProgramError
 from tests.core.recorded import check
 
 

@@ -118,7 +118,8 @@ def test_every_function_is_documented(function: Function) -> None:
 
 def test_a_wrong_rule_is_found() -> None:
     """The checker itself: a record whose derivative is wrong must fail the gradient test."""
-    from gradcli.core.record import Pointwise, Rule
+    from gradcli.core.pointwise import Pointwise
+    from gradcli.core.record import Rule
 
     wrong = Pointwise("WrongBackward0", np.sin, "input", input=Rule(lambda xp, grad, input: grad * xp.sin(input), "grad * sin(input)"))
     x = wrap(np.array([0.3, 1.1]))

@@ -80,6 +80,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
                 raise
             shown = Reporter(shared.color, False, shared.debug).report(error)
             code = code or shown
+    guard.finish()
     if shared.output is not None and not code:
         content = "".join(printed).encode("utf-8", "backslashreplace")
         output.write_file(shared.output, content, [name for name in files if name != "-"])

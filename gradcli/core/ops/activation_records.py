@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import elementary
-from gradcli.core.record import Op, Pointwise, Rule
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import Op, Rule
 from gradcli.errors import ProgramError
 
 _ZERO = Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad")

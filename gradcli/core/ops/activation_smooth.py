@@ -12,7 +12,8 @@ from gradcli.core.error_function import erf
 from gradcli.core.namespace import as_tensor
 from gradcli.core.ops import scalars
 from gradcli.core.ops.exponential import SIGMOID, SIGMOID_BACKWARD, logistic
-from gradcli.core.record import Op, Pointwise, Rule
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import Op, Rule
 
 # --- gelu ---
 

@@ -9,7 +9,8 @@ import numpy as np
 from gradcli.core import dtypes, elementary
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import scalars
-from gradcli.core.record import NONDIFF, Pointwise, Rule
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import NONDIFF, Rule
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 

@@ -10,7 +10,8 @@ import numpy as np
 from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks
-from gradcli.core.record import NONDIFF, Pointwise
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import NONDIFF
 from gradcli.core.tensor import Array, Tensor, wrap
 
 

@@ -13,7 +13,8 @@ from gradcli.core import dtypes, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
-from gradcli.core.record import Op, Pointwise, Rule, broadcast_error
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import Op, Rule, broadcast_error
 from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Function, Sample
-from gradcli.core.record import NONDIFF, Pointwise
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import NONDIFF
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 

@@ -12,7 +12,8 @@ from gradcli.core import dtypes, elementary, error_function
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
-from gradcli.core.record import Op, Pointwise, Rule
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Tensor
 
 _LN2 = math.log(2)

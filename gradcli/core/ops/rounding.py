@@ -11,7 +11,8 @@ from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.choosing import MASKED_FILL
-from gradcli.core.record import Pointwise, Rule
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import Rule
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.record import Pointwise, Rule
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import Rule
 from gradcli.core.tensor import Array
 
 ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", input=Rule(lambda grad: grad, "grad"))

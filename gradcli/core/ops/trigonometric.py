@@ -16,7 +16,8 @@ from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
 from gradcli.core.ops.arithmetic import RECIPROCAL
 from gradcli.core.ops.choosing import MASKED_FILL
 from gradcli.core.ops.exponential import RSQRT
-from gradcli.core.record import Op, Pointwise, Rule
+from gradcli.core.pointwise import Pointwise
+from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 

@@ -1,0 +1,78 @@
+"""`gradcli report`: one page that tells all of an expression or a script."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.looking import Of, Vector
+from gradcli.cli.options import Shared
+
+EXAMPLES = """\
+gradcli report 'mean((x+2)*(x+2)*2)' x='[[1,2],[3,4]]' -o out.html
+gradcli report 'x*sin(x)' x=-6..6 -o curve.html
+gradcli report lesson.py -o lesson.html
+gradcli report lesson.py --of loss -o lesson.html"""
+
+HELP = """One self-contained page: result, graph, every step with how its gradient came, plots, what the script printed.
+
+Point at a node, and its value, gradient and text light up. It needs no network, and follows light and dark. A word that is a file, or
+ends in .py, is a script; of a script the newest value with a graph is shown, or --of NAME.
+"""
+
+
+def command(
+    words: Annotated[list[str] | None, typer.Argument(metavar="EXPR|SCRIPT [NAME=VALUE]...", hidden=True)] = None,
+    *,
+    of: Of = None,
+    vector: Vector = None,
+    shared: Shared,
+) -> int:
+    """Run, explain, draw, write."""
+    import gradcli
+    from gradcli.cli.looking import ways_out
+    from gradcli.cli.request import prepare
+    from gradcli.errors import ProgramError, UsageError
+    from gradcli.render.report import report_html
+    from gradcli.session import SCALAR_ONLY
+
+    typed = words or []
+    _check(typed, vector, shared)
+    script = of is not None or is_script(typed, shared)
+    asked = replace(shared, file=typed[0]) if script and shared.file is None else shared
+    rest = typed[1:] if asked is not shared else typed
+    printed: list[str] = []
+    request = prepare(rest, "report", asked, write=printed.append, ranges=True)
+    if len(request.session.ranges) > 2:
+        raise UsageError("report takes two ranges at most")
+    try:
+        found = request.session.report(request.expression, vector[0] if vector else None, script=script, of=of)
+    except ProgramError as error:
+        if error.message == SCALAR_ONLY and not vector:
+            error.hints += ways_out("report", typed, request, of)
+        raise
+    return request.finish(report_html(found._replace(printed="".join(printed)), gradcli.__version__), safe=True)
+
+
+def _check(words: list[str], vector: list[str] | None, shared: Shared) -> None:
+    """Refuse what makes no sense."""
+    from gradcli.errors import UsageError
+
+    if vector and len(vector) > 1:
+        raise UsageError("report takes one -v")
+    if shared.json or shared.format is not None:
+        raise UsageError("report writes HTML: there is no other format")
+    if shared.output is None:
+        raise UsageError("report needs a file to write", hints=["try gradcli report 'x**2' x=3 -o out.html"])
+    if not words and shared.file is None:
+        raise UsageError("an expression or a script is missing", hints=["try gradcli report lesson.py -o out.html"])
+
+
+def is_script(words: list[str], shared: Shared) -> bool:
+    """Whether the first word names a script: a file, `-`, or what ends in `.py`; with -f, whether that file does."""
+    if shared.file is not None:
+        return shared.file.endswith(".py")
+    return words[0] == "-" or words[0].endswith(".py") or os.path.isfile(words[0])

@@ -1,0 +1,160 @@
+"""Elementwise operations: broadcasting, promotion, Python numbers as operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core import blocks, dtypes
+from gradcli.core.dtypes import DType
+from gradcli.core.graph import NO_EDGE, state
+from gradcli.core.record import Op, broadcast_error
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import InternalFault, ProgramError
+
+
+class Pointwise(Op):
+    """An elementwise operation with broadcasting, promotion and Python numbers as operands.
+
+    `kind` says what dtype comes out: "arithmetic" the promoted one, "float" the promoted one with integers made
+    floating first, "compare" bool.
+    """
+
+    __slots__ = ("kind",)
+    elementwise = True
+
+    def __init__(
+        self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", /, *, kind: str = "arithmetic", **more: Any
+    ) -> None:
+        super().__init__(grad_fn, forward, tensors, attrs, **more)
+        self.kind = kind
+
+    def __call__(self, *args: Any) -> Tensor:
+        n = len(self.tensors)
+        if n == 2:
+            return self._binary(*args)
+        attrs = args[n:]
+        if n == 1:
+            a = args[0]
+            dtype = a.dtype
+            x = a.array
+            if self.kind == "float" and not dtype.is_floating_point:
+                dtype = dtypes.get_default()
+                x = x.astype(dtype.np)
+            if x.size >= blocks.threshold:
+                x = blocks.defer(x)
+            out = self._made(self.forward(x, *attrs), dtype)
+            if a.requires_grad and state.enabled:
+                self._link(out, (a,), attrs, (a.edge(),), 1)
+            return out
+        operands = args[:n]
+        dtype, arrays = self._promoted(operands)
+        try:
+            result = self.forward(*arrays, *attrs)
+        except ValueError:
+            raise self._mismatch(arrays) from None
+        out = self._made(result, dtype)
+        if state.enabled:
+            self.record(out, operands, attrs)
+        return out
+
+    def _made(self, result: Any, dtype: DType) -> Tensor:
+        """The result as a tensor of the dtype that promotion or the kind asks for."""
+        if self.kind == "compare":
+            dtype = dtypes.bool_
+        array: Any = result if type(result) is np.ndarray or type(result) is blocks.Deferred else np.asarray(result)
+        if array.dtype is not dtype.np:
+            array = array.astype(dtype.np)
+        if dtype is dtypes.bfloat16:
+            array = dtypes.round_bfloat16(array)
+        out = Tensor(array, dtype)
+        if state.inference:
+            out.meta = {"inference": True}
+        return out
+
+    def _binary(self, a: Any, b: Any, *attrs: Any) -> Tensor:
+        """Two operands, tensors or numbers; written out since every script spends most of its time here."""
+        of_a, of_b = type(a), type(b)
+        x: Any
+        y: Any
+        if of_a is Tensor and of_b is Tensor and a.dtype is b.dtype and a.dtype.is_floating_point:
+            dtype = a.dtype
+            x = a.array
+            y = b.array
+            if x.shape != y.shape:
+                check_broadcast(x, y)
+        elif of_a is Tensor and (of_b is float or of_b is int) and a.dtype.is_floating_point:
+            dtype = a.dtype
+            x = a.array
+            y = b
+        else:
+            dtype, (x, y) = self._promoted((a, b))
+        if x.size >= blocks.threshold:
+            x = blocks.defer(x)
+        elif of_b is Tensor and y.size >= blocks.threshold:
+            y = blocks.defer(y)
+        try:
+            result = self.forward(x, y, *attrs)
+        except ValueError:
+            raise self._mismatch([x, y]) from None
+        out = self._made(result, dtype)
+        if state.enabled:
+            mask = 0
+            left = right = NO_EDGE
+            if of_a is Tensor and a.requires_grad:
+                mask = 1
+                left = a.edge()
+            if of_b is Tensor and b.requires_grad:
+                mask |= 2
+                right = b.edge()
+            if mask:
+                self._link(out, (a, b), attrs, (left, right), mask)
+        return out
+
+    def _promoted(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
+        dtype = dtypes.result_type(operands)
+        if self.kind == "float" and not dtype.is_floating_point:
+            dtype = dtypes.get_default()
+        storage = dtype.np
+        arrays: list[Any] = []
+        first: Array | None = None
+        for t in operands:
+            if type(t) is Tensor:
+                array = t.array if t.array.dtype is storage else t.array.astype(storage)
+                if first is not None and first.shape != array.shape:
+                    check_broadcast(first, array)
+                first = array
+            else:
+                try:
+                    array = np.array(t, storage)
+                except OverflowError:
+                    raise ProgramError("RuntimeError", f"value cannot be converted to type {dtype.c_name} without overflow") from None
+            arrays.append(array)
+        return dtype, arrays
+
+    @staticmethod
+    def _mismatch(arrays: list[Any]) -> Exception:
+        shapes = [a.shape for a in arrays if not isinstance(a, (int, float))]
+        shape: tuple[int, ...] = shapes[0]
+        for other in shapes[1:]:
+            try:
+                shape = np.broadcast_shapes(shape, other)
+            except ValueError:
+                return broadcast_error(shape, other)
+        return InternalFault(f"forward failed for shapes {shapes}")
+
+
+def check_broadcast(x: Array, y: Array) -> None:
+    """Refuse a broadcast whose result would be over the bounds, before it is computed; raise PyTorch's mismatch error."""
+    if x.size * y.size > 1 << 16:
+        try:
+            shape = np.broadcast_shapes(x.shape, y.shape)
+        except ValueError:
+            raise broadcast_error(x.shape, y.shape) from None
+        count = 1
+        for size in shape:
+            count *= size
+        limits.check_elements(count, x.itemsize)

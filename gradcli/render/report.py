@@ -1,0 +1,267 @@
+"""A page that tells all of an expression or a script: one file, without network, light and dark by the reader's setting.
+
+Everything that comes from users is text: escaped here, and never made markup by the page's own program, which, like the style
+sheet, runs by its hash alone (the policy in the head refuses all else).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gradcli.render.escape import escape, escape_lines
+from gradcli.render.explain import shortened, titled
+from gradcli.render.labels import base
+from gradcli.render.plot_svg import plot_svg
+from gradcli.render.plot_svg import style as plot_style
+from gradcli.render.svg import graph_svg
+from gradcli.render.tables import cell
+from gradcli.results import Explanation, Made, Report, StepResult, TensorValue
+
+_HERE = Path(__file__)
+_STYLE = re.compile(r"<style>(.*?)</style>\n?", re.S)
+_NODE = re.compile(r'<g id="g-n([^"]*)" class="')
+_WORD = re.compile(r"[A-Za-z_]\w*", re.A)
+#: cells of the table are cut at so many lines
+_TALLEST = 7
+#: more printed text than this is cut
+_LONGEST = 200_000
+
+
+def report_html(report: Report, version: str) -> str:
+    """The page."""
+    graph, graph_style = _graph(report.explanation)
+    style = f"{_HERE.with_suffix('.css').read_text(encoding='utf-8')}{graph_style}{plot_style()}"
+    script = _HERE.with_suffix(".js").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    title = shortened(report.source if _is_script(report) else report.text, 90)
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta name="generator" content="gradcli {_text(version)}">',
+        f"<title>{_text(title)}</title>",
+        f"<style>{style}</style>",
+        "</head>",
+        "<body>",
+        f"<header><h1><code>{_text(title)}</code></h1>{_summary(report)}</header>",
+        "<main>",
+        *_result(report),
+        *_looking(report, graph),
+        *_steps(report.explanation),
+        *_plots(report),
+        *_printed(report),
+        "</main>",
+        f'<footer class="quiet">Made by gradcli {_text(version)}. This page needs no network.</footer>',
+        f"<script>{script}</script>",
+        "</body>",
+        "</html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _text(text: str) -> str:
+    """Text of one line for the page."""
+    return html.escape(escape(text), quote=True)
+
+
+def _lines(text: str) -> str:
+    """Text of several lines for the page."""
+    return html.escape(escape_lines(text), quote=True)
+
+
+def _is_script(report: Report) -> bool:
+    return report.of != "" or report.value is None
+
+
+def _summary(report: Report) -> str:
+    notes = [*report.notes, *(report.explanation.notes if report.explanation else ())]
+    out = "".join(f'<p class="quiet">{_text(note)}</p>' for note in notes)
+    if report.of:
+        out = f"<p>The graph is that of <code>{_text(report.of)}</code>.</p>" + out
+    return out
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+def _result(report: Report) -> Iterator[str]:
+    """The value, and the variables with their gradients."""
+    if report.value is None:
+        return
+    rows = [(report.of or "out", "result", report.value, None)]
+    if report.explanation is not None:
+        first = report.explanation.steps[0]
+        gradient = first.outputs[0].gradient if first.outputs and not first.is_leaf else None
+        rows = [(report.of or "out", first.grad_fn, report.value, gradient)]
+        rows += [(made.name, "leaf", made.value, made.gradient) for step in report.explanation.steps if step.is_leaf for made in step.outputs]
+    yield '<section id="result"><h2>Result</h2><div class="scroll" tabindex="0" aria-label="Result"><table>'
+    yield _head(["name", "grad_fn", "shape", "value", "gradient"]) + "<tbody>"
+    for name, grad_fn, value, gradient in rows:
+        shape = str(value.shape) if isinstance(value, TensorValue) else ""
+        known = "" if value is None else _cut(cell(value))
+        slope = "-" if gradient is None else _cut(cell(gradient))
+        cells = f'<td class="mono">{_text(grad_fn)}</td><td class="mono">{shape}</td>'
+        yield f'<tr><th scope="row" class="mono">{_text(name)}</th>{cells}<td class="mono">{known}</td><td class="mono grad">{slope}</td></tr>'
+    yield "</tbody></table></div></section>"
+
+
+def _head(names: Sequence[str]) -> str:
+    cells = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return f"<thead><tr>{cells}</tr></thead>"
+
+
+def _cut(text: str) -> str:
+    """The text of a value, without its middle where it is tall."""
+    lines = text.split("\n")
+    if len(lines) > _TALLEST:
+        lines = [*lines[: _TALLEST - 2], " ...", lines[-1]]
+    return _lines("\n".join(lines))
+
+
+# --- the graph and the steps ----------------------------------------------------------------------
+
+
+def _graph(explanation: Explanation | None) -> tuple[str, str]:
+    """The picture with its nodes marked for the page's program, and its style sheet."""
+    if explanation is None:
+        return "", ""
+    picture = graph_svg(explanation._replace(notes=()), values=True, grads=True, prefix="g-")
+    style = "".join(_STYLE.findall(picture))
+    picture = _STYLE.sub("", picture).replace('role="img"', 'class="graph" role="group" aria-label="the graph"', 1)
+    return _NODE.sub(r'<g id="g-n\1" data-node="\1" class="', picture), style
+
+
+def _looking(report: Report, graph: str) -> Iterator[str]:
+    """The graph beside the text, and below that the node that is looked at; the text alone where there is no graph."""
+    kind = "script" if _is_script(report) else "expression"
+    if not graph:
+        yield f'<section id="source"><h2>{kind.capitalize()}</h2>'
+        yield from _source(report)
+        yield "</section>"
+        return
+    yield f'<section id="graph"><h2>Graph and {kind}</h2>'
+    yield '<p class="quiet">Point at a node, or use the arrow keys: its value, its gradient and its text light up.</p>'
+    yield f'<div class="looking"><div class="scroll">{graph}</div><div><div id="source">'
+    yield from _source(report)
+    yield '</div><aside class="detail" id="detail" aria-live="polite" aria-label="The node looked at"><p>The table below tells all.</p></aside>'
+    yield "</div></div></section>"
+
+
+def _steps(explanation: Explanation | None) -> Iterator[str]:
+    if explanation is None:
+        return
+    yield '<section id="steps"><h2>Every step, backward</h2><div class="scroll"><table>'
+    yield _head(["#", "expression", "grad_fn", "shape", "value", "gradient", "how the gradient came"]) + "<tbody>"
+    for step in explanation.steps:
+        for made in step.outputs:
+            yield _row(step, made)
+    yield "</tbody></table></div></section>"
+
+
+def _row(step: StepResult, made: Made) -> str:
+    key = step.name.removeprefix("#")
+    inputs = " ".join(base(link.name).removeprefix("#") for link in step.inputs)
+    title = step.name if step.is_leaf else f"{step.name} {step.grad_fn}"
+    marks = f'data-node="{_text(key)}" data-title="{_text(title)}" data-inputs="{_text(inputs)}"'
+    if step.is_leaf:
+        marks += f' data-leaf="{_text(step.name)}"'
+    elif step.start >= 0:
+        marks += f' data-in="{_text(step.source)}" data-from="{step.start}" data-to="{step.end}"'
+    value = "-" if made.value is None else _cut(cell(made.value))
+    gradient = "-" if made.gradient is None else _cut(cell(made.gradient))
+    return (
+        f'<tr {marks}><th scope="row" class="mono">{_text(made.name.removeprefix("#"))}</th><td class="mono wrap">{_text(titled(step))}</td>'
+        f'<td class="mono">{_text(step.grad_fn)}</td><td class="mono">{made.shape}</td><td class="mono">{value}</td>'
+        f'<td class="mono grad">{gradient}</td><td class="mono wrap">{_text(made.came)}</td></tr>'
+    )
+
+
+# --- the text -------------------------------------------------------------------------------------
+
+
+def _source(report: Report) -> Iterator[str]:
+    steps = report.explanation.steps if report.explanation else ()
+    numbered = "lines" if "\n" in report.text.strip() else "lines plain"
+    yield f'<pre class="{numbered}">{_marked(report.source, report.text, steps)}</pre>'
+    for name, text in report.others:
+        yield f'<p class="quiet"><code>{_text(name)}</code> is</p><pre class="lines plain">{_marked(f"<value of {name}>", text, steps)}</pre>'
+
+
+def _marked(source: str, text: str, steps: Sequence[StepResult]) -> str:
+    """The text in pieces, each with its place and the innermost step that it belongs to, line by line."""
+    spans = [(step.start, step.end, step.name.removeprefix("#")) for step in steps if step.source == source and 0 <= step.start < step.end]
+    leaves = {step.name for step in steps if step.is_leaf}
+    words = [(match.start(), match.end(), match[0]) for match in _WORD.finditer(text) if match[0] in leaves]
+    ends = [match.end() for match in re.finditer(r"\n", text)]
+    cuts = sorted({0, len(text), *ends, *(at for one in (*spans, *words) for at in one[:2])})
+    inner = _innermost(spans, cuts)
+    named = {start: name for start, _, name in words}
+    out = ['<span class="row">']
+    for at, end in zip(cuts, cuts[1:], strict=False):
+        piece = text[at:end]
+        marks = f'data-in="{_text(source)}" data-from="{at}" data-to="{end}"'
+        if at in named:
+            marks += f' data-leaf="{_text(named[at])}" data-node="{_text(named[at])}"'
+        elif inner[at] is not None:
+            marks += f' data-node="{_text(inner[at] or "")}"'
+        body = _lines(piece.removesuffix("\n"))
+        if body:
+            out.append(f"<span {marks}>{body}</span>")
+        if piece.endswith("\n") and end < len(text):
+            out.append('</span><span class="row">')
+    return "".join([*out, "</span>"])
+
+
+def _innermost(spans: Sequence[tuple[int, int, str]], cuts: Sequence[int]) -> dict[int, str | None]:
+    """For each piece, by its start, the step with the shortest text around it; of several the newest, which comes first."""
+    found: dict[int, str | None] = dict.fromkeys(cuts)
+    best: dict[int, int] = {}
+    seen: set[tuple[int, int]] = set()
+    for start, end, name in sorted(spans, key=lambda span: span[1] - span[0]):
+        if (start, end) in seen:
+            continue
+        seen.add((start, end))
+        for i in range(bisect_left(cuts, start), bisect_left(cuts, end)):
+            at = cuts[i]
+            if at not in best:
+                best[at] = end - start
+                found[at] = name
+    return found
+
+
+# --- plots and output -----------------------------------------------------------------------------
+
+
+def _plots(report: Report) -> Iterator[str]:
+    if not report.plots:
+        return
+    yield '<section id="plots"><h2>Plots</h2><div class="plots">'
+    for plot in report.plots:
+        yield f"<figure>{plot_svg(plot, styled=False)}</figure>"
+    yield "</div></section>"
+
+
+def _printed(report: Report) -> Iterator[str]:
+    if not report.printed:
+        return
+    text = report.printed
+    cut = ""
+    if len(text) > _LONGEST:
+        cut = f'<p class="quiet">the last {_LONGEST:,} of {len(text):,} characters</p>'
+        text = text[-_LONGEST:]
+    yield f'<section id="output"><h2>Output</h2>{cut}<pre tabindex="0">{_lines(text)}</pre></section>'

@@ -1,0 +1,191 @@
+"""What a page shows of an expression or a script: the explanation, the value, and plots that tell something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gradcli.analysis.operands import assigned_names
+from gradcli.analysis.recording import Recorder, recorded
+from gradcli.analysis.sampling import visible
+from gradcli.core import dtypes
+from gradcli.core.graph import Node
+from gradcli.core.tensor import Tensor, wrap
+from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
+from gradcli.lang import parser, syntax
+from gradcli.lang.interpreter import Interpreter
+from gradcli.lang.values import MISSING
+from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
+from gradcli.session import explaining, plotting
+from gradcli.session.explaining import Subject
+from gradcli.session.showing import result
+from gradcli.source import Source, Span
+
+Weigh = Callable[[Tensor], Tensor | None]
+
+_POINTS, _GRID = 241, 41
+#: single numbers that are varied, each in a plot of its own
+_MOST_PLOTS = 4
+
+
+def expression(interpreter: Interpreter, source: Source, weigh: Weigh, computed: Mapping[str, str]) -> Report:
+    """The report of an expression, without plots. `computed` are the texts of names bound to expressions."""
+    recorder, tree = Recorder(), parser.parse_expression(source)
+    with recorded(recorder):
+        value = interpreter.evaluate(tree)
+    told: Explanation | None = None
+    notes: tuple[str, ...] = ()
+    if type(value) is Tensor and value.requires_grad:
+        told = _explained(Subject(value, source, tree, recorder), interpreter, weigh)
+    else:
+        notes = ("no variable that requires grad leads to this value, so that there is no graph",)
+    return Report(source.name, source.text, "", result(value, interpreter.text), told, tuple(computed.items()), (), "", notes)
+
+
+def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weigh) -> Report:
+    """The report of a script: of the name `of`, or of the newest value with a graph that a name has."""
+    program = parser.parse_file(source)
+    recorder = _Traced(program)
+    with recorded(recorder):
+        interpreter.run_file(program)
+    name = _newest(interpreter) if of is None else of
+    value = MISSING if name is None else interpreter.get(name)
+    if of is not None and value is MISSING:
+        raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
+    plots = tuple(_course(name, text, values) for name, (text, values) in recorder.courses.items() if len(values) > 2)[:_MOST_PLOTS]
+    told: Explanation | None = None
+    notes: tuple[str, ...] = ()
+    if type(value) is Tensor and value.requires_grad:
+        told = _explained(Subject(value, source, program, recorder), interpreter, weigh)
+    elif name is None:
+        notes = ("no name of the script has a value with a graph",)
+    else:
+        notes = (f"{name} does not require grad, so that there is no graph",)
+    known = None if name is None or value is MISSING else result(value, interpreter.text)
+    return Report(source.name, source.text, name or "", known, told, (), plots, "", notes)
+
+
+def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:
+    names = {name: value for name, value in interpreter.variables.items() if name != "_"}
+    return explaining.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
+
+
+def _newest(interpreter: Interpreter) -> str | None:
+    """The name with the newest value with a graph, one number before others; None for none."""
+    found = [
+        (value.array.size == 1, value.grad_fn.sequence, name)
+        for name, value in interpreter.variables.items()
+        if type(value) is Tensor and value.grad_fn is not None
+    ]
+    return max(found)[2] if found else None
+
+
+# --- how a value of a script went -----------------------------------------------------------------
+
+
+class _Traced(Recorder):
+    """Besides what is recorded anyway: the numbers that each name of the script was given, one after the other."""
+
+    def __init__(self, program: syntax.Program) -> None:
+        super().__init__()
+        self._names = assigned_names(program)
+        self._source = program.source
+        #: name -> the expression, its values
+        self.courses: dict[str, tuple[str, list[float]]] = {}
+
+    def append(self, step: tuple[Node, tuple[Tensor, ...]]) -> None:
+        super().append(step)
+        place = step[0].origin
+        if isinstance(place, syntax.Node) and place.source is self._source and step[1][0].array.size == 1:
+            name = self._names.get((place.start, place.end))
+            if name is not None:
+                self.courses.setdefault(name, (place.text, []))[1].append(float(step[1][0].array.reshape(())))
+
+
+def _course(name: str, text: str, values: list[float]) -> Curves:
+    numbers = np.asarray(values)
+    defined = np.isfinite(numbers)
+    low, high, _ = visible([numbers], False)
+    curve = Curve(name, 0, numbers, defined[:-1] & defined[1:], defined)
+    title = f"{name} = {' '.join(text.split())}, each time"
+    return Curves(title, "time", np.arange(1.0, len(values) + 1), (curve,), low, high, (), False)
+
+
+# --- plots of an expression -----------------------------------------------------------------------
+
+
+def plots(
+    found: Report,
+    text: str,
+    span: Span,
+    evaluate: plotting.Evaluate,
+    variables: Mapping[str, Tensor],
+    ranges: Mapping[str, tuple[float, float]],
+) -> tuple[Curves | HeatMap, ...]:
+    """What there is to be drawn: ranges that were asked for, variables that are one number, a step along the gradient."""
+    spans = dict(ranges) or {name: _around(value) for name, value in variables.items() if value.array.size == 1 and value.array.ndim == 0}
+    kept = dict(variables)
+    drawn: list[Curves | HeatMap] = []
+    makers: list[Callable[[], Curves | HeatMap]] = []
+    for name, ends in list(spans.items())[:_MOST_PLOTS]:
+        makers.append(_curve_of(text, span, evaluate, name, ends))
+    if len(spans) == 2:
+        makers.append(_map_of(text, span, evaluate, spans))
+    if not ranges and len(spans) < len(variables) and found.explanation is not None:
+        leaves = [made for step in found.explanation.steps if step.is_leaf for made in step.outputs]
+        gradients = {made.name: made.gradient.array for made in leaves if made.gradient is not None}
+        makers.append(_descent(text, span, evaluate, kept, gradients))
+    for make in makers:
+        try:
+            drawn.append(make())
+        except LimitError:
+            raise
+        except GradcliError:
+            # not every expression is one number for each point: then there is nothing to draw
+            continue
+        finally:
+            evaluate(kept)
+    return tuple(drawn)
+
+
+def _around(value: Tensor) -> tuple[float, float]:
+    number = float(value.array)
+    wide = max(3.0, 2 * abs(number)) if np.isfinite(number) else 3.0
+    return (number - wide, number + wide) if np.isfinite(number) else (-wide, wide)
+
+
+def _curve_of(text: str, span: Span, evaluate: plotting.Evaluate, name: str, ends: tuple[float, float]) -> Callable[[], Curves]:
+    return lambda: plotting.curves(text, span, evaluate, name, plotting.interval(*ends, None, _POINTS), 1)
+
+
+def _map_of(text: str, span: Span, evaluate: plotting.Evaluate, spans: Mapping[str, tuple[float, float]]) -> Callable[[], HeatMap]:
+    (first, of_first), (second, of_second) = spans.items()
+    axes = (plotting.interval(*of_first, None, _GRID), plotting.interval(*of_second, None, _GRID))
+    return lambda: plotting.heat_map(text, span, evaluate, (first, second), *axes, 1)
+
+
+def _descent(
+    text: str, span: Span, evaluate: plotting.Evaluate, variables: Mapping[str, Tensor], gradients: Mapping[str, Any]
+) -> Callable[[], Curves]:
+    """The value after one step against the gradient, over the size of the step."""
+    moved = {name: value for name, value in variables.items() if name in gradients}
+    steepest = max((float(np.abs(gradients[name]).max(initial=0.0)) for name in moved), default=0.0)
+    largest = max((float(np.abs(value.array).max(initial=0.0)) for value in moved.values()), default=1.0)
+    reach = 2 * max(largest, 1.0) / steepest if np.isfinite(steepest) and steepest else 0.0
+
+    def after(values: Mapping[str, Tensor]) -> Tensor:
+        if values["lr"].array.ndim:
+            raise ProgramError("RuntimeError", "one step at a time")
+        size = float(values["lr"].array)
+        return evaluate({name: _stepped(value, gradients[name], size) for name, value in moved.items()})
+
+    title = f"{text} after one step of gradient descent"
+    return lambda: plotting.curves(title, span, after, "lr", plotting.interval(0.0, reach, None, 121), 0)
+
+
+def _stepped(value: Tensor, gradient: Any, size: float) -> Tensor:
+    made = wrap(np.asarray(dtypes.cast(value.array - size * gradient, value.dtype)), value.dtype)
+    made.requires_grad = True
+    return made
