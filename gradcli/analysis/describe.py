@@ -71,7 +71,7 @@ def signatures(name: str, function: Function, *, is_method: bool) -> tuple[str, 
     parsed = (function.method_parser if is_method else function.parser).signatures
     found: dict[str, None] = {}
     for signature in parsed:
-        if signature.hidden:
+        if signature.deprecated:
             continue
         parts: list[str] = []
         for parameter in signature.parameters:

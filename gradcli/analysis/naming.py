@@ -34,10 +34,13 @@ class Steps:
         self._assigned = assigned
         self._names: dict[Node, str] = {}
         self._bound: dict[Node, str] = {}
+        #: names of tensors by identity, for constants that the text of a step does not show
+        self._constants: dict[int, str] = {}
         self._by_place: dict[tuple[int, int], list[Node]] | None = None
         self._matches: dict[Node, tuple[operands.Matched, list[syntax.Node]]] = {}
         recorder.learn([tensor for _, tensor in named_tensors(variables)], self.order)
         for name, tensor in named_tensors(variables):
+            self._constants.setdefault(id(tensor), name)
             if tensor.requires_grad:
                 self._bound.setdefault(tensor.edge()[0] or root, name)
         number = leaf = 0
@@ -181,7 +184,11 @@ class Steps:
                 if parent is not None:
                     names[tensor] = self.symbol(parent, number)
                 else:
-                    names[tensor] = _constant(tensor, matched[i], saved[i] if i < len(saved) else None)
+                    source = self.recorder.source(node, i) if matched[i] is None else None
+                    if source is not None and id(source) in self._constants:
+                        names[tensor] = Symbol(self._constants[id(source)], shape=tuple(source.array.shape))
+                    else:
+                        names[tensor] = _constant(tensor, matched[i], saved[i] if i < len(saved) else None)
         arrays = [attr for attr, value in zip(op.attrs, node.attrs, strict=True) if isinstance(value, (Tensor, np.ndarray))]
         texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
         for attr, value in zip(op.attrs, node.attrs, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Kept(NamedTuple):
     values: tuple[Array, ...]
     saved: list[Any] | None = None
     outs: list[Saved] | None = None
+    #: the tensors that `saved` has copies of, as long as they live
+    sources: tuple[ref[Tensor] | None, ...] = ()
 
 
 class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
@@ -59,11 +61,13 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
             return
         node, outs, saved, kept_out = self._pending
         self._pending = None
+        sources: tuple[ref[Tensor] | None, ...] = ()
         if saved is not None:
+            sources = tuple([ref(value) if type(value) is Tensor else None for value in saved])
             saved = [_copy_tensor(value) if type(value) is Tensor else value for value in saved]
         if kept_out is not None:
             kept_out = list(map(_copy_saved, kept_out))
-        self._kept[node] = Kept(tuple(_copy(out.array) for out in outs), saved, kept_out)
+        self._kept[node] = Kept(tuple(_copy(out.array) for out in outs), saved, kept_out, sources)
 
     def values(self, node: Node) -> tuple[Array, ...]:
         """What a step made, one array for each output; empty where it is not known."""
@@ -80,6 +84,12 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
             return node.saved
         found = self._kept.get(node)
         return [] if found is None or found.saved is None else found.saved
+
+    def source(self, node: OpNode, index: int) -> Tensor | None:
+        """The tensor itself that a step keeps as its input `index`, if it is still there."""
+        found = self._kept.get(node)
+        reference = None if found is None or index >= len(found.sources) else found.sources[index]
+        return None if reference is None else reference()
 
     def revive(self, nodes: Iterable[Node]) -> None:
         """Give nodes that a backward walk has freed back what they kept."""

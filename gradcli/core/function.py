@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 from gradcli.core.graph import state
@@ -89,21 +90,32 @@ class Function:
     def parser(self) -> Parser:
         """The overloads of the function, parsed on first use."""
         if self._parser is None:
-            self._parser = Parser(self.name, [Signature(text, run) for text, run in self.overloads])
+            self._parser = Parser(self.name, self._signatures())
         return self._parser
+
+    def _signatures(self) -> list[Signature]:
+        out = f"{'Tensors' if self.takes_out == 'Tensors' else 'Tensor'}? out=None" if self.takes_out else ""
+        return [Signature(text, run, out) for text, run in self.overloads]
+
+    def under(self, name: str) -> Function:
+        """The same function as its errors name it under an alias or in its in-place form."""
+        if name == self.name:
+            return self
+        made = copy(self)
+        made.name = name
+        made._parser = made._method_parser = None
+        return made
 
     @property
     def method_parser(self) -> Parser:
         """The overloads of the method: without the first parameter."""
         if self._method_parser is None:
-            # only overloads that begin with a tensor are methods
-            usable = [s for s in self.parser.signatures if s.parameters and s.parameters[0].type in ("Tensor", "Operand")]
-            self._method_parser = Parser(self.name, [s.without_self() for s in usable])
+            self._method_parser = Parser(self.name, [s.without_self() for s in self.parser.signatures if s.is_method])
         return self._method_parser
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.takes_out and "out" in kwargs:
-            return self._into(kwargs.pop("out"), args, kwargs)
+            return self._into(args, kwargs)
         return (self._parser or self.parser).call(args, kwargs)
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -115,20 +127,20 @@ class Function:
             raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no arguments ({len(args)} given)")
         return parser.call(args, kwargs, (tensor,))
 
-    def _into(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`: the result is written into it."""
+        signature, values = self.parser.find(args, kwargs)
+        out = values.pop()
         if out is None:
-            return self.parser.call(args, kwargs)
-        if type(out) is not Tensor:
-            raise ProgramError("TypeError", f"{self.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-        tensors = [a for a in (*args, *kwargs.values(), out) if type(a) is Tensor]
+            return signature.implementation(*values)
+        tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
         if state.enabled and any(t.requires_grad for t in tensors):
             raise ProgramError(
                 "RuntimeError",
                 f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad.",
             )
-        return _inplace().write_out(out, self.parser.call(args, kwargs))
+        return _inplace().write_out(out, signature.implementation(*values))
 
 
 _writing: Any = None
@@ -147,20 +159,21 @@ def _inplace() -> Any:
 class InplaceFunction:
     """`NAME_`, made from a function: computes, then writes into the tensor and rebases its history."""
 
-    __slots__ = ("name", "of")
+    __slots__ = ("name", "of", "named")
 
     def __init__(self, of: Function) -> None:
         self.name = f"{of.name}_"
         self.of = of
+        self.named = of.under(self.name)
 
     def __repr__(self) -> str:
         return f"<built-in method {self.name} of type object>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not args or type(args[0]) is not Tensor:
-            return self.of(*args, **kwargs)
+            return self.named(*args, **kwargs)
         return self.method(args[0], args[1:], kwargs)
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        return _inplace().apply(tensor, self.name, lambda t: self.of.method(t, args, kwargs))
+        return _inplace().apply(tensor, self.name, lambda t: self.named.method(t, args, kwargs))

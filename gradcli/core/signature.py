@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, mismatch
+from gradcli.core import dtypes, mismatch, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
@@ -23,6 +23,9 @@ _SHOWN = {
     "ints1": "tuple of ints",
     "Tensors": "tuple of Tensors",
     "dtype": "torch.dtype",
+    "layout": "torch.layout",
+    "device": "torch.device",
+    "memory_format": "torch.memory_format",
     "Generator": "torch.Generator",
     "any": "object",
 }
@@ -74,7 +77,10 @@ class Parameter:
     def shown(self) -> str:
         """As error messages list it."""
         text = f"{_SHOWN.get(self.type, self.type)} {self.name}"
-        return f"{text} = {self.default}" if self.has_default else text
+        if not self.has_default:
+            return text
+        default = f'"{self.default}"' if type(self.default) is str else self.default
+        return f"{text} = {default}"
 
     def convert(self, value: Any) -> Any:
         """What the implementation receives."""
@@ -127,6 +133,9 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensors": lambda v: isinstance(v, (tuple, list)) and (not v or type(v[0]) is Tensor),
     "dtype": lambda v: isinstance(v, DType) or hooks.as_dtype(v) is not None,
     "Generator": lambda v: type(v).__name__ == "Generator",
+    "layout": lambda v: type(v).__name__ == "Symbol",
+    "device": lambda v: type(v).__name__ in ("Device", "str", "int"),
+    "memory_format": lambda v: type(v).__name__ == "Symbol",
     "any": lambda v: True,
 }
 
@@ -143,27 +152,39 @@ _BY_TYPE = {
 }
 
 
-_DEPRECATED = " |deprecated"
-
-
 class Signature:
-    """One overload: parameters, and the function that implements it (called with every parameter in order)."""
+    """One overload: parameters, and the function that implements it (called with every parameter in order).
 
-    __slots__ = ("parameters", "implementation", "min_args", "max_positional", "varargs", "hidden")
+    `out` is the declaration of a further parameter that the implementation does not get. A text may end in ` |deprecated`
+    (accepted with a warning, never offered in an error), ` |no out` (takes none) or ` |function` (is no method).
+    """
 
-    def __init__(self, text: str, implementation: Callable[..., Any], hidden: bool = False) -> None:
+    __slots__ = ("parameters", "implementation", "min_args", "max_positional", "varargs", "deprecated", "takes_out", "is_method")
+
+    def __init__(self, text: str, implementation: Callable[..., Any], out: str = "") -> None:
         self.parameters: list[Parameter] = []
         self.implementation = implementation
-        #: still accepted, but never offered in an error
-        self.hidden = hidden or text.endswith(_DEPRECATED)
-        text = text.removesuffix(_DEPRECATED)
+        text, _, flag = text.partition(" |")
+        self.deprecated = flag == "deprecated"
+        self.takes_out = bool(out) and flag != "no out"
         keyword_only = False
         for part in _split(text):
             if part == "*":
                 keyword_only = True
             else:
                 self.parameters.append(Parameter(part, keyword_only))
+        if self.takes_out:
+            self.parameters.append(Parameter(out, True))
+        # only overloads that take a tensor as input are methods
+        self.is_method = flag != "function" and self._own() is not None
         self._count()
+
+    def _own(self) -> int | None:
+        """Which parameter a method's tensor stands for: the first, or in a deprecated overload the one named input."""
+        for i, p in enumerate(self.parameters):
+            if p.type in ("Tensor", "Operand") and (i == 0 or (self.deprecated and p.name == "input")):
+                return i
+        return None
 
     def _count(self) -> None:
         positional = [p for p in self.parameters if not p.keyword_only]
@@ -172,9 +193,13 @@ class Signature:
         self.varargs = len(positional) == 1 and positional[0].type in ("ints", "ints1")
 
     def without_self(self) -> Signature:
-        """The signature of the method: the first parameter gone."""
-        made = Signature("", self.implementation, self.hidden)
-        made.parameters = self.parameters[1:]
+        """The signature of the method: without the tensor itself, and without `out`."""
+        own, run = self._own() or 0, self.implementation
+        made = Signature("", (lambda input, *rest: run(*rest[:own], input, *rest[own:])) if own else run)
+        made.deprecated = self.deprecated
+        made.parameters = [p for i, p in enumerate(self.parameters) if i != own]
+        if self.takes_out:
+            made.parameters.pop()
         made._count()
         return made
 
@@ -303,6 +328,8 @@ class Parser:
         signature, values = self.find(args, kwargs)
         if not kwargs:
             self._remember(key, signature, args)
+        if signature.takes_out:
+            values.pop()
         return signature.implementation(*first, *values)
 
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signature, list[Any]]:
@@ -315,12 +342,24 @@ class Parser:
         for signature in self.signatures:
             values = signature.bind(self.name, args, kwargs, False)
             if values is not None:
+                if signature.deprecated:
+                    self._warn(signature)
                 return signature, values
         raise self._no_match(args, kwargs)
 
+    def _offered(self) -> list[str]:
+        return [s.shown() for s in self.signatures if not s.deprecated]
+
+    def _warn(self, used: Signature) -> None:
+        offered = "".join(f"\n\t{self.name}{text}" for text in self._offered())
+        warnings.emit(
+            f"This overload of {self.name} is deprecated:\n\t{self.name}{used.shown()}\nConsider using one of the following signatures "
+            f"instead:{offered} (Triggered internally at /__w/pytorch/pytorch/torch/csrc/utils/python_arg_parser.cpp:1841.)"
+        )
+
     def _remember(self, key: Any, signature: Signature, args: tuple[Any, ...]) -> None:
         parameters = signature.parameters[: len(args)]
-        if len(parameters) != len(args) or not all(type(a) in _BY_TYPE.get(p.type, ()) for p, a in zip(parameters, args, strict=True)):
+        if signature.deprecated or len(parameters) != len(args) or not all(type(a) in _BY_TYPE.get(p.type, ()) for p, a in zip(parameters, args, strict=True)):
             return
         if signature is not self.signatures[0] and any(type(a) is Tensor and a.array.ndim == 0 for a in args):
             return  # a 0-d tensor may stand for a number in an earlier overload
@@ -330,14 +369,15 @@ class Parser:
             for i, a in enumerate(args)
         ):
             return
-        self.cache[key] = (signature.implementation, tuple(p.default for p in signature.parameters[len(args) :]))
+        rest = signature.parameters[len(args) : len(signature.parameters) - signature.takes_out]
+        self.cache[key] = (signature.implementation, tuple(p.default for p in rest))
 
     def _no_match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramError:
         count = len(args) + len(kwargs)
-        plausible = [s for s in self.signatures if not s.hidden and s.min_args <= count <= len(s.parameters)]
+        plausible = [s for s in self.signatures if not s.deprecated and s.min_args <= count <= len(s.parameters)]
         if len(plausible) == 1:
             plausible[0].bind(self.name, args, kwargs, True)
-        text = mismatch.describe([s.shown() for s in self.signatures if not s.hidden], args, kwargs, hooks.type_name)
+        text = mismatch.describe(self._offered(), args, kwargs, hooks.type_name)
         return ProgramError("TypeError", f"{self.name}() received an invalid combination of arguments - {text}")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from gradcli import limits
 from gradcli.core import catalog, settings
 from gradcli.core._index import METHODS
 from gradcli.core.generator import Generator
@@ -57,13 +58,18 @@ def _format(template: str, /, *args: Any, **kwargs: Any) -> str:
     return format_string(OPS, template, args, kwargs)
 
 
+def _listed(value: NumpyArray) -> Any:
+    limits.check_list(value.array.size)
+    return value.array.tolist()
+
+
 _OWN_METHODS: dict[type, dict[str, Method]] = {
     str: {"format": _format},
     Generator: dict(settings.GENERATOR_METHODS),
     Size: {"numel": lambda value: value.numel()},
     float: {"is_integer": lambda value: value.is_integer()},
     int: {"bit_length": lambda value: value.bit_length()},
-    NumpyArray: {"tolist": lambda value: value.array.tolist(), "item": lambda value: value.array.item()},
+    NumpyArray: {"tolist": lambda value: _listed(value), "item": lambda value: value.array.item()},
 }
 
 #: where instances of a type take their methods from besides their own

@@ -199,6 +199,11 @@ class Interpreter:
         """The value of a name, or values.MISSING."""
         return self._globals.get(name, values.MISSING)
 
+    def move(self, names: dict[str, Any]) -> None:
+        """Keep the names in `names` from now on: a dict of a class of its own sees what programs bind."""
+        names |= self._globals
+        self._globals = names
+
     def set(self, name: str, value: Any) -> None:
         """Bind a name."""
         self._globals[name] = value

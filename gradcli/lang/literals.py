@@ -56,9 +56,10 @@ def number(source: Source, text: str, start: int) -> int | float:
 def _integer(source: Source, digits: str, base: int, start: int) -> int:
     most = limits.current.digits
     bits = {10: 3.3219280948873626, 16: 4.0, 8: 3.0, 2: 1.0}[base]
-    if len(digits) * bits > most * 3.3219280948873626 + 4:
+    size = len(digits.lstrip("0"))
+    if size > most if base == 10 else size * bits > most * 3.3219280948873626 + 4:
         span = Span(source, start, start + len(digits))
-        raise LimitError("digits", f"an integer of {len(digits):,} digits is over the limit of {most:,.0f}", span=span)
+        raise LimitError("digits", f"an integer of {size:,} digits is over the limit of {most:,.0f}", span=span)
     return int(digits, base)
 
 

@@ -14,6 +14,7 @@ from lark.grammar import NonTerminal, Rule, Terminal
 from lark.parsers.lalr_analysis import IntParseTable, Reduce, Shift
 from lark.parsers.lalr_parser_state import ParseConf, ParserState
 
+from gradcli import limits
 from gradcli.errors import LimitError
 from gradcli.lang import _tables
 from gradcli.lang.builder import Builder
@@ -137,6 +138,12 @@ def _is_shifted(rows: _Rows, stack: list[int], symbol: str) -> bool:
 _idle: list[_Engine] = []
 
 
+#: expressions met lately; batches and loops ask for the same few again and again
+_recent: dict[tuple[str, str, float, float], Expr] = {}
+_RECENT = 256
+_SHORT = 10_000
+
+
 def _parse(source: Source, start: str) -> Any:
     try:
         engine = _idle.pop()
@@ -150,8 +157,20 @@ def _parse(source: Source, start: str) -> Any:
 
 
 def parse_expression(source: Source) -> Expr:
-    """The tree of a one-off expression. Raises LanguageError, LimitError."""
-    return cast(Expr, _parse(source, "expression_only"))
+    """The tree of a one-off expression. Raises LanguageError, LimitError.
+
+    Trees are never changed, so a text that was met before (under the same bounds) gets the tree it got then.
+    """
+    bounds = limits.current
+    key = (source.text, source.name, bounds.nesting, bounds.source)
+    known = _recent.get(key)
+    if known is None:
+        known = cast(Expr, _parse(source, "expression_only"))
+        if len(_recent) >= _RECENT:
+            _recent.clear()
+        if len(source.text) <= _SHORT:
+            _recent[key] = known
+    return known
 
 
 def parse_input(source: Source) -> Program:

@@ -106,5 +106,5 @@
   rove([...document.querySelectorAll("#steps tbody tr[data-node]")], (one) => one.dataset.node, "row");
   rove(pieces.filter((one) => one.dataset.node), (one) => one.dataset.node, "text");
   const first = document.querySelector("#steps tbody tr[data-node]");
-  if (first) show(first.dataset.node, false);
+  if (first) show(first.dataset.node, "row");
 })();

@@ -12,6 +12,7 @@ import html
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from gradcli.render.escape import escape, escape_lines
@@ -21,7 +22,7 @@ from gradcli.render.plot_svg import plot_svg
 from gradcli.render.plot_svg import style as plot_style
 from gradcli.render.svg import graph_svg
 from gradcli.render.tables import cell
-from gradcli.results import Explanation, Made, Report, StepResult, TensorValue
+from gradcli.results import Explanation, Made, Report, StepResult, TensorValue, Value
 
 _HERE = Path(__file__)
 _STYLE = re.compile(r"<style>(.*?)</style>\n?", re.S)
@@ -38,9 +39,8 @@ def report_html(report: Report, version: str) -> str:
     graph, graph_style = _graph(report.explanation)
     style = f"{_HERE.with_suffix('.css').read_text(encoding='utf-8')}{graph_style}{plot_style()}"
     script = _HERE.with_suffix(".js").read_text(encoding="utf-8")
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; base-uri 'none'; form-action 'none'"
-    )
+    allowed = f"style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     title = shortened(report.source if _is_script(report) else report.text, 90)
     parts = [
         "<!DOCTYPE html>",
@@ -103,20 +103,21 @@ def _result(report: Report) -> Iterator[str]:
     """The value, and the variables with their gradients."""
     if report.value is None:
         return
-    rows = [(report.of or "out", "result", report.value, None)]
+    rows: list[tuple[str, str, Value | None, TensorValue | None]] = [(report.of or "out", "-", report.value, None)]
     if report.explanation is not None:
         first = report.explanation.steps[0]
         gradient = first.outputs[0].gradient if first.outputs and not first.is_leaf else None
         rows = [(report.of or "out", first.grad_fn, report.value, gradient)]
-        rows += [(made.name, "leaf", made.value, made.gradient) for step in report.explanation.steps if step.is_leaf for made in step.outputs]
+        leaves = [made for step in report.explanation.steps if step.is_leaf for made in step.outputs]
+        rows += [(made.name, "leaf", made.value, made.gradient) for made in leaves]
     yield '<section id="result"><h2>Result</h2><div class="scroll" tabindex="0" aria-label="Result"><table>'
     yield _head(["name", "grad_fn", "shape", "value", "gradient"]) + "<tbody>"
     for name, grad_fn, value, gradient in rows:
         shape = str(value.shape) if isinstance(value, TensorValue) else ""
         known = "" if value is None else _cut(cell(value))
         slope = "-" if gradient is None else _cut(cell(gradient))
-        cells = f'<td class="mono">{_text(grad_fn)}</td><td class="mono">{shape}</td>'
-        yield f'<tr><th scope="row" class="mono">{_text(name)}</th>{cells}<td class="mono">{known}</td><td class="mono grad">{slope}</td></tr>'
+        cells = "".join(f'<td class="mono">{text}</td>' for text in (_text(grad_fn), shape, known))
+        yield f'<tr><th scope="row" class="mono">{_text(name)}</th>{cells}<td class="mono grad">{slope}</td></tr>'
     yield "</tbody></table></div></section>"
 
 
@@ -158,7 +159,8 @@ def _looking(report: Report, graph: str) -> Iterator[str]:
     yield '<p class="quiet">Point at a node, or use the arrow keys: its value, its gradient and its text light up.</p>'
     yield f'<div class="looking"><div class="scroll">{graph}</div><div><div id="source">'
     yield from _source(report)
-    yield '</div><aside class="detail" id="detail" aria-live="polite" aria-label="The node looked at"><p>The table below tells all.</p></aside>'
+    yield '</div><aside class="detail" id="detail" aria-live="polite" aria-label="The node looked at">'
+    yield "<p>The table below tells all.</p></aside>"
     yield "</div></div></section>"
 
 
@@ -184,8 +186,9 @@ def _row(step: StepResult, made: Made) -> str:
         marks += f' data-in="{_text(step.source)}" data-from="{step.start}" data-to="{step.end}"'
     value = "-" if made.value is None else _cut(cell(made.value))
     gradient = "-" if made.gradient is None else _cut(cell(made.gradient))
+    name = _text(made.name.removeprefix("#"))
     return (
-        f'<tr {marks}><th scope="row" class="mono">{_text(made.name.removeprefix("#"))}</th><td class="mono wrap">{_text(titled(step))}</td>'
+        f'<tr {marks}><th scope="row" class="mono">{name}</th><td class="mono wrap">{_text(titled(step))}</td>'
         f'<td class="mono">{_text(step.grad_fn)}</td><td class="mono">{made.shape}</td><td class="mono">{value}</td>'
         f'<td class="mono grad">{gradient}</td><td class="mono wrap">{_text(made.came)}</td></tr>'
     )
@@ -199,7 +202,8 @@ def _source(report: Report) -> Iterator[str]:
     numbered = "lines" if "\n" in report.text.strip() else "lines plain"
     yield f'<pre class="{numbered}">{_marked(report.source, report.text, steps)}</pre>'
     for name, text in report.others:
-        yield f'<p class="quiet"><code>{_text(name)}</code> is</p><pre class="lines plain">{_marked(f"<value of {name}>", text, steps)}</pre>'
+        marked = _marked(f"<value of {name}>", text, steps)
+        yield f'<p class="quiet"><code>{_text(name)}</code> is</p><pre class="lines plain">{marked}</pre>'
 
 
 def _marked(source: str, text: str, steps: Sequence[StepResult]) -> str:
@@ -212,7 +216,7 @@ def _marked(source: str, text: str, steps: Sequence[StepResult]) -> str:
     inner = _innermost(spans, cuts)
     named = {start: name for start, _, name in words}
     out = ['<span class="row">']
-    for at, end in zip(cuts, cuts[1:], strict=False):
+    for at, end in pairwise(cuts):
         piece = text[at:end]
         marks = f'data-in="{_text(source)}" data-from="{at}" data-to="{end}"'
         if at in named:

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis.operands import assigned_names
 from gradcli.analysis.recording import Recorder, recorded
 from gradcli.analysis.sampling import visible
 from gradcli.core import dtypes
-from gradcli.core.graph import Node
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
-from gradcli.lang import parser, syntax
+from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.values import MISSING
 from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
@@ -47,14 +45,15 @@ def expression(interpreter: Interpreter, source: Source, weigh: Weigh, computed:
 def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weigh) -> Report:
     """The report of a script: of the name `of`, or of the newest value with a graph that a name has."""
     program = parser.parse_file(source)
-    recorder = _Traced(program)
+    recorder, names = Recorder(), _Watched()
+    interpreter.move(names)
     with recorded(recorder):
         interpreter.run_file(program)
     name = _newest(interpreter) if of is None else of
     value = MISSING if name is None else interpreter.get(name)
     if of is not None and value is MISSING:
         raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
-    plots = tuple(_course(name, text, values) for name, (text, values) in recorder.courses.items() if len(values) > 2)[:_MOST_PLOTS]
+    plots = tuple(_course(one, values) for one, values in names.courses.items() if len(values) > 2)[:_MOST_PLOTS]
     told: Explanation | None = None
     notes: tuple[str, ...] = ()
     if type(value) is Tensor and value.requires_grad:
@@ -85,32 +84,25 @@ def _newest(interpreter: Interpreter) -> str | None:
 # --- how a value of a script went -----------------------------------------------------------------
 
 
-class _Traced(Recorder):
-    """Besides what is recorded anyway: the numbers that each name of the script was given, one after the other."""
+class _Watched(dict[str, Any]):
+    """The names of a script, and the numbers that each was given, one after the other, where they had a graph."""
 
-    def __init__(self, program: syntax.Program) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._names = assigned_names(program)
-        self._source = program.source
-        #: name -> the expression, its values
-        self.courses: dict[str, tuple[str, list[float]]] = {}
+        self.courses: dict[str, list[float]] = {}
 
-    def append(self, step: tuple[Node, tuple[Tensor, ...]]) -> None:
-        super().append(step)
-        place = step[0].origin
-        if isinstance(place, syntax.Node) and place.source is self._source and step[1][0].array.size == 1:
-            name = self._names.get((place.start, place.end))
-            if name is not None:
-                self.courses.setdefault(name, (place.text, []))[1].append(float(step[1][0].array.reshape(())))
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        if type(value) is Tensor and value.grad_fn is not None and value.array.size == 1:
+            self.courses.setdefault(name, []).append(float(value.array.reshape(())))
 
 
-def _course(name: str, text: str, values: list[float]) -> Curves:
+def _course(name: str, values: list[float]) -> Curves:
     numbers = np.asarray(values)
     defined = np.isfinite(numbers)
     low, high, _ = visible([numbers], False)
     curve = Curve(name, 0, numbers, defined[:-1] & defined[1:], defined)
-    title = f"{name} = {' '.join(text.split())}, each time"
-    return Curves(title, "time", np.arange(1.0, len(values) + 1), (curve,), low, high, (), False)
+    return Curves(f"{name}, each time that it is assigned", "time", np.arange(1.0, len(values) + 1), (curve,), low, high, (), False)
 
 
 # --- plots of an expression -----------------------------------------------------------------------

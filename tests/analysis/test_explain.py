@@ -104,6 +104,13 @@ def test_several_steps_of_one_text() -> None:
     assert told["#1"] == ("x + 3", "-grad(#2) * #2**2")
 
 
+def test_a_constant_inside_of_a_module_has_its_name() -> None:
+    text = "import torch\nfrom torch import nn\nnet = nn.Linear(2, 1)\nX = torch.ones(3, 2)\ny = net(X).sum()\n"
+    told = rows(script(text, "y"))
+    assert told["#1"] == ("t(net.weight) in net(X)", "X.t() @ grad(#2)")
+    assert told["net.bias"] == ("leaf", "grad(#2), summed over dim 0")
+
+
 def test_a_list_by_name_is_not_one_of_its_tensors() -> None:
     text = "import torch\nx = torch.ones(2, requires_grad=True)\nparts = [x * 2, x * 3]\ny = torch.stack(parts).sum()\n"
     assert rows(script(text, "y"))["#3"][0] == "torch.stack(parts)"

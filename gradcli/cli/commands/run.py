@@ -62,7 +62,7 @@ def _check(files: list[str], interactive: bool, shared: Shared) -> None:
 def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
     """Run the files; the exit code. With `-o` what they print goes to that file, when all have succeeded."""
     from gradcli import data
-    from gradcli.cli import output
+    from gradcli.cli import guard, output
     from gradcli.cli.reporting import Reporter
     from gradcli.cli.request import make_session
     from gradcli.errors import GradcliError

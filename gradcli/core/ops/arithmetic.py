@@ -381,6 +381,9 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
 
 
 _TWO = "Operand input, Operand other"
+_BY_NUMBER = "Tensor input, Number other |no out"
+_BY_NUMBER_ROUNDED = "Tensor input, Number other, *, str? rounding_mode |no out"
+_SCALED = "Tensor input, Number value, Tensor tensor1, Tensor tensor2 |deprecated"
 _X, _Y = [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
 
 FUNCTIONS = (
@@ -402,12 +405,21 @@ FUNCTIONS = (
         ops=(SUB, SUB_SCALED),
         samples=(Sample("x - y", lambda x, y: x - y, x=_X, y=_Y),),
         inplace=True,
-        aliases=("subtract",),
+        out=True,
+    ),
+    Function(
+        "subtract",
+        ("Operand input, Operand other, *, Number alpha=1", sub),
+        ("Tensor input, Number other, Number alpha=1 |no out", sub),
+        doc="As sub.",
+        ops=(SUB, SUB_SCALED),
+        inplace=True,
         out=True,
     ),
     Function(
         "rsub",
-        ("Tensor input, Operand other, *, Number alpha=1", rsub),
+        ("Tensor input, Tensor other, *, Number alpha=1", rsub),
+        ("Tensor input, Number other, Number alpha=1", rsub),
         doc="other minus input.",
         ops=(RSUB, RSUB_TENSOR),
         samples=(Sample("2 - x", lambda x: 2 - x, x=_X), Sample("rsub(x, y)", lambda x, y: y - x, x=_X, y=_Y)),
@@ -420,21 +432,32 @@ FUNCTIONS = (
         ops=(MUL,),
         samples=(Sample("x * y", lambda x, y: x * y, x=_X, y=_Y), Sample("3 * x", lambda x: 3 * x, x=_X)),
         inplace=True,
-        aliases=("multiply",),
         out=True,
     ),
+    Function("multiply", (_TWO, mul), (_BY_NUMBER, mul), doc="As mul.", ops=(MUL,), inplace=True, out=True),
     Function(
         "div",
         (_TWO, div),
         (f"{_TWO}, *, str? rounding_mode", div_mode),
+        (_BY_NUMBER_ROUNDED, div_mode),
         doc="Quotient; rounding_mode 'trunc' or 'floor' rounds it.",
         ops=(DIV, DIV_MODE),
         samples=(Sample("x / y", lambda x, y: x / y, x=_X, y=_Y), Sample("2 / x", lambda x: 2 / x, x=_X)),
         inplace=True,
-        aliases=("divide",),
         out=True,
     ),
-    Function("true_divide", (_TWO, div), doc="Quotient.", ops=(DIV,), inplace=True, out=True),
+    Function(
+        "divide",
+        (_TWO, div),
+        (f"{_TWO}, *, str? rounding_mode", div_mode),
+        (_BY_NUMBER, div),
+        (_BY_NUMBER_ROUNDED, div_mode),
+        doc="As div.",
+        ops=(DIV, DIV_MODE),
+        inplace=True,
+        out=True,
+    ),
+    Function("true_divide", (_TWO, div), (_BY_NUMBER, div), doc="Quotient.", ops=(DIV,), inplace=True, out=True),
     Function(
         "neg",
         ("Tensor input", neg),
@@ -467,7 +490,7 @@ FUNCTIONS = (
     Function(
         "pow",
         ("Tensor input, Tensor exponent", pow),
-        ("Number input, Tensor exponent", pow),
+        ("Number self, Tensor exponent", pow),
         ("Tensor input, Number exponent", pow),
         doc="Power.",
         ops=(POW_SCALAR, POW_TENSOR, POW_NUMBER),
@@ -482,6 +505,7 @@ FUNCTIONS = (
     Function(
         "floor_divide",
         (_TWO, floor_divide),
+        (_BY_NUMBER, floor_divide),
         doc="Floor of the quotient; no derivative is defined.",
         ops=(FLOOR_DIVIDE,),
         inplace=True,
@@ -489,7 +513,9 @@ FUNCTIONS = (
     ),
     Function(
         "remainder",
-        (_TWO, remainder),
+        ("Tensor input, Tensor other", remainder),
+        ("Number self, Tensor other |no out", remainder),
+        ("Tensor input, Number other", remainder),
         doc="Python's %: the sign of other.",
         ops=(REMAINDER,),
         samples=(Sample("x % 3", lambda x: x % 3, x=_X), Sample("remainder(x, y)", np.remainder, x=_X, y=[1.3, 0.7, -3.1])),
@@ -498,7 +524,8 @@ FUNCTIONS = (
     ),
     Function(
         "fmod",
-        (_TWO, fmod),
+        ("Tensor input, Tensor other", fmod),
+        ("Tensor input, Number other", fmod),
         doc="C's fmod: the sign of input.",
         ops=(FMOD,),
         samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),),
@@ -508,18 +535,22 @@ FUNCTIONS = (
     Function(
         "addcmul",
         ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcmul),
+        (_SCALED, lambda a, value, b, c: addcmul(a, b, c, value)),
         doc="input + value * tensor1 * tensor2.",
         ops=(ADDCMUL,),
         samples=(Sample("addcmul(x, y, y, value=2)", lambda x, y: x + 2 * y * y, x=_X, y=_Y),),
         inplace=True,
+        out=True,
     ),
     Function(
         "addcdiv",
         ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcdiv),
+        (_SCALED, lambda a, value, b, c: addcdiv(a, b, c, value)),
         doc="input + value * tensor1 / tensor2.",
         ops=(ADDCDIV,),
         samples=(Sample("addcdiv(x, x, y, value=2)", lambda x, y: x + 2 * x / y, x=_X, y=_Y),),
         inplace=True,
+        out=True,
     ),
     Function(
         "lerp",
@@ -532,5 +563,6 @@ FUNCTIONS = (
             Sample("lerp(x, y, x)", lambda x, y: x + x * (y - x), x=_X, y=_Y),
         ),
         inplace=True,
+        out=True,
     ),
 )

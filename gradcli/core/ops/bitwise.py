@@ -65,7 +65,7 @@ def _function(name: str, op: Pointwise, kernel: str, doc: str, sample: str, comm
     return Function(
         name,
         ("Tensor input, Tensor other", run),
-        ("Number self, Tensor other", run),
+        ("Number self, Tensor other |no out", run),
         ("Tensor input, Number other", run),
         doc=doc,
         samples=(Sample(sample),),

@@ -108,14 +108,14 @@ _X = [0.5, -1.5, 2.0]
 FUNCTIONS = (
     Function(
         "clone",
-        ("Tensor input, *, any memory_format=None", lambda a, memory_format: CLONE(a)),
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: CLONE(a)),
         doc="A copy.",
         ops=(CLONE,),
         samples=(Sample("clone(x)", np.copy, x=_X),),
     ),
     Function(
         "contiguous",
-        ("Tensor input, *, any memory_format=None", lambda a, memory_format: contiguous(a)),
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: contiguous(a)),
         doc="Row-major order in memory.",
         function=False,
     ),
@@ -123,7 +123,7 @@ FUNCTIONS = (
         "to",
         (
             "Tensor input, any other=None, any dtype=None, *, bool non_blocking=False, bool copy=False, "
-            "any memory_format=None, any device=None",
+            "memory_format? memory_format=None, device? device=None",
             lambda input, other, dtype, non_blocking, copy, memory_format, device: _to(
                 input, other if other is not None else device, dtype, copy
             ),

@@ -91,16 +91,24 @@ def _logical(forward: Any) -> Any:
     return run
 
 
-_TWO = "Operand input, Operand other"
+_TENSORS, _BY_NUMBER = "Tensor input, Tensor other", "Tensor input, Number other"
 _CLOSE = "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
 
 FUNCTIONS = (
-    Function("eq", (_TWO, eq), doc="Elementwise ==.", samples=(Sample("tensor([1., 2.]) == tensor([1., 3.])"),), inplace=True),
-    Function("ne", (_TWO, ne), doc="Elementwise !=.", aliases=("not_equal",), inplace=True),
-    Function("lt", (_TWO, lt), doc="Elementwise <.", aliases=("less",), inplace=True),
-    Function("le", (_TWO, le), doc="Elementwise <=.", aliases=("less_equal",), inplace=True),
-    Function("gt", (_TWO, gt), doc="Elementwise >.", aliases=("greater",), inplace=True),
-    Function("ge", (_TWO, ge), doc="Elementwise >=.", aliases=("greater_equal",), inplace=True),
+    Function(
+        "eq",
+        (_TENSORS, eq),
+        (_BY_NUMBER, eq),
+        doc="Elementwise ==.",
+        samples=(Sample("tensor([1., 2.]) == tensor([1., 3.])"),),
+        inplace=True,
+        out=True,
+    ),
+    Function("ne", (_TENSORS, ne), (_BY_NUMBER, ne), doc="Elementwise !=.", aliases=("not_equal",), inplace=True, out=True),
+    Function("lt", (_TENSORS, lt), (_BY_NUMBER, lt), doc="Elementwise <.", aliases=("less",), inplace=True, out=True),
+    Function("le", (_TENSORS, le), (_BY_NUMBER, le), doc="Elementwise <=.", aliases=("less_equal",), inplace=True, out=True),
+    Function("gt", (_TENSORS, gt), (_BY_NUMBER, gt), doc="Elementwise >.", aliases=("greater",), inplace=True, out=True),
+    Function("ge", (_TENSORS, ge), (_BY_NUMBER, ge), doc="Elementwise >=.", aliases=("greater_equal",), inplace=True, out=True),
     Function("equal", ("Tensor input, Tensor other", equal), doc="True when shape and all values agree."),
     Function("isclose", (_CLOSE, isclose), doc="Elementwise closeness."),
     Function("allclose", (_CLOSE, allclose), doc="True when all elements are close."),

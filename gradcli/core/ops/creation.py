@@ -358,10 +358,10 @@ def _tri_indices(lower: bool) -> Callable[..., Tensor]:
     return run
 
 
-_OPTIONS = "*, Tensor? out=None, dtype? dtype=None, any layout=None, any device=None, bool pin_memory=False, bool requires_grad=False"
+_OPTIONS = "*, Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
 _NEW = _OPTIONS.replace("Tensor? out=None, ", "")
 _LIKE = (
-    "Tensor input, *, any memory_format=None, dtype? dtype=None, any layout=None, any device=None, "
+    "Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, "
     "bool pin_memory=False, bool requires_grad=False"
 )
 _LIKE_FULL = _LIKE.replace("Tensor input, *", "Tensor input, Number fill_value, *")
@@ -369,18 +369,18 @@ _LIKE_FULL = _LIKE.replace("Tensor input, *", "Tensor input, Number fill_value, 
 FUNCTIONS = (
     Function(
         "tensor",
-        ("any data, *, dtype? dtype=None, any device=None, bool requires_grad=False, bool pin_memory=False", tensor),
+        ("any data, *, dtype? dtype=None, device? device=None, bool requires_grad=False, bool pin_memory=False", tensor),
         doc="A tensor of numbers and nested lists; a copy.",
         samples=(Sample("tensor([[1., 2.], [3., 4.]])"),),
         method=False,
     ),
     Function(
         "as_tensor",
-        ("any data, dtype? dtype=None, any device=None", as_tensor),
+        ("any data, dtype? dtype=None, device? device=None", as_tensor),
         doc="A tensor of data; the tensor itself where it is one.",
         method=False,
     ),
-    Function("asarray", ("any obj, *, dtype? dtype=None, any device=None", as_tensor), doc="As as_tensor.", method=False),
+    Function("asarray", ("any obj, *, dtype? dtype=None, device? device=None", as_tensor), doc="As as_tensor.", method=False),
     Function("zeros", (f"ints size, {_OPTIONS}", _filled("zeros", 0)), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False),
     Function("ones", (f"ints size, {_OPTIONS}", _filled("ones", 1)), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False),
     # uninitialised memory is zeros here: the same program prints the same text every time
@@ -406,7 +406,7 @@ FUNCTIONS = (
     ),
     Function(
         "new_tensor",
-        ("Tensor input, any data, *, dtype? dtype=None, any device=None, bool requires_grad=False, bool pin_memory=False", _new_tensor),
+        ("Tensor input, any data, *, dtype? dtype=None, device? device=None, bool requires_grad=False, bool pin_memory=False", _new_tensor),
         doc="A tensor of data in the same dtype.",
         function=False,
     ),
@@ -452,13 +452,13 @@ FUNCTIONS = (
     ),
     Function(
         "tril_indices",
-        ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(True)),
+        ("int row, int col, int offset=0, *, dtype? dtype=None, device? device=None", _tri_indices(True)),
         doc="Indices of the lower triangle.",
         method=False,
     ),
     Function(
         "triu_indices",
-        ("int row, int col, int offset=0, *, dtype? dtype=None, any device=None", _tri_indices(False)),
+        ("int row, int col, int offset=0, *, dtype? dtype=None, device? device=None", _tri_indices(False)),
         doc="Indices of the upper triangle.",
         method=False,
     ),

@@ -252,7 +252,7 @@ FUNCTIONS = (
     Function(
         "xlogy",
         ("Tensor input, Tensor other", xlogy),
-        ("Number input, Tensor other", xlogy),
+        ("Number self, Tensor other", xlogy),
         ("Tensor input, Number other", xlogy),
         doc="input * log(other), 0 where input is 0.",
         ops=(XLOGY, _NUMBER_XLOGY, _XLOGY_NUMBER),

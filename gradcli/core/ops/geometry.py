@@ -118,7 +118,7 @@ FUNCTIONS = (
     ),
     Function(
         "is_contiguous",
-        ("Tensor input, *, any memory_format=None", lambda a, m: is_dense(a.array)),
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, m: is_dense(a.array)),
         doc="Whether memory is in row-major order.",
         function=False,
     ),

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core import dtypes
 from gradcli.core.function import Function, Overload
-from gradcli.core.signature import Parser, Signature
+from gradcli.core.signature import Parser
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -54,5 +54,5 @@ class LinalgFunction(Function):
     @property
     def parser(self) -> Parser:
         if self._parser is None:
-            self._parser = Parser(f"linalg_{self.name}", [Signature(text, run) for text, run in self.overloads])
+            self._parser = Parser(f"linalg_{self.name}", self._signatures())
         return self._parser

@@ -245,11 +245,11 @@ def _exponential_(input: Tensor, lambd: float, generator: Any) -> Tensor:
 
 
 _OPTIONS = (
-    "*, Generator? generator=None, Tensor? out=None, dtype? dtype=None, any layout=None, any device=None, "
+    "*, Generator? generator=None, Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, "
     "bool pin_memory=False, bool requires_grad=False"
 )
 _LIKE = (
-    "*, any memory_format=None, Generator? generator=None, dtype? dtype=None, any layout=None, any device=None, "
+    "*, memory_format? memory_format=None, Generator? generator=None, dtype? dtype=None, layout? layout=None, device? device=None, "
     "bool pin_memory=False, bool requires_grad=False"
 )
 _method = functools.partial(Function, function=False)

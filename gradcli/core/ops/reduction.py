@@ -268,7 +268,7 @@ def _dim_form(run: Callable[..., Any]) -> Callable[..., Any]:
 FUNCTIONS = (
     Function(
         "sum",
-        ("Tensor input, *, dtype? dtype=None", sum_all),
+        ("Tensor input, *, dtype? dtype=None |no out", sum_all),
         (_DIM, _dim_form(sum)),
         doc="Sum of all elements, or along dimensions.",
         ops=(SUM, SUM_DIM),
@@ -296,7 +296,7 @@ FUNCTIONS = (
     ),
     Function(
         "prod",
-        ("Tensor input, *, dtype? dtype=None", lambda x, dtype: PROD(x, sum_dtype(x, dtype))),
+        ("Tensor input, *, dtype? dtype=None |no out", lambda x, dtype: PROD(x, sum_dtype(x, dtype))),
         ("Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None", prod),
         doc="Product of all elements, or along a dimension.",
         ops=(PROD, PROD_DIM),
@@ -338,6 +338,7 @@ FUNCTIONS = (
         ("Tensor input, int dim, bool keepdim=False", all_true),
         doc="Whether all elements are true (not 0).",
         samples=(Sample("all(tensor([1., 0.]) > 0)"),),
+        out=True,
     ),
     Function(
         "any",
@@ -346,6 +347,7 @@ FUNCTIONS = (
         ("Tensor input, int dim, bool keepdim=False", any_true),
         doc="Whether any element is true (not 0).",
         samples=(Sample("any(tensor([[1., 0.], [0., 0.]]) > 0, 1)"),),
+        out=True,
     ),
     Function(
         "count_nonzero",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli import limits
 from gradcli.core import autograd
 from gradcli.core.function import Function, Sample
 from gradcli.core.tensor import Tensor
@@ -11,6 +12,11 @@ from gradcli.core.tensor import Tensor
 
 def _is_floating_point(input: Tensor) -> bool:
     return input.dtype.is_floating_point
+
+
+def _tolist(input: Tensor) -> Any:
+    limits.check_list(input.array.size)
+    return input.tolist()
 
 
 FUNCTIONS: tuple[Any, ...] = (
@@ -27,7 +33,7 @@ FUNCTIONS: tuple[Any, ...] = (
     ),
     Function("retain_grad", ("Tensor input", autograd.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
     Function("item", ("Tensor input", Tensor.item), doc="The only element as a Python number.", function=False),
-    Function("tolist", ("Tensor input", Tensor.tolist), doc="Nested lists of Python numbers.", function=False),
+    Function("tolist", ("Tensor input", _tolist), doc="Nested lists of Python numbers.", function=False),
     Function("is_floating_point", ("Tensor input", _is_floating_point), doc="Whether the dtype is a float."),
     Function("is_complex", ("Tensor input", lambda t: False), doc="Whether the dtype is complex: never here."),
     Function("is_signed", ("Tensor input", lambda t: t.dtype.name not in ("bool", "uint8")), doc="Whether the dtype has negative values."),
