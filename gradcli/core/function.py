@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 from gradcli.core.graph import state
+from gradcli.core.objects import check_arguments
 from gradcli.core.record import Op
 from gradcli.core.signature import Parser, Signature
 from gradcli.core.tensor import Tensor
@@ -49,6 +50,7 @@ class Function:
         "inplace",
         "aliases",
         "takes_out",
+        "python_name",
         "_parser",
         "_method_parser",
     )
@@ -66,6 +68,7 @@ class Function:
         inplace: bool = False,
         aliases: Sequence[str] = (),
         out: bool = False,
+        python: str = "",
     ) -> None:
         self.name = name
         #: "torch", "torch.nn.functional", "torch.linalg" ...
@@ -80,6 +83,8 @@ class Function:
         #: further names in the same places; `linalg.x` for another namespace below torch
         self.aliases = tuple(aliases)
         self.takes_out = out
+        #: where PyTorch wraps it in a Python function, the name that this has in Python's errors for wrong calls
+        self.python_name = python
         self._parser: Parser | None = None
         self._method_parser: Parser | None = None
 
@@ -94,8 +99,7 @@ class Function:
         return self._parser
 
     def _signatures(self) -> list[Signature]:
-        out = f"{'Tensors' if self.takes_out == 'Tensors' else 'Tensor'}? out=None" if self.takes_out else ""
-        return [Signature(text, run, out) for text, run in self.overloads]
+        return [Signature(text, run, self.takes_out) for text, run in self.overloads]
 
     def under(self, name: str) -> Function:
         """The same function as its errors name it under an alias or in its in-place form."""
@@ -114,12 +118,16 @@ class Function:
         return self._method_parser
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.python_name:
+            self._check_python(self.python_name, args, kwargs)
         if self.takes_out and "out" in kwargs:
             return self._into(args, kwargs)
         return (self._parser or self.parser).call(args, kwargs)
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME(*args, **kwargs)`."""
+        if self.python_name:
+            self._check_python(self.python_name, (tensor, *args), kwargs)
         parser = self._method_parser or self.method_parser
         if (args or kwargs) and len(parser.signatures) == 1 and not parser.signatures[0].parameters:
             if kwargs:
@@ -127,10 +135,16 @@ class Function:
             raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no arguments ({len(args)} given)")
         return parser.call(args, kwargs, (tensor,))
 
+    def _check_python(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        parameters = self.parser.signatures[0].parameters
+        names = [p.name for p in parameters if not p.keyword_only]
+        required = sum(not p.has_default for p in parameters)
+        check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only])
+
     def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`: the result is written into it."""
         signature, values = self.parser.find(args, kwargs)
-        out = values.pop()
+        out = values.pop(signature.out_at) if signature.out_at >= 0 else None
         if out is None:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
@@ -165,6 +179,9 @@ class InplaceFunction:
         self.name = f"{of.name}_"
         self.of = of
         self.named = of.under(self.name)
+        # the in-place forms begin with the tensor and write into nothing else
+        self.named.takes_out = False
+        self.named.overloads = tuple(o for o in of.overloads if o[0].startswith(("Tensor", "Operand")))
 
     def __repr__(self) -> str:
         return f"<built-in method {self.name} of type object>"

@@ -17,7 +17,7 @@ Further names in SCRIPT_METHODS that only the language calls, never scripts by n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -59,32 +59,20 @@ class Routine:
         return f"<function {self.name}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
-            self._check(args, kwargs)
+        self.check(args, kwargs)
         try:
             return self.function(*args, **kwargs)
         except _HOST_ERRORS as error:
             raise from_host(error) from error
 
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise Python's error where the arguments do not fit the parameters."""
+        if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
+            self._check(args, kwargs)
+
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        names = self.positional
-        for key in kwargs:
-            if key in names[: len(args)]:
-                raise ProgramError("TypeError", f"{self.name}() got multiple values for argument '{key}'")
-            if not self.keywords and key not in names and key not in self.keyword_only:
-                raise ProgramError("TypeError", f"{self.name}() got an unexpected keyword argument '{key}'")
-        if len(args) > len(names) and not self.variadic:
-            least, most = self.required, len(names)
-            takes = f"{most} positional argument{'' if most == 1 else 's'}"
-            if least != most:
-                takes = f"from {least} to {most} positional arguments"
-            raise ProgramError("TypeError", f"{self.name}() takes {takes} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
-        missing = [n for n in names[len(args) : self.required] if n not in kwargs]
-        if missing:
-            raise ProgramError(
-                "TypeError",
-                f"{self.name}() missing {len(missing)} required positional argument{'' if len(missing) == 1 else 's'}: {listed(missing)}",
-            )
+        extra = None if self.keywords else self.keyword_only
+        check_arguments(self.name, self.positional, self.required, args, kwargs, extra, self.variadic)
         lacking = [
             n
             for n in self.keyword_only
@@ -95,6 +83,35 @@ class Routine:
                 "TypeError",
                 f"{self.name}() missing {len(lacking)} required keyword-only argument{'' if len(lacking) == 1 else 's'}: {listed(lacking)}",
             )
+
+
+def check_arguments(
+    name: str,
+    names: Sequence[str],
+    required: int,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    keyword_only: Sequence[str] | None = (),
+    variadic: bool = False,
+) -> None:
+    """Python's errors for a call whose arguments do not fit the parameters; `keyword_only` None takes any keyword."""
+    for key in kwargs:
+        if key in names[: len(args)]:
+            raise ProgramError("TypeError", f"{name}() got multiple values for argument '{key}'")
+        if keyword_only is not None and key not in names and key not in keyword_only:
+            raise ProgramError("TypeError", f"{name}() got an unexpected keyword argument '{key}'")
+    if len(args) > len(names) and not variadic:
+        most = len(names)
+        takes = f"{most} positional argument{'' if most == 1 else 's'}"
+        if required != most:
+            takes = f"from {required} to {most} positional arguments"
+        raise ProgramError("TypeError", f"{name}() takes {takes} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
+    missing = [n for n in names[len(args) : required] if n not in kwargs]
+    if missing:
+        raise ProgramError(
+            "TypeError",
+            f"{name}() missing {len(missing)} required positional argument{'' if len(missing) == 1 else 's'}: {listed(missing)}",
+        )
 
 
 class Constructor(Routine):

@@ -50,6 +50,7 @@ class PythonFunction(Function):
         self.checked_as = checked_as
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.routine.check(args, kwargs)
         for position, value in enumerate(args[: len(self.tensors)]):
             if type(value) is not Tensor:
                 raise self._no_tensor(position, value)

@@ -155,26 +155,30 @@ _BY_TYPE = {
 class Signature:
     """One overload: parameters, and the function that implements it (called with every parameter in order).
 
-    `out` is the declaration of a further parameter that the implementation does not get. A text may end in ` |deprecated`
-    (accepted with a warning, never offered in an error), ` |no out` (takes none) or ` |function` (is no method).
+    With `out` there is a parameter of that name, which the implementation does not get. A text may end in ` |deprecated`
+    (accepted with a warning, never offered in an error), ` |no out` (takes none), ` |outs` (takes several) or ` |function`
+    (is no method).
     """
 
-    __slots__ = ("parameters", "implementation", "min_args", "max_positional", "varargs", "deprecated", "takes_out", "is_method")
+    __slots__ = ("parameters", "implementation", "min_args", "max_positional", "varargs", "deprecated", "out_at", "is_method")
 
-    def __init__(self, text: str, implementation: Callable[..., Any], out: str = "") -> None:
+    def __init__(self, text: str, implementation: Callable[..., Any], out: bool = False) -> None:
         self.parameters: list[Parameter] = []
         self.implementation = implementation
         text, _, flag = text.partition(" |")
         self.deprecated = flag == "deprecated"
-        self.takes_out = bool(out) and flag != "no out"
         keyword_only = False
         for part in _split(text):
             if part == "*":
                 keyword_only = True
             else:
                 self.parameters.append(Parameter(part, keyword_only))
-        if self.takes_out:
-            self.parameters.append(Parameter(out, True))
+        #: where `out` stands: the last of all, or before the options of a new tensor
+        self.out_at = -1
+        if out and flag != "no out":
+            names = [p.name for p in self.parameters]
+            self.out_at = names.index("dtype") if "layout" in names else len(names)
+            self.parameters.insert(self.out_at, Parameter(f"Tensor{'s' if flag == 'outs' else ''}? out=None", True))
         # only overloads that take a tensor as input are methods
         self.is_method = flag != "function" and self._own() is not None
         self._count()
@@ -197,9 +201,7 @@ class Signature:
         own, run = self._own() or 0, self.implementation
         made = Signature("", (lambda input, *rest: run(*rest[:own], input, *rest[own:])) if own else run)
         made.deprecated = self.deprecated
-        made.parameters = [p for i, p in enumerate(self.parameters) if i != own]
-        if self.takes_out:
-            made.parameters.pop()
+        made.parameters = [p for i, p in enumerate(self.parameters) if i not in (own, self.out_at)]
         made._count()
         return made
 
@@ -328,8 +330,8 @@ class Parser:
         signature, values = self.find(args, kwargs)
         if not kwargs:
             self._remember(key, signature, args)
-        if signature.takes_out:
-            values.pop()
+        if signature.out_at >= 0:
+            values.pop(signature.out_at)
         return signature.implementation(*first, *values)
 
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signature, list[Any]]:
@@ -369,8 +371,8 @@ class Parser:
             for i, a in enumerate(args)
         ):
             return
-        rest = signature.parameters[len(args) : len(signature.parameters) - signature.takes_out]
-        self.cache[key] = (signature.implementation, tuple(p.default for p in rest))
+        rest = enumerate(signature.parameters)
+        self.cache[key] = (signature.implementation, tuple(p.default for i, p in rest if i >= len(args) and i != signature.out_at))
 
     def _no_match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramError:
         count = len(args) + len(kwargs)

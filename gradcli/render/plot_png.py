@@ -13,7 +13,6 @@ _DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 5)), (0, (1, 6)), (0, 
 
 def plot_png(plot: Curves | HeatMap) -> bytes:
     """The picture. Raises ImportError where matplotlib is not installed."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.8), dpi=150, layout="constrained")
@@ -27,7 +26,7 @@ def plot_png(plot: Curves | HeatMap) -> bytes:
     if plot.notes:
         figure.supxlabel("\n".join(plot.notes), fontsize=8, parse_math=False)
     out = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(out)
+    figure.savefig(out, format="png")
     return out.getvalue()
 
 

@@ -246,7 +246,7 @@ class Session:
         )
 
     def bind_range(self, name: str, text: str) -> bool:
-        """Bind the middle of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
+        """Bind a point of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
         found = reading.range_of(text)
         if found is None:
             return False
@@ -255,7 +255,8 @@ class Session:
         low, high = (self._read(end, f"<value of {name}>")[0] for end in found[:2])
         start, end = plotting.ends(low, high, name)
         self._ranges[name] = (start, end, found[2])
-        self.bind(name, repr((start + end) / 2), exact=False)
+        # not the middle, which so often is 0, where functions are special
+        self.bind(name, f"{start + 0.7 * (end - start):.6g}", exact=False)
         return True
 
     @property
@@ -307,7 +308,9 @@ class Session:
         found = reporting.expression(self._interpreter, source, weigh, {name: tree.source.text for name, tree in self._computed.items()})
         ranges = {name: (start, end) for name, (start, end, _) in self._ranges.items()}
         plots = reporting.plots(found, source.text.strip(), span, evaluate, self._variables, ranges)
-        return found._replace(plots=plots)
+        at = ", ".join(f"{name} = {self._variables[name].item():.6g}" for name in ranges)
+        notes = (f"graph and gradients are those at {at}",) if at else ()
+        return found._replace(plots=plots, notes=found.notes + notes)
 
     def _differentiable(self, source: Source) -> tuple[Tensor, Span]:
         """The value of an expression as a tensor, and the expression's place."""

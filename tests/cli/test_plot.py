@@ -223,7 +223,6 @@ def test_hostile_text_in_svg(cli, tmp_path) -> None:
 
 def test_png(cli, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
     answer = cli("plot", "x", "x=0..1", "-o", str(tmp_path / "f.png"))
     assert answer.code == 2
     assert answer.err == (

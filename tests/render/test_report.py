@@ -117,6 +117,7 @@ def test_without_a_graph(tmp_path: Path) -> None:
 def test_ranges_and_names_bound_to_expressions(tmp_path: Path) -> None:
     text = made(tmp_path, "y * sin(x)", "x=-6..6", "y:=x*2")
     assert text.count('class="plot"') == 1 and "<code>y</code> is" in text
+    assert "graph and gradients are those at x = 2.4" in text
     # the text of `y` lights up by itself
     row = next(row for row in Page(text).all("tr") if row.get("data-in") == "<value of y>")
     assert (row["data-from"], row["data-to"]) == ("0", "3")

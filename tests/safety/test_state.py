@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradcli import limits
-from gradcli.core import dtypes, generator
+from gradcli.core import dtypes, generator, settings
 from gradcli.core.graph import state
 from gradcli.errors import GradcliError
 from gradcli.session import Session
@@ -30,11 +30,10 @@ def _nothing(*values: object) -> None:
 
 def condition(one: Interactive) -> object:
     """What an input could have changed."""
-    names = sorted(variable.name for variable in one.variables())
-    drawn = generator.default.get_state() if hasattr(generator.default, "get_state") else None
-    shown = [one.preview(name) for name in ("x.grad", "x", "kept", "torch.initial_seed()")]
+    shown = [(v.name, v.value.repr(), v.requires_grad, v.grad_fn, v.grad and v.grad.repr()) for v in one.variables()]
     modes = (state.enabled, state.inference, state.anomaly, dtypes.get_default().name, state.watch, limits.evaluation.depth)
-    return names, shown, modes, None if drawn is None else str(drawn)[:2000]
+    drawn = str(generator.default.get_state().array.tolist())
+    return [entry for entry in shown if entry[0] != "_"], modes, settings.print_options.precision, drawn
 
 
 FAILING = [

@@ -206,6 +206,8 @@ def _with_inplace(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     return chosen
 
 
+#: all others PyTorch wraps in functions of Python
+_BUILT_IN = frozenset({"gelu", "softplus", "logsigmoid", "hardshrink", "softshrink", "prelu", "logit"})
 _X = [0.5, -1.5, 2.0, 4.5]
 Reference = Callable[..., Any]
 
@@ -215,7 +217,10 @@ def _functional(
 ) -> Function:
     if writes:
         signature, run = f"{signature}, bool inplace=False", _with_inplace(name, run)
-    return Function(name, (signature, run), doc=doc, ops=ops, samples=samples, namespace="torch.nn.functional", method=False)
+    python = "" if name in _BUILT_IN else "_threshold" if name == "threshold" else name
+    return Function(
+        name, (signature, run), doc=doc, ops=ops, samples=samples, namespace="torch.nn.functional", method=False, python=python
+    )
 
 
 def _sigmoid(x: Any) -> Any:

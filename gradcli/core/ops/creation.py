@@ -199,7 +199,7 @@ def constant(name: str, size: tuple[int, ...], value: Any, dtype: DType, require
 
 def _filled(name: str, value: Any) -> Callable[..., Tensor]:
     def run(
-        size: tuple[int, ...], out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+        size: tuple[int, ...], dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
     ) -> Tensor:
         if device is not None:
             check_device(device)
@@ -219,7 +219,7 @@ def _filled_like(value: Any) -> Callable[..., Tensor]:
 
 
 def _full(
-    size: tuple[int, ...], fill_value: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    size: tuple[int, ...], fill_value: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
 ) -> Tensor:
     wanted = dtype or dtypes.scalar_dtype(fill_value)
     return constant("full", size, scalar_of(fill_value, wanted), wanted, requires_grad)
@@ -288,15 +288,24 @@ def _arange_end(end: Any, *rest: Any) -> Tensor:
     return _arange(0, end, 1, *rest)
 
 
+def _arange_from(start: Any, end: Any, *rest: Any) -> Tensor:
+    return _arange(start, end, 1, *rest)
+
+
 def _arange(
-    start: Any, end: Any, step: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    start: Any, end: Any, step: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
 ) -> Tensor:
     wanted = _range_dtype((start, end, step), dtype)
     return finish(arange_values(start, end, step, wanted), wanted, requires_grad)
 
 
-def _linear(start: Any, end: Any, steps: int, dtype: DType) -> Array:
+def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     """Evenly spaced values in the precision of `dtype`, from both ends toward the middle, as torch's kernel computes them."""
+    given = {what: value for what, value in (("start", start), ("end", end)) if type(value) is Tensor}
+    if any(value.array.ndim for value in given.values()):
+        found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
+        raise ProgramError("RuntimeError", f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
+    start, end = (value.item() if type(value) is Tensor else value for value in (start, end))
     if steps < 0:
         raise ProgramError("RuntimeError", "number of steps must be non-negative")
     limits.check_elements(steps, dtype.itemsize)
@@ -312,10 +321,10 @@ def _linear(start: Any, end: Any, steps: int, dtype: DType) -> Array:
 
 
 def _linspace(
-    start: Any, end: Any, steps: int, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    start: Any, end: Any, steps: int, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
 ) -> Tensor:
     wanted = dtype or dtypes.get_default()
-    return finish(dtypes.cast(_linear(start, end, steps, wanted), wanted), wanted, requires_grad)
+    return finish(dtypes.cast(_linear("linspace", start, end, steps, wanted), wanted), wanted, requires_grad)
 
 
 def _logspace(
@@ -323,7 +332,6 @@ def _logspace(
     end: Any,
     steps: int,
     base: float,
-    out: Any,
     dtype: DType | None,
     layout: Any,
     device: Any,
@@ -331,7 +339,7 @@ def _logspace(
     requires_grad: bool,
 ) -> Tensor:
     wanted = dtype or dtypes.get_default()
-    values = np.power(np.asarray(base, np.float64), _linear(start, end, steps, wanted).astype(np.float64))
+    values = np.power(np.asarray(base, np.float64), _linear("logspace", start, end, steps, wanted).astype(np.float64))
     return finish(dtypes.cast(values, wanted), wanted, requires_grad)
 
 
@@ -339,7 +347,7 @@ def _eye_square(n: int, *rest: Any) -> Tensor:
     return _eye(n, n, *rest)
 
 
-def _eye(n: int, m: int, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+def _eye(n: int, m: int, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     for name, size in (("n", n), ("m", m)):
         if size < 0:
             raise ProgramError("RuntimeError", f"{name} must be greater or equal to 0, got {size}")
@@ -358,8 +366,8 @@ def _tri_indices(lower: bool) -> Callable[..., Tensor]:
     return run
 
 
-_OPTIONS = "*, Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
-_NEW = _OPTIONS.replace("Tensor? out=None, ", "")
+_OPTIONS = "*, dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
+_ENDS = ("Tensor start, Tensor end", "Number start, Tensor end", "Tensor start, Number end", "Number start, Number end")
 _LIKE = (
     "Tensor input, *, memory_format? memory_format=None, dtype? dtype=None, layout? layout=None, device? device=None, "
     "bool pin_memory=False, bool requires_grad=False"
@@ -381,28 +389,29 @@ FUNCTIONS = (
         method=False,
     ),
     Function("asarray", ("any obj, *, dtype? dtype=None, device? device=None", as_tensor), doc="As as_tensor.", method=False),
-    Function("zeros", (f"ints size, {_OPTIONS}", _filled("zeros", 0)), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False),
-    Function("ones", (f"ints size, {_OPTIONS}", _filled("ones", 1)), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False),
+    Function("zeros", (f"ints size, {_OPTIONS}", _filled("zeros", 0)), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=True),
+    Function("ones", (f"ints size, {_OPTIONS}", _filled("ones", 1)), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=True),
     # uninitialised memory is zeros here: the same program prints the same text every time
-    Function("empty", (f"ints size, {_OPTIONS}", _filled("empty", 0)), doc="Uninitialised in PyTorch; zeros here.", method=False),
+    Function("empty", (f"ints size, {_OPTIONS}", _filled("empty", 0)), doc="Uninitialised in PyTorch; zeros here.", method=False, out=True),
     Function(
         "full",
         (f"ints size, Number fill_value, {_OPTIONS}", _full),
         doc="One number everywhere.",
         samples=(Sample("full((2,), 7.)"),),
         method=False,
+        out=True,
     ),
     Function("zeros_like", (_LIKE, _filled_like(0)), doc="Zeros of the same shape.", method=False),
     Function("ones_like", (_LIKE, _filled_like(1)), doc="Ones of the same shape.", method=False),
     Function("empty_like", (_LIKE, _filled_like(0)), doc="Uninitialised in PyTorch; zeros here.", method=False),
     Function("full_like", (_LIKE_FULL, _full_like), doc="One number in the same shape.", method=False),
-    Function("new_zeros", (f"Tensor input, ints size, {_NEW}", _new_filled(0)), doc="Zeros of the same dtype.", function=False),
-    Function("new_ones", (f"Tensor input, ints size, {_NEW}", _new_filled(1)), doc="Ones of the same dtype.", function=False),
+    Function("new_zeros", (f"Tensor input, ints size, {_OPTIONS}", _new_filled(0)), doc="Zeros of the same dtype.", function=False),
+    Function("new_ones", (f"Tensor input, ints size, {_OPTIONS}", _new_filled(1)), doc="Ones of the same dtype.", function=False),
     Function(
-        "new_empty", (f"Tensor input, ints size, {_NEW}", _new_filled(0)), doc="Uninitialised in PyTorch; zeros here.", function=False
+        "new_empty", (f"Tensor input, ints size, {_OPTIONS}", _new_filled(0)), doc="Uninitialised in PyTorch; zeros here.", function=False
     ),
     Function(
-        "new_full", (f"Tensor input, ints size, Number fill_value, {_NEW}", _new_full), doc="One number in the same dtype.", function=False
+        "new_full", (f"Tensor input, ints size, Number fill_value, {_OPTIONS}", _new_full), doc="One number in the same dtype.", function=False
     ),
     Function(
         "new_tensor",
@@ -413,23 +422,27 @@ FUNCTIONS = (
     Function(
         "arange",
         (f"Number end, {_OPTIONS}", _arange_end),
+        (f"Number start, Number end, {_OPTIONS} |no out", _arange_from),
         (f"Number start, Number end, Number step=1, {_OPTIONS}", _arange),
         doc="Evenly stepped values, the end left out.",
         samples=(Sample("arange(1, 10, 2)"),),
         method=False,
+        out=True,
     ),
     Function(
         "linspace",
-        (f"Number start, Number end, int steps, {_OPTIONS}", _linspace),
+        *((f"{ends}, int steps, {_OPTIONS}", _linspace) for ends in _ENDS),
         doc="Evenly spaced values, both ends included.",
         samples=(Sample("linspace(0, 1, 5)"),),
         method=False,
+        out=True,
     ),
     Function(
         "logspace",
-        (f"Number start, Number end, int steps, float base=10.0, {_OPTIONS}", _logspace),
+        *((f"{ends}, int steps, float base=10.0, {_OPTIONS}", _logspace) for ends in _ENDS),
         doc="base to evenly spaced powers.",
         method=False,
+        out=True,
     ),
     Function(
         "eye",
@@ -438,11 +451,12 @@ FUNCTIONS = (
         doc="The identity matrix.",
         samples=(Sample("eye(3)"),),
         method=False,
+        out=True,
     ),
     Function(
         "scalar_tensor",
         (
-            f"Number s, {_NEW}",
+            f"Number s, {_OPTIONS}",
             lambda s, dtype, layout, device, pin, grad: finish(
                 np.array(s, (dtype or dtypes.get_default()).np), dtype or dtypes.get_default(), grad
             ),

@@ -415,6 +415,7 @@ FUNCTIONS = (
         doc="Products summed over the last dims of a and the first of b, or over two lists of dimensions.",
         samples=(Sample("tensordot(x, y, 1)", lambda x, y: np.tensordot(x, y, 1), x=_M, y=_N),),
         method=False,
+        python="tensordot",
     ),
     Function(
         "inner",

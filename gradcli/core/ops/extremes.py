@@ -193,7 +193,7 @@ def _family(name: str, ops: tuple[Any, ...], runs: Any, doc: str, reference: Any
         name,
         ("Tensor input", of_all),
         ("Tensor input, Tensor other", of_pair),
-        ("Tensor input, int dim, bool keepdim=False", of_dim),
+        ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
         doc=doc,
         ops=ops,
         samples=(
@@ -202,6 +202,7 @@ def _family(name: str, ops: tuple[Any, ...], runs: Any, doc: str, reference: Any
             Sample(f"{name}(x, 0, keepdim=True)[0]", lambda x: reference(x, axis=0, keepdims=True), x=_M),
             Sample(f"{name}(x, y)", pairwise, x=_M, y=_N),
         ),
+        out=True,
     )
 
 
@@ -225,7 +226,7 @@ FUNCTIONS = (
     *(
         Function(
             name,
-            ("Tensor input, ints1 dim=(), bool keepdim=False", _a(name, op)),
+            ("Tensor input, ints1? dim=(), bool keepdim=False", _a(name, op)),
             doc=f"The {adjective} elements along dimensions; their gradient is shared equally among ties.",
             ops=(op,),
             samples=(

@@ -431,8 +431,8 @@ FUNCTIONS = (
     ),
     Function(
         "repeat_interleave",
-        ("Tensor repeats, *, int? output_size=None", repeated_positions),
         (f"Tensor input, Tensor repeats, {_REPEATS}", repeat_interleave),
+        ("Tensor repeats, *, int? output_size=None |function", repeated_positions),
         (f"Tensor input, int repeats, {_REPEATS}", arranging.repeat_interleave),
         doc="Every element or slice several times in a row.",
         samples=(

@@ -255,6 +255,11 @@ FUNCTIONS = (
         ops=(INDEX, INDEX_PUT),
     ),
     Function("index_put_", (_PUT, _index_put_method), doc="Values written, or added, at the positions of index tensors."),
-    Function("nonzero", ("Tensor input, *, bool as_tuple=False", nonzero), doc="Positions of the elements that are not 0."),
+    Function(
+        "nonzero",
+        ("Tensor input", lambda a: nonzero(a, False)),
+        ("Tensor input, *, bool as_tuple", nonzero),
+        doc="Positions of the elements that are not 0.",
+    ),
     Function("argwhere", ("Tensor input", nonzero), doc="Positions of the elements that are not 0, a row each."),
 )

@@ -172,6 +172,7 @@ FUNCTIONS = (
             Sample("norm(x, math.inf, dim=1, keepdim=True)", lambda x: np.abs(x).max(1, keepdims=True), x=_M),
         ),
         method=False,
+        python="norm",
     ),
     Function(
         "Tensor.norm",
@@ -180,6 +181,7 @@ FUNCTIONS = (
         ops=(VECTOR_NORM,),
         samples=(Sample("x.norm()", _reference(2), x=_M), Sample("x.norm(p=1, dim=-1)", _reference(1, 1), x=_M)),
         function=False,
+        python="Tensor.norm",
     ),
     Function(
         "vector_norm",

@@ -204,14 +204,15 @@ def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
     of_all, of_dim = _median_functions(name, whole, along)
     return Function(
         name,
-        ("Tensor input", of_all),
-        ("Tensor input, int dim, bool keepdim=False", of_dim),
+        ("Tensor input |no out", of_all),
+        ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
         doc=doc,
         ops=(whole, along),
         samples=(
             Sample(f"{name}(x)", np.median, x=[0.5, -1.5, 2.0]),
             Sample(f"x.{name}(1).values", lambda x: np.median(x, 1), x=_M),
         ),
+        out=True,
     )
 
 
@@ -236,5 +237,6 @@ FUNCTIONS = (
             Sample("quantile(x, 0.3)", lambda x: np.quantile(x, 0.3), x=_M),
             Sample("x.quantile(0.6, 1)", lambda x: np.quantile(x, 0.6, 1), x=_M),
         ),
+        out=True,
     ),
 )

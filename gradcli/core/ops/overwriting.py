@@ -55,8 +55,8 @@ def _unsqueeze(input: Tensor, dim: int) -> Tensor:
 FUNCTIONS = (
     Function(
         "fill_",
-        ("Tensor input, Number value", _fill),
         ("Tensor input, Tensor value", _fill),
+        ("Tensor input, Number value", _fill),
         doc="One value everywhere, in place.",
         ops=(inplace.FILL, inplace.FILL_TENSOR),
     ),

@@ -12,6 +12,7 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import arithmetic
 from gradcli.core.ops.broadcasting import common_shape
 from gradcli.core.ops.casting import CONTIGUOUS
+from gradcli.core.ops.overloads import FACTORS, scaled, wider
 from gradcli.core.ops.product_records import (
     ADDBMM,
     ADDMM,
@@ -304,25 +305,6 @@ _N: Any = [[0.5, -1.0], [2.0, 1.5]]
 _B: Any = [[[1.0, 2.0], [3.0, 4.0]], [[0.5, -1.0], [2.0, 1.5]]]
 _V: Any = [1.0, -2.0]
 _W: Any = [0.5, 1.5, -1.0]
-_FACTORS = "*, Number beta=1, Number alpha=1"
-
-
-def _scaled(factors: str, run: Callable[..., Tensor]) -> tuple[Overload, ...]:
-    """The overloads of old, where the scales are among the tensors."""
-    return (
-        (f"Number beta, Tensor input, Number alpha, {factors} |deprecated", lambda b, x, a, m, n: run(x, m, n, b, a)),
-        (f"Number beta, Tensor input, {factors} |deprecated", lambda b, x, m, n: run(x, m, n, b)),
-    )
-
-
-def _wider(name: str, tensors: str, more: str = "") -> Overload:
-    """The overload with a dtype for the result, which PyTorch lists and has on no CPU."""
-
-    def refuse(*args: Any) -> Tensor:
-        raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend.")
-
-    return f"{tensors}, dtype out_dtype{more} |function", refuse
-
 
 FUNCTIONS = (
     Function(
@@ -342,7 +324,7 @@ FUNCTIONS = (
     Function(
         "mm",
         ("Tensor input, Tensor mat2", mm),
-        _wider("mm", "Tensor input, Tensor mat2"),
+        wider("mm", "Tensor mat2"),
         doc="Product of two matrices.",
         ops=(MM,),
         samples=(Sample("mm(x, y)", lambda x, y: x @ y, x=_M, y=_N),),
@@ -375,7 +357,7 @@ FUNCTIONS = (
     Function(
         "bmm",
         ("Tensor input, Tensor mat2", bmm),
-        _wider("bmm", "Tensor input, Tensor mat2"),
+        wider("bmm", "Tensor mat2"),
         doc="Products of two batches of matrices.",
         ops=(BMM,),
         samples=(Sample("bmm(b, b)", lambda b: b @ b, b=_B),),
@@ -398,10 +380,9 @@ FUNCTIONS = (
     ),
     Function(
         "addmm",
-        (f"Tensor input, Tensor mat1, Tensor mat2, {_FACTORS}", addmm),
-        _wider("addmm", "Tensor input, Tensor mat1, Tensor mat2", f", {_FACTORS}"),
-        *_scaled("Tensor mat1, Tensor mat2", addmm),
-        _wider("addmm", "Tensor input, Tensor mat1, Tensor mat2", f", {_FACTORS}"),
+        (f"Tensor input, Tensor mat1, Tensor mat2, {FACTORS}", addmm),
+        wider("addmm", "Tensor mat1, Tensor mat2", f", {FACTORS}"),
+        *scaled("Tensor mat1, Tensor mat2", addmm),
         doc="beta * input + alpha * (mat1 @ mat2).",
         ops=(ADDMM,),
         samples=(Sample("addmm(w, x, y, beta=2, alpha=3)", lambda w, x, y: 2 * w + 3 * (x @ y), w=_V, x=_M, y=_N),),
@@ -410,8 +391,8 @@ FUNCTIONS = (
     ),
     Function(
         "addmv",
-        (f"Tensor input, Tensor mat, Tensor vec, {_FACTORS}", addmv),
-        *_scaled("Tensor mat, Tensor vec", addmv),
+        (f"Tensor input, Tensor mat, Tensor vec, {FACTORS}", addmv),
+        *scaled("Tensor mat, Tensor vec", addmv),
         doc="beta * input + alpha * (mat @ vec).",
         ops=(ADDMV,),
         samples=(Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=_W, x=_M, v=_V),),
@@ -420,8 +401,8 @@ FUNCTIONS = (
     ),
     Function(
         "addr",
-        (f"Tensor input, Tensor vec1, Tensor vec2, {_FACTORS}", addr),
-        *_scaled("Tensor vec1, Tensor vec2", addr),
+        (f"Tensor input, Tensor vec1, Tensor vec2, {FACTORS}", addr),
+        *scaled("Tensor vec1, Tensor vec2", addr),
         doc="beta * input + alpha * outer(vec1, vec2).",
         ops=(ADDR,),
         samples=(Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=_M, w=_W, v=_V),),
@@ -430,8 +411,8 @@ FUNCTIONS = (
     ),
     Function(
         "addbmm",
-        (f"Tensor input, Tensor batch1, Tensor batch2, {_FACTORS}", addbmm),
-        *_scaled("Tensor batch1, Tensor batch2", addbmm),
+        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", addbmm),
+        *scaled("Tensor batch1, Tensor batch2", addbmm),
         doc="beta * input + alpha * (batch1 @ batch2).sum(0).",
         ops=(ADDBMM,),
         samples=(Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=_N, b=_B),),
@@ -440,10 +421,9 @@ FUNCTIONS = (
     ),
     Function(
         "baddbmm",
-        (f"Tensor input, Tensor batch1, Tensor batch2, {_FACTORS}", baddbmm),
-        _wider("baddbmm", "Tensor input, Tensor batch1, Tensor batch2", f", {_FACTORS}"),
-        *_scaled("Tensor batch1, Tensor batch2", baddbmm),
-        _wider("baddbmm", "Tensor input, Tensor batch1, Tensor batch2", f", {_FACTORS}"),
+        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", baddbmm),
+        wider("baddbmm", "Tensor batch1, Tensor batch2", f", {FACTORS}"),
+        *scaled("Tensor batch1, Tensor batch2", baddbmm),
         doc="beta * input + alpha * (batch1 @ batch2).",
         ops=(BADDBMM,),
         samples=(Sample("baddbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b), y=_N, b=_B),),

@@ -15,6 +15,7 @@ from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.ops.casting import check_device
 from gradcli.core.ops.creation import check_rank, finish
+from gradcli.core.ops.overloads import seeded
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -57,7 +58,6 @@ def _shaped(name: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
     def run(
         size: tuple[int, ...],
         generator: Any,
-        out: Any,
         dtype: DType | None,
         layout: Any,
         device: Any,
@@ -75,8 +75,8 @@ def _shaped(name: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
 def _like(draw: Callable[..., Array]) -> Callable[..., Tensor]:
     def run(
         input: Tensor,
-        memory_format: Any,
         generator: Any,
+        memory_format: Any,
         dtype: DType | None,
         layout: Any,
         device: Any,
@@ -94,7 +94,6 @@ def _randint(
     high: int,
     size: tuple[int, ...],
     generator: Any,
-    out: Any,
     dtype: DType | None,
     layout: Any,
     device: Any,
@@ -113,8 +112,8 @@ def _randint_like(
     input: Tensor,
     low: int,
     high: int,
-    memory_format: Any,
     generator: Any,
+    memory_format: Any,
     dtype: DType | None,
     layout: Any,
     device: Any,
@@ -129,8 +128,14 @@ def _randint_like_to(input: Tensor, high: int, *rest: Any) -> Tensor:
     return _randint_like(input, 0, high, *rest)
 
 
+def _randint_like_up_to(input: Tensor, high: Tensor, *rest: Any) -> Tensor:
+    if high.array.ndim:
+        raise ProgramError("RuntimeError", "high must be a scalar tensor and on CPU")
+    return _randint_like(input, 0, int(high.item()), *rest)
+
+
 def _randperm(
-    n: int, generator: Any, out: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
+    n: int, generator: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
 ) -> Tensor:
     if n < 0:
         raise ProgramError("RuntimeError", f"n must be non-negative, got{n}")
@@ -139,15 +144,15 @@ def _randperm(
     return finish(_source(generator).randperm(n, wanted.np), wanted, requires_grad)
 
 
-def _normal_tensors(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
+def _normal_tensors(mean: Any, std: Any, generator: Any) -> Tensor:
     given = mean if type(mean) is Tensor else std
     means = mean.array if type(mean) is Tensor else np.full(given.array.shape, mean, given.dtype.np)
     stds = std.array if type(std) is Tensor else np.full(given.array.shape, std, given.dtype.np)
     return finish(_source(generator).normal_tensors(means, stds, given.dtype.np), given.dtype)
 
 
-def _normal_mean_only(mean: Tensor, generator: Any, out: Any) -> Tensor:
-    return _normal_tensors(mean, 1.0, generator, out)
+def _normal_mean_only(mean: Tensor, generator: Any) -> Tensor:
+    return _normal_tensors(mean, 1.0, generator)
 
 
 def _normal_numbers(
@@ -155,7 +160,6 @@ def _normal_numbers(
     std: float,
     size: tuple[int, ...],
     generator: Any,
-    out: Any,
     dtype: DType | None,
     layout: Any,
     device: Any,
@@ -168,7 +172,7 @@ def _normal_numbers(
     return finish(_normal(_checked("normal", size, wanted), wanted, generator, mean, std), wanted, requires_grad)
 
 
-def _bernoulli(input: Tensor, generator: Any, out: Any) -> Tensor:
+def _bernoulli(input: Tensor, generator: Any) -> Tensor:
     return finish(_source(generator).bernoulli(input.array, input.array.shape, input.dtype.np), input.dtype)
 
 
@@ -176,7 +180,7 @@ def _bernoulli_p(input: Tensor, p: float, generator: Any) -> Tensor:
     return finish(_source(generator).bernoulli(p, input.array.shape, input.dtype.np), input.dtype)
 
 
-def _multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Any, out: Any) -> Tensor:
+def _multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     return finish(_source(generator).multinomial(input.array, num_samples, replacement), dtypes.int64)
 
 
@@ -244,55 +248,54 @@ def _exponential_(input: Tensor, lambd: float, generator: Any) -> Tensor:
     return _fill(input, "ExponentialBackward0", lambda shape, _: _source(generator).exponential(shape, input.dtype.np, lambd))
 
 
-_OPTIONS = (
-    "*, Generator? generator=None, Tensor? out=None, dtype? dtype=None, layout? layout=None, device? device=None, "
-    "bool pin_memory=False, bool requires_grad=False"
-)
-_LIKE = (
-    "*, memory_format? memory_format=None, Generator? generator=None, dtype? dtype=None, layout? layout=None, device? device=None, "
-    "bool pin_memory=False, bool requires_grad=False"
-)
+_OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
+_LIKE = f"memory_format? memory_format=None, {_OPTIONS}"
 _method = functools.partial(Function, function=False)
 
 FUNCTIONS = (
-    Function("rand", (f"ints size, {_OPTIONS}", _shaped("rand", _uniform)), doc="Uniform on [0, 1).", method=False),
-    Function("randn", (f"ints size, {_OPTIONS}", _shaped("randn", _normal)), doc="Standard normal.", method=False),
-    Function("rand_like", (f"Tensor input, {_LIKE}", _like(_uniform)), doc="Uniform on [0, 1) in the same shape.", method=False),
-    Function("randn_like", (f"Tensor input, {_LIKE}", _like(_normal)), doc="Standard normal in the same shape.", method=False),
+    Function("rand", *seeded("ints size", _OPTIONS, _shaped("rand", _uniform)), doc="Uniform on [0, 1).", method=False, out=True),
+    Function("randn", *seeded("ints size", _OPTIONS, _shaped("randn", _normal)), doc="Standard normal.", method=False, out=True),
+    Function("rand_like", *seeded("Tensor input", _LIKE, _like(_uniform)), doc="Uniform on [0, 1) in the same shape.", method=False),
+    Function("randn_like", *seeded("Tensor input", _LIKE, _like(_normal)), doc="Standard normal in the same shape.", method=False),
     Function(
         "randint",
-        (f"int high, ints size, {_OPTIONS}", _randint_to),
-        (f"int low, int high, ints size, {_OPTIONS}", _randint),
+        *seeded("int high, ints size", _OPTIONS, _randint_to),
+        *seeded("int low, int high, ints size", _OPTIONS, _randint),
         doc="Integers from low to high - 1.",
         method=False,
+        out=True,
     ),
     Function(
         "randint_like",
-        (f"Tensor input, int high, {_LIKE}", _randint_like_to),
-        (f"Tensor input, int low, int high, {_LIKE}", _randint_like),
+        *seeded("Tensor input, int low, int high", _LIKE, _randint_like),
+        *seeded("Tensor input, Tensor high", _LIKE, _randint_like_up_to),
+        *seeded("Tensor input, int high", _LIKE, _randint_like_to),
         doc="Integers from low to high - 1 in the same shape.",
         method=False,
     ),
-    Function("randperm", (f"int n, {_OPTIONS}", _randperm), doc="A permutation of 0 ... n - 1.", method=False),
+    Function("randperm", *seeded("int n", _OPTIONS, _randperm), doc="A permutation of 0 ... n - 1.", method=False, out=True),
     Function(
         "normal",
-        ("Tensor mean, Tensor std, *, Generator? generator=None, Tensor? out=None", _normal_tensors),
-        ("Tensor mean, float std=1.0, *, Generator? generator=None, Tensor? out=None", _normal_tensors),
-        ("float mean, Tensor std, *, Generator? generator=None, Tensor? out=None", _normal_tensors),
-        (f"float mean, float std, ints size, {_OPTIONS}", _normal_numbers),
+        ("Tensor mean, Tensor std, *, Generator? generator=None", _normal_tensors),
+        ("Tensor mean, float std=1, *, Generator? generator=None", _normal_tensors),
+        ("float mean, Tensor std, *, Generator? generator=None", _normal_tensors),
+        (f"float mean, float std, ints size, *, Generator? generator=None, {_OPTIONS}", _normal_numbers),
         doc="Normal with the given means and deviations.",
         method=False,
+        out=True,
     ),
     Function(
         "bernoulli",
-        ("Tensor input, *, Generator? generator=None, Tensor? out=None", _bernoulli),
-        ("Tensor input, float p, *, Generator? generator=None", _bernoulli_p),
+        ("Tensor input, *, Generator? generator=None", _bernoulli),
+        ("Tensor input, float p, *, Generator? generator=None |no out", _bernoulli_p),
         doc="1 with the probability that input gives.",
+        out=True,
     ),
     Function(
         "multinomial",
-        ("Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None, Tensor? out=None", _multinomial),
+        ("Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None", _multinomial),
         doc="Indices drawn with the weights of input.",
+        out=True,
     ),
     _method(
         "uniform_",
@@ -305,8 +308,8 @@ FUNCTIONS = (
     _method(
         "random_",
         ("Tensor input, *, Generator? generator=None", _random_full),
-        ("Tensor input, int to, *, Generator? generator=None", _random_to),
         ("Tensor input, int from, int? to, *, Generator? generator=None", _random_range),
+        ("Tensor input, int to, *, Generator? generator=None", _random_to),
         doc="Fill with random integers.",
     ),
     _method(

@@ -219,6 +219,12 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return SELECT(input, dim, index)  # type: ignore[no-any-return]
 
 
+def _narrow_from(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+    if start.array.ndim or start.array.dtype.kind not in "iu":
+        raise ProgramError("RuntimeError", "start must be an 0-dim integral Tensor.")
+    return narrow(input, dim, int(start.item()), length)
+
+
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Elements start .. start + length of a dimension."""
     shape = input.array.shape
@@ -363,6 +369,7 @@ FUNCTIONS = (
     ),
     Function(
         "narrow",
+        ("Tensor input, int dim, Tensor start, int length", _narrow_from),
         ("Tensor input, int dim, int start, int length", narrow),
         doc="length elements of a dimension from start on.",
         ops=(SLICE,),

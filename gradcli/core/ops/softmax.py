@@ -177,6 +177,7 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
             samples=(Sample(f"F.{name}(x, dim=1)", lambda x: reference(x, 1), x=_M),),
             namespace="torch.nn.functional",
             method=False,
+            python=name,
         ),
     )
 
@@ -194,5 +195,6 @@ FUNCTIONS = (
         samples=(Sample("F.softmin(x, dim=1)", lambda x: _reference(-x, 1), x=_M),),
         namespace="torch.nn.functional",
         method=False,
+        python="softmin",
     ),
 )

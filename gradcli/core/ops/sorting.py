@@ -263,9 +263,10 @@ FUNCTIONS = (
             "Tensor input, *, bool stable, int dim=-1, bool descending=False",
             lambda x, stable, dim, descending: argsort(x, dim, descending, stable),
         ),
-        ("Tensor input, int dim=-1, bool descending=False", argsort),
+        ("Tensor input, int dim=-1, bool descending=False |no out", argsort),
         doc="The indices that sort along dim.",
         samples=(Sample("argsort(tensor([3., 1., 2.]))"),),
+        out=True,
     ),
     Function(
         "msort",
@@ -299,6 +300,7 @@ FUNCTIONS = (
         ("Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None", unique),
         doc="The distinct values in order, on request with where each element went and how often each occurs.",
         samples=(Sample("unique(tensor([3, 1, 3]), return_counts=True)"),),
+        python="unique",
     ),
     Function(
         "searchsorted",

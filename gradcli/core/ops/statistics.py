@@ -255,7 +255,7 @@ def _moments(name: str, op: Op, doc: str, reference: Any, method: bool) -> Funct
         name,
         ("Tensor input, ints1? dim, bool unbiased=True, bool keepdim=False", with_dim),
         ("Tensor input, ints1? dim=None, *, Number? correction=None, bool keepdim=False", with_correction),
-        ("Tensor input, bool unbiased=True", whole),
+        ("Tensor input, bool unbiased=True |no out", whole),
         doc=doc,
         ops=(op,),
         samples=(
@@ -266,6 +266,7 @@ def _moments(name: str, op: Op, doc: str, reference: Any, method: bool) -> Funct
             *(() if method else (Sample(f"torch.{name}(x, 1)[1]", lambda x: x.mean(1), x=_M),)),
         ),
         method=method,
+        out=method,
     )
 
 
