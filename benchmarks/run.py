@@ -324,9 +324,8 @@ def graph() -> None:
         spent = time.perf_counter() - started
         assert run.get("x").grad.tolist() == [count + 1.0] * 3
         memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / count
-        print(
-            f"graph: {count:,} nodes {unit(spent)}, {spent / count * 1e6:.2f} us a node, {memory:.0f} bytes a node   target linear, 1,200 bytes"
-        )
+        figures = f"{unit(spent)}, {spent / count * 1e6:.2f} us and {memory:.0f} bytes a node"
+        print(f"graph: {count:,} nodes {figures}   target linear, 1,200 bytes")
     torch = installed("torch")
     lines = ["import torch", "x = torch.tensor([1., 2., 3.], requires_grad=True)", "total = 0."]
     lines += [f"total = total + (x * {i}.5 + {i + 1}).sum()" for i in range(10_000)]

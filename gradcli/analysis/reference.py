@@ -18,7 +18,7 @@ from gradcli.analysis import describe as described
 from gradcli.analysis import examples, remarks
 from gradcli.core import catalog, dtypes, library, settings
 from gradcli.core._index import FUNCTIONS, METHODS
-from gradcli.core.function import Function
+from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.graph import state
 from gradcli.core.objects import Constructor, PythonMethod, Routine, ScriptType
 from gradcli.errors import ProgramError
@@ -191,8 +191,8 @@ def _of_family(family: str, seen: set[int]) -> list[Entry]:
 
 
 def _function(function: Any, family: str) -> Entry:
-    places = [f"torch.{name}" for name, one in catalog.places(function) if one is function]
-    methods = [f"Tensor.{name}" for name, one in catalog.methods(function) if one is function]
+    places = [f"torch.{name}" for name, one in catalog.places(function) if not isinstance(one, InplaceFunction)]
+    methods = [f"Tensor.{name}" for name, one in catalog.methods(function) if not isinstance(one, InplaceFunction)]
     names = [*places, *methods]
     title = _TITLES.get(family, family.replace("_", " "))
     ops = dict.fromkeys(function.ops)

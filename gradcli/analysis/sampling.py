@@ -181,7 +181,7 @@ class Sampler:
         if not joined.any():
             return joined, poles
         steps = np.abs(np.diff(np.where(finite, values, 0.0)))
-        low, high = np.quantile(values[finite], [0.05, 0.95])
+        low, high = _quantile(values[finite], 0.05), _quantile(values[finite], 0.95)
         # steps as small as rounding are none
         suspects = np.flatnonzero(joined & (steps > max(_STEP * (high - low), 1e-4 * float(np.abs(values[finite]).max()))))
         # without a way to evaluate many at once, the largest steps must do
@@ -222,6 +222,11 @@ def _agree(table: Table, at: int, single: Sequence[Sequence[float]]) -> bool:
     return True
 
 
+def _quantile(values: Array, part: float) -> float:
+    """The value that this part of the values is not above; np.quantile would load a package in the middle of an evaluation."""
+    return float(np.sort(values)[round(part * (values.size - 1))])
+
+
 def visible(values: Sequence[Array], poles: bool, margin: float = 0.02) -> tuple[float, float, bool]:
     """The range to be shown, and whether it leaves something out: near a pole, where the rest would become a flat line.
 
@@ -232,7 +237,7 @@ def visible(values: Sequence[Array], poles: bool, margin: float = 0.02) -> tuple
         return -1.0, 1.0, False
     low, high = float(every.min()), float(every.max())
     if poles:
-        inner, outer = map(float, np.quantile(every, [0.06, 0.94]))
+        inner, outer = _quantile(every, 0.06), _quantile(every, 0.94)
         wide = outer - inner
         if wide > 0 and high - low > 3 * wide:
             return max(low, inner - wide / 4), min(high, outer + wide / 4), True

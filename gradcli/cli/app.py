@@ -171,6 +171,10 @@ def run(words: Sequence[str]) -> int:
             guard.finish()
             fault = InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli; --debug shows where it happened"])
             return reporter(words).report(fault)
+    except GradcliError as error:
+        # the alarm, in the midst of another error; it comes once, and not when a report has begun
+        guard.finish()
+        return reporter(words).report(error)
     except (output.Stop, guard.Ended) as stop:
         return stop.code
     except KeyboardInterrupt:

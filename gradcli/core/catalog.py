@@ -54,12 +54,73 @@ FAMILIES = (
 
 #: in-place forms that are functions of torch's too; of all others there are methods only
 INPLACE_FUNCTIONS = frozenset(
-    """
-    abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_
-    clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach_ dropout_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_
-    i0_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rrelu_ rsqrt_
-    selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_
-    """.split()
+    [
+        "abs_",
+        "acos_",
+        "acosh_",
+        "addmv_",
+        "arccos_",
+        "arccosh_",
+        "arcsin_",
+        "arcsinh_",
+        "arctan_",
+        "arctanh_",
+        "asin_",
+        "asinh_",
+        "atan_",
+        "atanh_",
+        "ceil_",
+        "celu_",
+        "clamp_",
+        "clamp_max_",
+        "clamp_min_",
+        "clip_",
+        "cos_",
+        "cosh_",
+        "deg2rad_",
+        "detach_",
+        "dropout_",
+        "erf_",
+        "erfc_",
+        "exp2_",
+        "exp_",
+        "expm1_",
+        "fill_",
+        "fix_",
+        "floor_",
+        "frac_",
+        "gcd_",
+        "i0_",
+        "lcm_",
+        "ldexp_",
+        "log10_",
+        "log1p_",
+        "log2_",
+        "log_",
+        "logit_",
+        "nan_to_num_",
+        "neg_",
+        "negative_",
+        "rad2deg_",
+        "reciprocal_",
+        "relu_",
+        "round_",
+        "rrelu_",
+        "rsqrt_",
+        "selu_",
+        "sigmoid_",
+        "sin_",
+        "sinc_",
+        "sinh_",
+        "sqrt_",
+        "square_",
+        "tan_",
+        "tanh_",
+        "threshold_",
+        "trunc_",
+        "xlogy_",
+        "zero_",
+    ]
 )
 
 _functions: dict[str, Any] = {}
@@ -80,14 +141,14 @@ def places(f: Any) -> list[tuple[str, Any]]:
         place = name if "." in name else f"{prefix}.{name}".lstrip(".")
         named = _under(f, name)
         found.append((place, named))
-        if f.inplace and ("." in place or f"{name}_" in INPLACE_FUNCTIONS):
+        if f.inplace and (f"{name}_" in INPLACE_FUNCTIONS if "." not in place else place.startswith("nn.")):
             found.append((f"{place}_", InplaceFunction(named)))
     return found
 
 
 def _under(f: Any, alias: str) -> Any:
-    """`f` as it is called by an alias; below another namespace it is called by both."""
-    return f.under(alias.replace(".", "_")) if isinstance(f, Function) else f
+    """`f` as it is called by an alias; `linalg.x` and `special.x` are called by both names."""
+    return f.under(alias.removeprefix("nn.functional.").replace(".", "_")) if isinstance(f, Function) else f
 
 
 def methods(f: Any) -> list[tuple[str, Any]]:

@@ -300,9 +300,7 @@ def _push(level: Level, output: Tensor, leaves: list[Tensor], directions: list[T
     pairs = [(b, d) for b, d in zip(back, directions, strict=True) if b is not None and b.requires_grad]
     if not pairs:
         return None if all(b is None for b in back) else zeros_like(output)
-    (found,) = engine.grad(
-        [b for b, _ in pairs], (probe,), [d for _, d in pairs], retain_graph=True, create_graph=graph, allow_unused=True
-    )
+    (found,) = engine.grad([b for b, _ in pairs], (probe,), [d for _, d in pairs], retain_graph=True, create_graph=graph, allow_unused=True)
     return zeros_like(output) if found is None else found
 
 

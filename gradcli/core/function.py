@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
+from gradcli.core.dispatch import Parser
 from gradcli.core.graph import state
 from gradcli.core.objects import check_arguments
 from gradcli.core.record import Op
-from gradcli.core.signature import Parser, Signature
+from gradcli.core.signature import Signature
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -114,7 +115,7 @@ class Function:
     def method_parser(self) -> Parser:
         """The overloads of the method: without the first parameter."""
         if self._method_parser is None:
-            self._method_parser = Parser(self.name, [s.without_self() for s in self.parser.signatures if s.is_method])
+            self._method_parser = Parser(self.name.removeprefix("Tensor."), [s.without_self() for s in self.parser.signatures if s.is_method])
         return self._method_parser
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -154,7 +155,8 @@ class Function:
                 f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad.",
             )
-        return _inplace().write_out(out, signature.implementation(*values))
+        result, write = signature.implementation(*values), _inplace().write_out
+        return type(result)(map(write, out, result)) if isinstance(out, (tuple, list)) else write(out, result)
 
 
 _writing: Any = None
@@ -181,15 +183,14 @@ class InplaceFunction:
         self.named = of.under(self.name)
         # the in-place forms begin with the tensor and write into nothing else
         self.named.takes_out = False
-        self.named.overloads = tuple(o for o in of.overloads if o[0].startswith(("Tensor", "Operand")))
+        self.named.overloads = tuple(o for o in of.overloads if o[0].startswith(("Tensor", "Operand")) or "|deprecated" in o[0])
 
     def __repr__(self) -> str:
         return f"<built-in method {self.name} of type object>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not args or type(args[0]) is not Tensor:
-            return self.named(*args, **kwargs)
-        return self.method(args[0], args[1:], kwargs)
+        signature, (tensor, *values) = self.named.parser.find(args, kwargs)
+        return _inplace().apply(tensor, self.name, lambda t: signature.implementation(t, *values))
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""

@@ -17,7 +17,7 @@ _ALSO = {"float": ("float", "int"), "int": ("int",)}
 def describe(listed: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], type_name: TypeName) -> str:
     """What follows `received an invalid combination of arguments - `; `listed` are signatures in parentheses."""
     # PyTorch walks through a hash table, where the latest comes first
-    kwargs = dict(reversed(kwargs.items()))
+    kwargs = dict(reversed(list(kwargs.items())))
     if len(listed) > 1:
         lines = "".join(f" * {text}\n{_reason(text, args, kwargs, type_name)}" for text in listed)
         return f"got {_plain(args, kwargs, type_name)}, but expected one of:\n{lines}"

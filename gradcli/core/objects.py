@@ -73,11 +73,7 @@ class Routine:
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         extra = None if self.keywords else self.keyword_only
         check_arguments(self.name, self.positional, self.required, args, kwargs, extra, self.variadic)
-        lacking = [
-            n
-            for n in self.keyword_only
-            if n not in kwargs and n not in (self.function.__kwdefaults__ or {})
-        ]
+        lacking = [n for n in self.keyword_only if n not in kwargs and n not in (self.function.__kwdefaults__ or {})]
         if lacking:
             raise ProgramError(
                 "TypeError",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, mismatch, warnings
+from gradcli.core import dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
@@ -29,6 +29,9 @@ _SHOWN = {
     "Generator": "torch.Generator",
     "any": "object",
 }
+
+#: what numpy calls these parameters is taken too
+_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 
 
 def _default_type_name(value: object) -> str:
@@ -74,28 +77,43 @@ class Parameter:
         self.keyword_only = keyword_only
         self.check: Callable[[Any], bool] = _CHECKS[self.type]
 
+    def key_in(self, kwargs: dict[str, Any]) -> str | None:
+        """Under which of its names the parameter is given."""
+        if self.name in kwargs:
+            return self.name
+        return next((other for other in _NUMPY_NAMES.get(self.name, ()) if other in kwargs), None)
+
     def shown(self) -> str:
         """As error messages list it."""
         text = f"{_SHOWN.get(self.type, self.type)} {self.name}"
         if not self.has_default:
             return text
-        default = f'"{self.default}"' if type(self.default) is str else self.default
+        default = self.default
+        if type(default) is str:
+            default = f'"{default}"'
+        elif type(default) is tuple and default:
+            default = f"{{{','.join(map(str, default))}}}"
         return f"{text} = {default}"
 
-    def convert(self, value: Any) -> Any:
-        """What the implementation receives."""
+    def convert(self, value: Any, function: str) -> Any:
+        """What the implementation of `function` receives."""
         kind = self.type
         if kind in ("Number", "float", "int") and type(value) is Tensor:
             value = value.item()
         if kind == "float" and type(value) is not float:
             return float(value)
         if kind in ("ints", "ints1"):
-            if isinstance(value, (tuple, list)):
-                return tuple(v if type(v) is int else int(v.item()) for v in value)
-            return (value if type(value) is int else int(value.item()),)
+            return self._unpacked(value if isinstance(value, (tuple, list)) else (value,), function)
         if kind == "dtype" and not isinstance(value, DType):
             return hooks.as_dtype(value)
         return value
+
+    def _unpacked(self, value: Any, function: str) -> tuple[int, ...]:
+        for i, v in enumerate(value):
+            if not (_is_int(v) or type(v) is bool):
+                why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {hooks.type_name(v)}"'
+                raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
+        return tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
 
 
 def _literal(text: str) -> Any:
@@ -105,6 +123,8 @@ def _literal(text: str) -> Any:
         return text[1:-1]
     if text == "()":
         return ()
+    if text[0] == "{":
+        return tuple(map(int, text[1:-1].split(",")))
     return float(text) if any(c in text for c in ".einf") else int(text)
 
 
@@ -117,7 +137,8 @@ def _is_number(v: Any) -> bool:
 
 
 def _is_ints(v: Any) -> bool:
-    return isinstance(v, (tuple, list)) and all(_is_int(x) for x in v)
+    """By the first element alone, as PyTorch has it: the others are looked at when the list is taken apart."""
+    return isinstance(v, (tuple, list)) and (not v or _is_int(v[0]))
 
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
@@ -137,18 +158,6 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "device": lambda v: type(v).__name__ in ("Device", "str", "int"),
     "memory_format": lambda v: type(v).__name__ == "Symbol",
     "any": lambda v: True,
-}
-
-#: parameter types for which the argument's type alone decides
-_BY_TYPE = {
-    "Tensor": (Tensor,),
-    "Operand": (Tensor, float, int, bool),
-    "Number": (float, int, bool),
-    "float": (float,),
-    "int": (int,),
-    "bool": (bool,),
-    "str": (str,),
-    "any": (),
 }
 
 
@@ -222,6 +231,7 @@ class Signature:
         if count > self.max_positional and not (self.varargs and count and _is_int(args[0])):
             return self._fail(strict, self._too_many(name, count))
         values: list[Any] = []
+        taken: list[tuple[int, Parameter]] = []
         at = 0
         left = len(kwargs)
         for p in self.parameters:
@@ -229,8 +239,8 @@ class Signature:
                 if p.keyword_only:
                     return self._fail(strict, self._too_many(name, count))
                 value, keyword, given = args[at], False, True
-            elif p.name in kwargs:
-                value, keyword, given = kwargs[p.name], True, True
+            elif kwargs and (key := p.key_in(kwargs)) is not None:
+                value, keyword, given = kwargs[key], True, True
             else:
                 value, keyword, given = None, True, False
             if not given:
@@ -241,9 +251,11 @@ class Signature:
             if value is None and p.nullable:
                 values.append(None)
             elif p.check(value):
-                values.append(p.convert(value))
+                taken.append((len(values), p))
+                values.append(value)
             elif self.varargs and at == 0 and not keyword and _is_ints(args):
-                values.append(p.convert(args))
+                taken.append((0, p))
+                values.append(args)
                 at = count
                 continue
             else:
@@ -254,6 +266,9 @@ class Signature:
                 at += 1
         if left > 0:
             return self._fail(strict, self._extra_keyword(name, kwargs, count))
+        # lists are taken apart, and may turn out wrong, only where the overload fits
+        for i, p in taken:
+            values[i] = p.convert(values[i], name)
         return values
 
     @staticmethod
@@ -294,12 +309,12 @@ class Signature:
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas outside parentheses."""
+    """Split at commas outside braces."""
     parts: list[str] = []
     depth = 0
     current = ""
     for c in text:
-        depth += (c == "(") - (c == ")")
+        depth += (c == "{") - (c == "}")
         if c == "," and depth == 0:
             parts.append(current.strip())
             current = ""
@@ -308,79 +323,6 @@ def _split(text: str) -> list[str]:
     if current.strip():
         parts.append(current.strip())
     return parts
-
-
-class Parser:
-    """The overloads of one function or method; remembers which fits a tuple of argument types."""
-
-    __slots__ = ("name", "signatures", "cache")
-
-    def __init__(self, name: str, signatures: list[Signature]) -> None:
-        self.name = name
-        self.signatures = signatures
-        self.cache: dict[Any, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
-
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], first: tuple[Any, ...] = ()) -> Any:
-        """Find the overload and call its implementation; `first` goes before the parsed arguments (a method's self)."""
-        if not kwargs:
-            key = tuple(map(type, args))
-            known = self.cache.get(key)
-            if known is not None:
-                return known[0](*first, *args, *known[1])
-        signature, values = self.find(args, kwargs)
-        if not kwargs:
-            self._remember(key, signature, args)
-        if signature.out_at >= 0:
-            values.pop(signature.out_at)
-        return signature.implementation(*first, *values)
-
-    def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signature, list[Any]]:
-        """The first overload that fits, and its values; PyTorch's TypeError if none does."""
-        if len(self.signatures) == 1:
-            only = self.signatures[0]
-            values = only.bind(self.name, args, kwargs, True)
-            assert values is not None
-            return only, values
-        for signature in self.signatures:
-            values = signature.bind(self.name, args, kwargs, False)
-            if values is not None:
-                if signature.deprecated:
-                    self._warn(signature)
-                return signature, values
-        raise self._no_match(args, kwargs)
-
-    def _offered(self) -> list[str]:
-        return [s.shown() for s in self.signatures if not s.deprecated]
-
-    def _warn(self, used: Signature) -> None:
-        offered = "".join(f"\n\t{self.name}{text}" for text in self._offered())
-        warnings.emit(
-            f"This overload of {self.name} is deprecated:\n\t{self.name}{used.shown()}\nConsider using one of the following signatures "
-            f"instead:{offered} (Triggered internally at /__w/pytorch/pytorch/torch/csrc/utils/python_arg_parser.cpp:1841.)"
-        )
-
-    def _remember(self, key: Any, signature: Signature, args: tuple[Any, ...]) -> None:
-        parameters = signature.parameters[: len(args)]
-        if signature.deprecated or len(parameters) != len(args) or not all(type(a) in _BY_TYPE.get(p.type, ()) for p, a in zip(parameters, args, strict=True)):
-            return
-        if signature is not self.signatures[0] and any(type(a) is Tensor and a.array.ndim == 0 for a in args):
-            return  # a 0-d tensor may stand for a number in an earlier overload
-        if any(
-            type(a) is Tensor and i < len(s.parameters) and s.parameters[i].type in ("Number", "float", "int")
-            for s in self.signatures[: self.signatures.index(signature)]
-            for i, a in enumerate(args)
-        ):
-            return
-        rest = enumerate(signature.parameters)
-        self.cache[key] = (signature.implementation, tuple(p.default for i, p in rest if i >= len(args) and i != signature.out_at))
-
-    def _no_match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramError:
-        count = len(args) + len(kwargs)
-        plausible = [s for s in self.signatures if not s.deprecated and s.min_args <= count <= len(s.parameters)]
-        if len(plausible) == 1:
-            plausible[0].bind(self.name, args, kwargs, True)
-        text = mismatch.describe(self._offered(), args, kwargs, hooks.type_name)
-        return ProgramError("TypeError", f"{self.name}() received an invalid combination of arguments - {text}")
 
 
 def scalar_of(value: Any, dtype: DType) -> Any:

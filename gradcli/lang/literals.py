@@ -117,5 +117,6 @@ def _named(name: str, span: Span) -> str:
 
     try:
         return unicodedata.lookup(name)
-    except KeyError:
+    except (KeyError, UnicodeEncodeError):
+        # the latter for lone surrogates, which a command line can hold
         raise LanguageError("unknown Unicode character name", span=span) from None

@@ -14,9 +14,10 @@ from gradcli.lang.values import NumpyArray
 def _transposed(swap_last: bool) -> Callable[[Tensor], Any]:
     def get(tensor: Tensor) -> Any:
         from gradcli.core import catalog
+        from gradcli.core.ops.shape import mT
 
         if swap_last:
-            return catalog.function("transpose")(tensor, -2, -1)
+            return mT(tensor)
         return catalog.function("permute")(tensor, tuple(range(tensor.array.ndim))[::-1])
 
     return get

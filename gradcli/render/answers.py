@@ -19,7 +19,9 @@ def answer_json(identity: object, line: int, answer: Answer) -> str:
         if "grad_fn" in answer.want:
             content["grad_fn"] = evaluation.grad_fn
     if answer.gradients is not None:
-        content["grad"] = {row.name: None if row.gradients[0] is None else row.gradients[0].array.tolist() for row in answer.gradients.variables}
+        content["grad"] = {
+            row.name: None if row.gradients[0] is None else row.gradients[0].array.tolist() for row in answer.gradients.variables
+        }
     if answer.jacobian is not None:
         content["jacobian"] = {block.column: block.value.array.tolist() for block in answer.jacobian.blocks}
     if answer.hessian is not None:

@@ -18,8 +18,8 @@ _MARKERS = "*o+x#@%&"
 #: codes of the 16 colours, readable on light and dark
 _COLOURS = (34, 31, 32, 35, 36, 33, 94, 95)
 _BLANK = "\u2800"
-#: of 256 colours: dark blue over green to yellow
-_HEAT = (17, 18, 19, 25, 31, 37, 36, 35, 71, 107, 143, 179, 221, 227)
+#: of 256 colours: violet over green to yellow, ever lighter
+_HEAT = (53, 54, 55, 60, 24, 31, 37, 36, 72, 77, 113, 149, 185, 227)
 _DENSITY = " .:-=+*#%@"
 _ARROWS = "→↗↑↖←↙↓↘"
 _PLAIN_ARROWS = ">/^\\</v\\"

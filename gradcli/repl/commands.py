@@ -171,7 +171,7 @@ def _save(prompt: Prompt, argument: str) -> None:
     _refuse_untrusted("save")
     path = os.path.expanduser(argument)
     text = prompt.names.script()
-    prompt.save(path, text.encode("utf-8"), prompt.inputs)
+    prompt.save(path, text.encode("utf-8", "backslashreplace"), prompt.inputs)
     prompt.screen.result(f"{path}: {text.count(chr(10))} lines\n")
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gradcli import data, limits
 from gradcli.core import autograd, dtypes, settings
 from gradcli.core.graph import Node, bound_nodes, state
 from gradcli.core.ops.creation import from_data
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.tensor import Tensor
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang import parser
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.syntax import Expr, Program
 from gradcli.limits import Limits
-from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report, Row
+from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
 from gradcli.session import reading
-from gradcli.session.showing import result, shown
+from gradcli.session.showing import result
 from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, explain, gradient_table
 from gradcli.source import Source, Span
 

@@ -9,19 +9,17 @@ import json
 import pytest
 
 SOFTMAX = """\
-torch.softmax(input, dim, dtype=None)
   exp(input) divided by its sum along dim.
   family    softmax
   also      torch.special.softmax, Tensor.softmax
-  grad_fn   SoftmaxBackward0
-    d/d input  out * (grad - (grad * out).sum(dim, True))
 """
 
 
 def test_a_name_is_told_in_full(cli) -> None:
     answer = cli("ops", "torch.softmax")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith(SOFTMAX)
+    assert answer.out.startswith("torch.softmax(input, dim") and SOFTMAX in answer.out
+    assert "  grad_fn   SoftmaxBackward0\n    d/d input  out * (grad - (grad * out).sum(dim, True))\n" in answer.out
     assert "  >>> torch.softmax(x, 1)\n  tensor([[0.1780, 0.0241, 0.7979],\n" in answer.out
 
 
@@ -43,7 +41,7 @@ def test_a_pattern_gives_a_table_by_family(cli) -> None:
     assert answer.code == 0
     lines = answer.out.splitlines()
     assert lines[0] == "exponentials and logarithms"
-    assert lines[3].split() == ["log(input)", "LogBackward0", "grad", "/", "input"]
+    assert lines[3].startswith("  log(input") and lines[3].split()[-4:] == ["LogBackward0", "grad", "/", "input"]
     assert "softmax" in lines and ">>>" not in answer.out
     assert lines[-1].endswith("gradcli ops NAME tells all of one, with an example")
 

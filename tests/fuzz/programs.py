@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from gradcli.errors import GradcliError
 from gradcli.lang import parser
 from gradcli.lang.tables import grammar_text
+from gradcli.source import Source
 
 #: terminals without fixed text
 SAMPLES: dict[str, Sequence[str]] = {
@@ -41,16 +43,24 @@ class Grammar:
         rules = {rule for state in table.states.values() for kind, rule in state.values() if not parser.is_shift(kind)}
         self.expansions: dict[str, list[tuple[str, ...]]] = {}
         for rule in sorted(rules, key=str):
-            self.expansions.setdefault(rule.origin.name, []).append(tuple(symbol.name for symbol in rule.expansion))
+            self.expansions.setdefault(str(rule.origin.name), []).append(tuple(str(symbol.name) for symbol in rule.expansion))
         self.fixed = {name: text.replace("\\", "") for name, text in parser.terminal_patterns(grammar_text()).items()}
         self.depth = self._depths()
+        #: the expansions that end soonest
+        self.shortest = {
+            name: [way for way in ways if self._cost(way) == min(map(self._cost, ways))] for name, ways in self.expansions.items()
+        }
 
     def _depths(self) -> dict[str, int]:
         depth: dict[str, int] = {}
         while True:
             before = dict(depth)
             for name, expansions in self.expansions.items():
-                known = [1 + max([depth.get(s, 0) if s in self.expansions else 0 for s in e], default=0) for e in expansions if self._known(e, depth)]
+                known = [
+                    1 + max([depth.get(s, 0) if s in self.expansions else 0 for s in e], default=0)
+                    for e in expansions
+                    if self._known(e, depth)
+                ]
                 if known:
                     depth[name] = min(known)
             if depth == before:
@@ -59,7 +69,7 @@ class Grammar:
     def _known(self, expansion: Sequence[str], depth: dict[str, int]) -> bool:
         return all(symbol not in self.expansions or symbol in depth for symbol in expansion)
 
-    def cost(self, expansion: Sequence[str]) -> int:
+    def _cost(self, expansion: Sequence[str]) -> int:
         """The least depth of what an expansion becomes."""
         return max([self.depth[symbol] for symbol in expansion if symbol in self.expansions], default=0)
 
@@ -84,9 +94,8 @@ def tokens(start: str, choose: Choose, most: int = 14) -> list[str]:
             out.append(symbol)
             continue
         ways = known.expansions[symbol]
-        if depth >= most or len(out) > 400:
-            least = min(map(known.cost, ways))
-            ways = [way for way in ways if known.cost(way) == least]
+        if depth >= most or len(out) > 60:
+            ways = known.shortest[symbol]
         way = ways[choose(len(ways))]
         stack += [(child, depth + 1) for child in reversed(way)]
     return out
@@ -134,12 +143,38 @@ def made(choose: Choose) -> str:
     """A program of a few pieces."""
     pieces = []
     for _ in range(1 + choose(4)):
-        start = _STARTS[choose(len(_STARTS))]
-        piece = text(tokens(start, choose, (6, 9, 13, 18)[choose(4)]), choose)
-        pieces.append(piece if piece.endswith("\n") else f"{piece}\n")
+        for _ in range(_TRIES):
+            start = _STARTS[choose(len(_STARTS))]
+            piece = text(tokens(start, choose, (4, 6, 8, 12)[choose(4)]), choose)
+            piece = piece if piece.endswith("\n") else f"{piece}\n"
+            if _parses(piece):
+                break
+        pieces.append(piece)
     return "".join(pieces)
+
+
+#: what the grammar allows may be refused for other reasons (what may be assigned to, order of arguments): then another piece is made
+_TRIES = 4
+
+
+def _parses(piece: str) -> bool:
+    try:
+        parser.parse_file(Source("<piece>", piece))
+    except GradcliError:
+        return False
+    return True
 
 
 def run_bounds() -> dict[str, Any]:
     """Bounds under which a program made by chance ends soon."""
-    return {"time": 2.0, "steps": 2000, "elements": 1e5, "bytes": 1 << 28, "list": 1e4, "string": 1e4, "output": 1e5, "nodes": 1e4, "work": 1e7}
+    return {
+        "time": 2.0,
+        "steps": 2000,
+        "elements": 1e5,
+        "bytes": 1 << 28,
+        "list": 1e4,
+        "string": 1e4,
+        "output": 1e5,
+        "nodes": 1e4,
+        "work": 1e7,
+    }

@@ -17,7 +17,14 @@ CORPUS = Path(__file__).with_name("corpus")
 @pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is not installed: pip install atheris")
 def test_a_short_run(tmp_path: Path) -> None:
     shutil.copytree(CORPUS, tmp_path / "corpus")
-    command = [sys.executable, "-m", "tests.fuzz.atheris_parser", str(tmp_path / "corpus"), "-max_total_time=5", f"-artifact_prefix={tmp_path}/"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.fuzz.atheris_parser",
+        str(tmp_path / "corpus"),
+        "-max_total_time=5",
+        f"-artifact_prefix={tmp_path}/",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
 

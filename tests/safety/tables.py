@@ -30,7 +30,9 @@ def declaring() -> list[type]:
         found |= new
         waiting += new
     ours = [kind for kind in found if kind.__module__.startswith("gradcli.")]
-    return sorted((kind for kind in ours if any(name in vars(kind) for name in _DECLARED)), key=lambda kind: (kind.__module__, kind.__name__))
+    return sorted(
+        (kind for kind in ours if any(name in vars(kind) for name in _DECLARED)), key=lambda kind: (kind.__module__, kind.__name__)
+    )
 
 
 def _lines(title: str, verb: str, held: Iterable[str]) -> Iterator[str]:

@@ -69,7 +69,11 @@ CASES = {
     "digits": (4300, "a = str(10 ** 4299)\n", "a = 10 ** 4310\n"),
     "digits literal": (100, "a = " + "9" * 100 + "\n", "a = " + "9" * 101 + "\n"),
     "calls": (20, calls(20), calls(21)),
-    "nodes": (101, "x = torch.ones(1, requires_grad=True)\ny = " + chain(100) + "\n", "x = torch.ones(1, requires_grad=True)\ny = " + chain(101) + "\n"),
+    "nodes": (
+        101,
+        "x = torch.ones(1, requires_grad=True)\ny = " + chain(100) + "\n",
+        "x = torch.ones(1, requires_grad=True)\ny = " + chain(101) + "\n",
+    ),
     "steps": (1000, "for i in range(1000): pass\n", "for i in range(1001): pass\n"),
     "steps while": (1000, "k = 0\nwhile k < 999: k += 1\n", "k = 0\nwhile k < 1001: k += 1\n"),
     "output": (10, "print('a' * 9)\n", "print('a' * 10)\n"),
@@ -210,7 +214,9 @@ def test_what_limit_takes(text: str, name: str, value: float) -> None:
     assert limits.parse(text) == (name, value)
 
 
-@pytest.mark.parametrize("text", ["source", "source=", "=1", "untrusted=1", "bytes=5s", "bytes=-1", "bytes=1x", "bytes=nan", "Bytes=1", "time=inf"])
+@pytest.mark.parametrize(
+    "text", ["source", "source=", "=1", "untrusted=1", "bytes=5s", "bytes=-1", "bytes=1x", "bytes=nan", "Bytes=1", "time=inf"]
+)
 def test_what_limit_refuses(text: str) -> None:
     with pytest.raises(UsageError):
         limits.parse(text)

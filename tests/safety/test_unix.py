@@ -41,7 +41,9 @@ def test_bad_input_is_one_message(case: str) -> None:
     assert sum(not line.startswith(b" ") for line in err.splitlines()) == 1 and len(err) < 2000
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xef\xbb\xbfprint(1)\r\nprint(2)\r\n", b"if 1:\r\n  print(1)\r\nprint(2)", b"print(1)\nprint(2)"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\xef\xbb\xbfprint(1)\r\nprint(2)\r\n", b"if 1:\r\n  print(1)\r\nprint(2)", b"print(1)\nprint(2)"]
+)
 def test_good_input(content: bytes) -> None:
     code, out, err = gradcli("run", "-", stdin=content)
     assert (code, err) == (0, b"") and out in (b"", b"1\n2\n")

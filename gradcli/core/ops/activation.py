@@ -218,9 +218,7 @@ def _functional(
     if writes:
         signature, run = f"{signature}, bool inplace=False", _with_inplace(name, run)
     python = "" if name in _BUILT_IN else "_threshold" if name == "threshold" else name
-    return Function(
-        name, (signature, run), doc=doc, ops=ops, samples=samples, namespace="torch.nn.functional", method=False, python=python
-    )
+    return Function(name, (signature, run), doc=doc, ops=ops, samples=samples, namespace="torch.nn.functional", method=False, python=python)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -423,6 +421,7 @@ _TORCH = (
         ops=(records.HARDSHRINK,),
         samples=(Sample("torch.hardshrink(x, 1.)", lambda x: np.where(np.abs(x) > 1, x, 0), x=_X),),
         aliases=("nn.functional.hardshrink",),
+        out=True,
     ),
     *(
         Function(name, (signature, run), doc=doc, ops=(op,), samples=(Sample(f"torch.{name}({arguments})", None, x=_X),), method=False)

@@ -88,7 +88,7 @@ def _silu_rule(xp: Any, grad: Any, input: Any) -> Any:
 
 SILU = Pointwise(
     "SiluBackward0",
-    lambda x: x * logistic(x),
+    lambda x: np.true_divide(x, 1 + elementary.exp(np.negative(x))),
     "input",
     input=Rule(_silu_rule, "grad * sigmoid(input) * (1 + input * (1 - sigmoid(input)))"),
 )

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.core import dtypes, elementary
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import scalars
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import NONDIFF, Rule
 from gradcli.core.tensor import Tensor
@@ -103,9 +104,14 @@ DIV_MODE = Pointwise(
     _floor_mode,
     "input other",
     "rounding_mode",
-    input=Rule(lambda xp, grad, other, rounding_mode: grad / other if rounding_mode is None else grad * 0, "grad * 0", "0 where rounded"),
+    input=Rule(
+        lambda xp, grad, other, rounding_mode: grad / other if rounding_mode is None else xp.zeros_like(grad),
+        "0 * grad",
+        "0 where rounded",
+    ),
     other=Rule(
-        lambda grad, input, other, rounding_mode: -grad * ((input / other) / other) if rounding_mode is None else grad * 0, "grad * 0"
+        lambda xp, grad, input, other, rounding_mode: -grad * ((input / other) / other) if rounding_mode is None else xp.zeros_like(grad),
+        "0 * grad",
     ),
 )
 FLOOR_DIVIDE = Pointwise(
@@ -118,23 +124,29 @@ FLOOR_DIVIDE = Pointwise(
 )
 
 
-def _no_derivative() -> Any:
-    raise ProgramError("RuntimeError", "derivative for aten::floor_divide is not implemented")
-
-
-def _remainder(a: Any, b: Any) -> Any:
-    return np.remainder(a, b)
+def _no_derivative(name: str = "floor_divide") -> Any:
+    raise ProgramError("RuntimeError", f"derivative for aten::{name} is not implemented")
 
 
 REMAINDER = Pointwise(
-    "RemainderBackward0",
-    _remainder,
+    "RemainderBackward1",
+    np.remainder,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
     other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"), "-grad * floor(input / other)"),
 )
+REMAINDER_NUMBER = Pointwise("RemainderBackward0", np.remainder, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
+_NUMBER_REMAINDER = Pointwise(
+    "NotImplemented",
+    np.remainder,
+    "input other",
+    full_name="torch::autograd::NotImplemented",
+    input=None,
+    other=Rule(lambda grad: _no_derivative("remainder"), "nan"),
+)
+FMOD_NUMBER = Pointwise("FmodBackward0", np.fmod, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
 FMOD = Pointwise(
-    "FmodBackward0",
+    "FmodBackward1",
     np.fmod,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
@@ -184,6 +196,8 @@ def _power(a: Any, b: Any) -> Any:
             return np.multiply(np.multiply(a, a), a)
         if b == -1:
             return np.true_divide(1, a)
+        if b == -2:
+            return np.true_divide(1, np.multiply(a, a))
     return elementary.power(a, b)
 
 
@@ -212,7 +226,7 @@ POW_NUMBER = Pointwise(
 )
 ADDCMUL = Pointwise(
     "AddcmulBackward0",
-    lambda a, x, y, value: a + value * (x * y),
+    lambda a, x, y, value: elementary.fused(value * x if value != 1 else x, y, a),
     "input tensor1 tensor2",
     "value",
     input=Rule(lambda grad: grad, "grad"),
@@ -232,7 +246,7 @@ ADDCDIV = Pointwise(
 )
 LERP_SCALAR = Pointwise(
     "LerpBackward0",
-    lambda a, b, weight: a + weight * (b - a) if abs(weight) < 0.5 else b - (b - a) * (1 - weight),
+    lambda a, b, weight: elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else elementary.fused(a - b, 1 - weight, b),
     "input end",
     "weight",
     input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
@@ -240,7 +254,7 @@ LERP_SCALAR = Pointwise(
 )
 LERP_TENSOR = Pointwise(
     "LerpBackward1",
-    lambda a, b, w: np.where(np.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w)),
+    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(a - b, 1 - w, b)),
     "input end weight",
     input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
     end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
@@ -248,8 +262,20 @@ LERP_TENSOR = Pointwise(
 )
 
 
+def _check_alpha(a: Any, b: Any, alpha: Any) -> None:
+    """A factor must not change the kind of the result."""
+    if type(alpha) is int:
+        return
+    dtype = dtypes.result_type((a, b))
+    if type(alpha) is bool and dtype is not dtypes.bool_:
+        raise ProgramError("RuntimeError", "Boolean alpha only supported for Boolean results.")
+    if type(alpha) is float and not dtype.is_floating_point:
+        raise ProgramError("RuntimeError", "For integral input tensors, argument alpha must not be a floating point number.")
+
+
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     """`a + alpha * b`; either may be a number."""
+    _check_alpha(a, b, alpha)
     if alpha != 1:
         return ADD_SCALED(a, b, alpha)
     return ADD(a, b) if type(a) is Tensor else ADD(b, a)
@@ -263,6 +289,7 @@ def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
             "RuntimeError",
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
         )
+    _check_alpha(a, b, alpha)
     return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
 
@@ -274,6 +301,7 @@ def rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
             "use the `~` or `logical_not()` operator instead.",
         )
+    _check_alpha(a, b, alpha)
     return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
 
 
@@ -292,6 +320,7 @@ def div_mode(a: Any, b: Any, rounding_mode: str | None) -> Any:
     if rounding_mode not in (None, "trunc", "floor"):
         raise ProgramError("RuntimeError", f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     if rounding_mode is not None:
+        _refuse_bool(f"div_{rounding_mode}_cpu", a, b)
         _check_integer_divisor(a, b)
         return DIV_MODE(a, b, rounding_mode)
     if not any(type(t) is Tensor and t.dtype.is_floating_point for t in (a, b)):
@@ -320,6 +349,7 @@ def pow(a: Any, b: Any) -> Any:
     if type(a) is not Tensor:
         return rpow(b, a)
     if type(b) is Tensor:
+        _refuse_bool("pow", a, b)
         return POW_TENSOR(a, b)
     if type(b) is float and not a.dtype.is_floating_point:
         # an integer tensor to a float power is computed in the default dtype
@@ -331,6 +361,7 @@ def pow(a: Any, b: Any) -> Any:
 
 def rpow(a: Any, b: Any) -> Any:
     """`b ** a` for a number b."""
+    _refuse_bool("pow", a, b)
     dtype = dtypes.result_type((a, b))
     if dtype is not a.dtype:
         a = Tensor(a.array.astype(dtype.np), dtype)
@@ -347,36 +378,70 @@ def _check_integer_divisor(a: Any, b: Any) -> None:
         raise ProgramError("RuntimeError", "ZeroDivisionError")
 
 
+def _refuse_bool(kernel: str, *operands: Any) -> None:
+    """Raise PyTorch's error where the result would be bool, for which there is no such kernel."""
+    if dtypes.result_type(operands) is dtypes.bool_:
+        raise not_implemented(kernel, dtypes.bool_)
+
+
 def floor_divide(a: Any, b: Any) -> Any:
     """Floor of the quotient."""
+    _refuse_bool("div_floor_cpu", a, b)
     _check_integer_divisor(a, b)
     return FLOOR_DIVIDE(a, b)
 
 
 def remainder(a: Any, b: Any) -> Any:
     """Python's `%`: the sign of the divisor."""
+    _refuse_bool("remainder_cpu", a, b)
     _check_integer_divisor(a, b)
-    return REMAINDER(a, b)
+    if type(a) is not Tensor:
+        return _NUMBER_REMAINDER(a, b)
+    return REMAINDER(a, b) if type(b) is Tensor else REMAINDER_NUMBER(a, b)
 
 
 def fmod(a: Any, b: Any) -> Any:
     """C's fmod: the sign of the dividend."""
+    _refuse_bool("fmod_cpu", a, b)
     _check_integer_divisor(a, b)
-    return FMOD(a, b)
+    return FMOD(a, b) if type(b) is Tensor else FMOD_NUMBER(a, b)
 
 
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     """`input + value * tensor1 * tensor2`."""
+    _refuse_bool("addcmul_cpu_out", input, tensor1, tensor2)
     return ADDCMUL(input, tensor1, tensor2, value)
 
 
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     """`input + value * tensor1 / tensor2`."""
+    if not (tensor1.dtype.is_floating_point or tensor2.dtype.is_floating_point):
+        raise ProgramError("RuntimeError", _INTEGER_ADDCDIV)
     return ADDCDIV(input, tensor1, tensor2, value)
+
+
+_INTEGER_ADDCDIV = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
+    "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
+    "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
+    "implementation: (input + value * tensor1 / tensor2), for all dtypes."
+)
+
+
+def positive(a: Any) -> Any:
+    """`+a`: the tensor itself."""
+    if a.dtype is dtypes.bool_:
+        raise ProgramError("RuntimeError", "The `+` operator, on a bool tensor is not supported.")
+    return a
 
 
 def lerp(input: Any, end: Any, weight: Any) -> Any:
     """Linear interpolation."""
+    for name, t in (("end", end), ("weight", weight)):
+        if type(t) is Tensor and t.dtype is not input.dtype:
+            raise ProgramError("RuntimeError", f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
+    if not input.dtype.is_floating_point:
+        raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", input.dtype)
     return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
 
 
@@ -468,7 +533,7 @@ FUNCTIONS = (
         aliases=("negative",),
         out=True,
     ),
-    Function("positive", ("Tensor input", lambda a: a), doc="input itself."),
+    Function("positive", ("Tensor input", positive), doc="input itself."),
     Function(
         "reciprocal",
         ("Tensor input", lambda a: RECIPROCAL(a)),
@@ -517,7 +582,7 @@ FUNCTIONS = (
         ("Number self, Tensor other |no out", remainder),
         ("Tensor input, Number other", remainder),
         doc="Python's %: the sign of other.",
-        ops=(REMAINDER,),
+        ops=(REMAINDER, REMAINDER_NUMBER),
         samples=(Sample("x % 3", lambda x: x % 3, x=_X), Sample("remainder(x, y)", np.remainder, x=_X, y=[1.3, 0.7, -3.1])),
         inplace=True,
         out=True,
@@ -527,7 +592,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor other", fmod),
         ("Tensor input, Number other", fmod),
         doc="C's fmod: the sign of input.",
-        ops=(FMOD,),
+        ops=(FMOD, FMOD_NUMBER),
         samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),),
         inplace=True,
         out=True,

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.casting import CONTIGUOUS
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.shape import expand, reshape, unsqueeze
+from gradcli.core.ops.shape import expand, flatten, reshape, unsqueeze
 from gradcli.core.ops.shape_records import VIEW, check_rank
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
@@ -325,7 +325,7 @@ def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None, outpu
     if repeats < 0:
         raise ProgramError("RuntimeError", "Repeats must be non-negative")
     if dim is None:
-        input, dim = reshape(input, (-1,)), 0
+        input, dim = flatten(input), 0
     shape = input.array.shape
     at = wrap_dim(dim, len(shape))
     if not shape:
@@ -397,6 +397,7 @@ FUNCTIONS = (
         doc="The diagonal of a matrix, or the matrix with that diagonal.",
         ops=(DIAGONAL_COPY, DIAG_EMBED),
         samples=(Sample("diag(x)", np.diag, x=_M), Sample("diag(x, -1)", lambda x: np.diag(x, -1), x=_V)),
+        out=True,
     ),
     Function(
         "diag_embed",
@@ -411,6 +412,7 @@ FUNCTIONS = (
         ops=(TRIL,),
         samples=(Sample("tril(x)", np.tril, x=_M),),
         inplace=True,
+        out=True,
     ),
     Function(
         "triu",
@@ -419,6 +421,7 @@ FUNCTIONS = (
         ops=(TRIU,),
         samples=(Sample("triu(x, 1)", lambda x: np.triu(x, 1), x=_M),),
         inplace=True,
+        out=True,
     ),
     Function(
         "unfold",

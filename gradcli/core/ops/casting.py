@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -50,35 +51,31 @@ def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False) -> Tensor:
     return result
 
 
-_DEVICES = ("cpu",)
+_DEVICES = "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone"
 
 
 def check_device(device: Any) -> None:
     """Only the CPU is there; a name that is no device is PyTorch's error."""
+    if type(device) is int:
+        raise ProgramError("RuntimeError", "Cannot access accelerator device when none is available.")
     name = str(device)
-    if name.split(":")[0] in _DEVICES:
+    kind = name.split(":")[0]
+    if kind == "cpu":
         return
-    if name.split(":")[0] in ("cuda", "mps", "xpu", "meta"):
+    if kind in ("cuda", "mps", "xpu", "meta"):
         raise ProgramError("RuntimeError", f"the device '{name}' is not part of gradcli; tensors live on the cpu")
+    if re.fullmatch("[a-zA-Z_]+(:(0|[1-9][0-9]*))?", name):
+        raise ProgramError("RuntimeError", f"Expected one of {_DEVICES} device type at start of device string: {kind}")
     raise ProgramError("RuntimeError", f"Invalid device string: '{name}'")
 
 
-def _to(input: Tensor, target: Any = None, dtype: Any = None, copy: bool = False) -> Tensor:
-    from gradcli.core.signature import hooks
-
-    if type(target) is Tensor:
-        return to_dtype(input, target.dtype, copy)
-    wanted = target if isinstance(target, DType) else hooks.as_dtype(target)
-    if wanted is None and target is not None:
-        check_device(target)
-    if dtype is not None:
-        wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
-    if wanted is None:
-        return CLONE(input) if copy else input
-    return to_dtype(input, wanted, copy)
+def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
+    if device is not None:
+        check_device(device)
+    return to_dtype(input, dtype or input.dtype, copy)
 
 
-def _type(input: Tensor, dtype: Any = None) -> Any:
+def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
     from gradcli.core.signature import hooks
 
     if dtype is None:
@@ -100,9 +97,10 @@ def contiguous(input: Tensor) -> Tensor:
 
 
 def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
-    return lambda input: to_dtype(input, dtype)
+    return lambda input, memory_format: to_dtype(input, dtype)
 
 
+_HOW = "bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None"
 _X = [0.5, -1.5, 2.0]
 
 FUNCTIONS = (
@@ -121,13 +119,9 @@ FUNCTIONS = (
     ),
     Function(
         "to",
-        (
-            "Tensor input, any other=None, any dtype=None, *, bool non_blocking=False, bool copy=False, "
-            "memory_format? memory_format=None, device? device=None",
-            lambda input, other, dtype, non_blocking, copy, memory_format, device: _to(
-                input, other if other is not None else device, dtype, copy
-            ),
-        ),
+        (f"Tensor input, device? device=None, dtype? dtype=None, {_HOW}", _to_device),
+        (f"Tensor input, dtype dtype, {_HOW}", lambda a, dtype, _, copy, __: to_dtype(a, dtype, copy)),
+        (f"Tensor input, Tensor tensor, {_HOW}", lambda a, b, _, copy, __: to_dtype(a, b.dtype, copy)),
         doc="Another dtype (the device can only be the cpu).",
         ops=(TO_COPY,),
         samples=(Sample("x.to(torch.float64)", np.copy, x=_X),),
@@ -135,13 +129,16 @@ FUNCTIONS = (
     ),
     Function(
         "type",
-        ("Tensor input, any dtype=None", _type),
+        ("Tensor input, any dtype=None, bool non_blocking=False, *, memory_format? memory_format=None", _type),
+        ("Tensor input, any dtype=None, bool async=False, *, memory_format? memory_format=None |deprecated", _type),
         doc="Another dtype, by type or by name; without argument the type's name.",
         function=False,
     ),
     Function("type_as", ("Tensor input, Tensor other", lambda a, b: to_dtype(a, b.dtype)), doc="The dtype of other.", function=False),
     *(
-        Function(name, ("Tensor input", _caster(dtype)), doc=f"As {dtype}.", ops=(TO_COPY,), function=False)
+        Function(
+            name, ("Tensor input, *, memory_format? memory_format=None", _caster(dtype)), doc=f"As {dtype}.", ops=(TO_COPY,), function=False
+        )
         for name, dtype in (
             ("float", dtypes.float32),
             ("double", dtypes.float64),
@@ -155,5 +152,10 @@ FUNCTIONS = (
             ("bool", dtypes.bool_),
         )
     ),
-    Function("cpu", ("Tensor input", lambda a: a), doc="The tensor itself: it is on the cpu.", function=False),
+    Function(
+        "cpu",
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: a),
+        doc="The tensor itself: it is on the cpu.",
+        function=False,
+    ),
 )

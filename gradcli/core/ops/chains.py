@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.function import Function, Sample
+from gradcli.core.function import Sample
 from gradcli.core.ops.broadcasting import ListFunction
+from gradcli.core.ops.linalg_common import LinalgFunction
 from gradcli.core.ops.products import mm
 from gradcli.core.ops.shape_records import UNSQUEEZE, VIEW
 from gradcli.core.tensor import Tensor
@@ -81,13 +82,12 @@ FUNCTIONS = (
         doc="The product of several matrices in the cheapest order.",
         samples=(Sample("chain_matmul(x, y, y)", lambda x, y: x @ y @ y, x=_M, y=_N),),
         method=False,
+        out=True,
     ),
-    Function(
+    LinalgFunction(
         "multi_dot",
         ("Tensors tensors", chain),
-        namespace="torch.linalg",
         doc="The product of several matrices in the cheapest order.",
         samples=(Sample("torch.linalg.multi_dot([x, y, v])", lambda x, y, v: x @ y @ v, x=_M, y=_N, v=_V),),
-        method=False,
     ),
 )

@@ -344,11 +344,11 @@ def _pair(name: str, op: Pointwise, doc: str, reference: Any) -> Function:
 FUNCTIONS = (
     Function(
         "where",
-        ("Tensor condition", where_indices),
+        ("Tensor condition |no out", where_indices),
         ("Tensor condition, Tensor input, Tensor other", where),
-        ("Tensor condition, Number self, Tensor other", where),
-        ("Tensor condition, Tensor input, Number other", where),
-        ("Tensor condition, Number self, Number other", where),
+        ("Tensor condition, Number self, Tensor other |no out", where),
+        ("Tensor condition, Tensor input, Number other |no out", where),
+        ("Tensor condition, Number self, Number other |no out", where),
         doc="Elements of input where condition holds, of other elsewhere; with condition alone, the indices where it holds.",
         ops=(WHERE,),
         samples=(
@@ -357,6 +357,7 @@ FUNCTIONS = (
             Sample("where(x > 0, 2., x)", lambda x: np.where(x > 0, 2.0, x), x=_X),
         ),
         method=False,
+        out=True,
     ),
     Function(
         "where",

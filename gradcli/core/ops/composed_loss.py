@@ -70,7 +70,8 @@ def kl_div(
         raise ProgramError("RuntimeError", "kl_div: Integral inputs not supported.")
     values = _call("exp", target) * (target - input) if log_target else _xlogx(target) - target * input
     if reduction == "batchmean":
-        return reduced(values, "sum") / (input.array.shape[0] if input.array.ndim else 1)
+        added = reduced(values, "sum")
+        return added / input.array.shape[0] if input.array.ndim else added
     return reduced(values, reduction)
 
 
@@ -173,9 +174,7 @@ def cosine_embedding_loss(
     """One minus the cosine where the target is 1, the cosine beyond the margin where it is -1."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     dim = target.array.ndim
-    product, first, second = (
-        _call("sum", a * b, (dim,)) for a, b in ((input1, input2), (input1, input1), (input2, input2))
-    )
+    product, first, second = (_call("sum", a * b, (dim,)) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     scale = _call("sqrt", scalars.plus(traced, first, 1e-12) * scalars.plus(traced, second, 1e-12))
     cosine = product / scale
     zero = Tensor(np.zeros_like(cosine.array), cosine.dtype)
@@ -236,9 +235,7 @@ FUNCTIONS = (
         gaussian_nll_loss,
         "gaussian_nll_loss",
         "Negative log likelihood of normal distributions.",
-        samples=(
-            Sample("F.gaussian_nll_loss(p, t, v)", lambda p, t, v: np.mean(0.5 * (np.log(v) + (p - t) ** 2 / v)), p=_P, t=_T, v=_T),
-        ),
+        samples=(Sample("F.gaussian_nll_loss(p, t, v)", lambda p, t, v: np.mean(0.5 * (np.log(v) + (p - t) ** 2 / v)), p=_P, t=_T, v=_T),),
     ),
     PythonFunction(
         hinge_embedding_loss,

@@ -198,9 +198,7 @@ def constant(name: str, size: tuple[int, ...], value: Any, dtype: DType, require
 
 
 def _filled(name: str, value: Any) -> Callable[..., Tensor]:
-    def run(
-        size: tuple[int, ...], dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
-    ) -> Tensor:
+    def run(size: tuple[int, ...], dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
         if device is not None:
             check_device(device)
         return constant(name, size, value, dtype or dtypes.get_default(), requires_grad)
@@ -384,12 +382,14 @@ FUNCTIONS = (
     ),
     Function(
         "as_tensor",
-        ("any data, dtype? dtype=None, device? device=None", as_tensor),
+        ("any data, *, dtype? dtype=None, device? device=None", as_tensor),
         doc="A tensor of data; the tensor itself where it is one.",
         method=False,
     ),
     Function("asarray", ("any obj, *, dtype? dtype=None, device? device=None", as_tensor), doc="As as_tensor.", method=False),
-    Function("zeros", (f"ints size, {_OPTIONS}", _filled("zeros", 0)), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=True),
+    Function(
+        "zeros", (f"ints size, {_OPTIONS}", _filled("zeros", 0)), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=True
+    ),
     Function("ones", (f"ints size, {_OPTIONS}", _filled("ones", 1)), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=True),
     # uninitialised memory is zeros here: the same program prints the same text every time
     Function("empty", (f"ints size, {_OPTIONS}", _filled("empty", 0)), doc="Uninitialised in PyTorch; zeros here.", method=False, out=True),
@@ -411,7 +411,10 @@ FUNCTIONS = (
         "new_empty", (f"Tensor input, ints size, {_OPTIONS}", _new_filled(0)), doc="Uninitialised in PyTorch; zeros here.", function=False
     ),
     Function(
-        "new_full", (f"Tensor input, ints size, Number fill_value, {_OPTIONS}", _new_full), doc="One number in the same dtype.", function=False
+        "new_full",
+        (f"Tensor input, ints size, Number fill_value, {_OPTIONS}", _new_full),
+        doc="One number in the same dtype.",
+        function=False,
     ),
     Function(
         "new_tensor",

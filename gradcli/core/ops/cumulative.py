@@ -121,7 +121,7 @@ cumsum, cumprod = _running(CUMSUM), _running(CUMPROD)
 def _logcumsumexp(x: Array, dim: int) -> Array:
     if not x.ndim:
         return x.copy()
-    return np.asarray(np.logaddexp.accumulate(x, axis=dim, dtype=np.float64)).astype(x.dtype)
+    return np.asarray(np.logaddexp.accumulate(x, axis=dim, dtype=np.float64)).astype(x.dtype, order="C")
 
 
 def _logcumsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
@@ -335,6 +335,7 @@ FUNCTIONS = (
         ("Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None", diff),
         doc="Differences of neighbours along dim, n times over.",
         samples=(Sample("diff(x)", np.diff, x=_X), Sample("x.diff(n=2, dim=1)", lambda x: np.diff(x, 2, 1), x=_M)),
+        out=True,
     ),
     *(
         Function(

@@ -150,59 +150,71 @@ _X: Any = [[1.0, 2.0, 3.0], [0.5, -1.0, 2.0]]
 FUNCTIONS = (
     LinalgFunction(
         "cholesky",
-        ("Tensor A, *, bool upper=False", cholesky),
+        ("Tensor input, *, bool upper=False", cholesky),
         doc="L of A = L @ L.mT, for symmetric positive definite matrices.",
         ops=(CHOLESKY,),
         samples=(Sample("torch.linalg.cholesky(x + x.mT)", lambda x: np.linalg.cholesky(x + x.T), x=_A),),
+        out=True,
     ),
     Function(
         "cholesky",
         ("Tensor input, bool upper=False", _old_cholesky),
         doc="L of input = L @ L.mT; use linalg.cholesky.",
         ops=(OLD_CHOLESKY,),
+        out=True,
     ),
     LinalgFunction(
         "eigh",
-        ("Tensor A, str UPLO='L'", eigh),
+        ("Tensor input, str UPLO='L' |outs", eigh),
         doc="Eigenvalues, ascending, and eigenvectors of symmetric matrices.",
         ops=(EIGH,),
         samples=(
             Sample("torch.linalg.eigh(x + x.mT)[0]", lambda x: np.linalg.eigvalsh(x + x.T), x=_A),
             Sample("torch.linalg.eigh(x + x.mT)[1]**2", None, x=_A),
         ),
+        out=True,
     ),
     LinalgFunction(
         "eigvalsh",
-        ("Tensor A, str UPLO='L'", eigvalsh),
+        ("Tensor input, str UPLO='L'", eigvalsh),
         doc="Eigenvalues of symmetric matrices, ascending.",
         samples=(Sample("torch.linalg.eigvalsh(x + x.mT)", lambda x: np.linalg.eigvalsh(x + x.T), x=_A),),
+        out=True,
     ),
     LinalgFunction(
         "svd",
-        ("Tensor A, bool full_matrices=True, *, str? driver=None", svd),
+        ("Tensor A, bool full_matrices=True, *, str? driver=None |outs", svd),
         doc="Singular value decomposition A = U @ diag(S) @ Vh.",
         ops=(SVD,),
         samples=(
             Sample("torch.linalg.svd(x, full_matrices=False)[0]**2", None, x=_M),
             Sample("torch.linalg.svd(x, full_matrices=False)[2]**2", None, x=_M),
         ),
+        out=True,
     ),
-    Function("svd", ("Tensor input, bool some=True, bool compute_uv=True", _old_svd), doc="Singular value decomposition; use linalg.svd."),
+    Function(
+        "svd",
+        ("Tensor input, bool some=True, bool compute_uv=True |outs", _old_svd),
+        doc="Singular value decomposition; use linalg.svd.",
+        out=True,
+    ),
     LinalgFunction(
         "svdvals",
         ("Tensor A, *, str? driver=None", svdvals),
         doc="Singular values, descending.",
         samples=(Sample("torch.linalg.svdvals(x)", lambda x: np.linalg.svd(x, compute_uv=False), x=_M),),
+        out=True,
     ),
     LinalgFunction(
         "qr",
-        ("Tensor A, str mode='reduced'", qr),
+        ("Tensor A, str mode='reduced' |outs", qr),
         doc="Q with orthonormal columns and upper triangular R with A = Q @ R.",
         ops=(QR,),
         samples=(
             Sample("torch.linalg.qr(x)[0]", lambda x: np.linalg.qr(x)[0], x=_M),
             Sample("torch.linalg.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=_M),
         ),
+        out=True,
     ),
     LinalgFunction(
         "pinv",
@@ -222,8 +234,9 @@ FUNCTIONS = (
     ),
     LinalgFunction(
         "lstsq",
-        ("Tensor input, Tensor b, float? rcond=None, *, str? driver=None", lstsq),
+        ("Tensor input, Tensor b, float? rcond=None, *, str? driver=None |outs", lstsq),
         doc="X that makes the norm of input @ X - b smallest.",
         samples=(Sample("torch.linalg.lstsq(x.t(), y)[0]", lambda x, y: np.linalg.lstsq(x.T, y)[0], x=_M, y=[[1.0], [2.0], [0.5]]),),
+        out=True,
     ),
 )

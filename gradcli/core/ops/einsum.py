@@ -341,7 +341,7 @@ def tensordot(input: Tensor, other: Tensor, first: Sequence[int], second: Sequen
     for given_a, given_b, d, e in zip(first, second, dims_a, dims_b, strict=True):
         n, m = a.array.shape[d], b.array.shape[e]
         if m == 1:
-            a = total(a, (d,), True) if n != 1 else a
+            a = total(a, (d,), True)
         elif n == 1:
             b = total(b, (e,), True)
         elif n != m:
@@ -356,7 +356,7 @@ def tensordot(input: Tensor, other: Tensor, first: Sequence[int], second: Sequen
     sizes = tuple([a.array.shape[d] for d in rest_a] + [b.array.shape[d] for d in rest_b])
     x: Tensor = PERMUTE(a, tuple(rest_a + dims_a))
     y: Tensor = PERMUTE(b, tuple(dims_b + rest_b))
-    if not sizes:
+    if _count(a.array.shape, rest_a) == _count(b.array.shape, rest_b) == 1:
         product = products.dot(flatten(x), flatten(y))
     else:
         rows, columns = _count(a.array.shape, rest_a), _count(b.array.shape, rest_b)
@@ -415,6 +415,7 @@ FUNCTIONS = (
         doc="Products summed over the last dims of a and the first of b, or over two lists of dimensions.",
         samples=(Sample("tensordot(x, y, 1)", lambda x, y: np.tensordot(x, y, 1), x=_M, y=_N),),
         method=False,
+        out=True,
         python="tensordot",
     ),
     Function(

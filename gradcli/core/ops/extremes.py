@@ -120,7 +120,7 @@ def _a(name: str, op: Op) -> Callable[..., Any]:
                     raise ProgramError("IndexError", f"{name}(): Expected reduction dim {d} to have non-zero size.")
         elif not input.array.size:
             _check_all(name, input)
-        return op(input, tuple(dim), keepdim)
+        return op(input, tuple(dim or ()), keepdim)
 
     return run
 
@@ -240,10 +240,11 @@ FUNCTIONS = (
     ),
     Function(
         "aminmax",
-        ("Tensor input, *, int? dim=None, bool keepdim=False", aminmax),
+        ("Tensor input, *, int? dim=None, bool keepdim=False |outs", aminmax),
         doc="The smallest and the largest elements, as a pair (min, max).",
         ops=(AMINMAX,),
         samples=(Sample("aminmax(x).max", np.max, x=_M), Sample("x.aminmax(dim=0).min", lambda x: np.min(x, 0), x=_M)),
+        out=True,
     ),
     Function(
         "argmax",

@@ -351,6 +351,7 @@ FUNCTIONS = (
             Sample("scatter(x, 0, tensor([[1, 0]]), 5.0)", None, x=_M),
         ),
         inplace=True,
+        out=True,
     ),
     _inplace(
         "scatter_add",
@@ -398,6 +399,7 @@ FUNCTIONS = (
         doc="The elements where a mask is True, as a vector.",
         ops=(MASKED_SELECT,),
         samples=(Sample("masked_select(x, x > 2.5)", lambda x: x[x > 2.5], x=_M),),
+        out=True,
     ),
     _inplace(
         "masked_scatter",
@@ -413,6 +415,7 @@ FUNCTIONS = (
         doc="Elements by their position in the flattened tensor.",
         ops=(TAKE,),
         samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
+        out=True,
     ),
     _inplace(
         "put",
@@ -428,6 +431,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor indices, int? dim=None", take_along_dim),
         doc="gather, with input and indices broadcast to each other.",
         samples=(Sample("take_along_dim(x, tensor([[2], [0]]), 1)", lambda x: np.take_along_axis(x, np.array([[2], [0]]), 1), x=_M),),
+        out=True,
     ),
     Function(
         "repeat_interleave",

@@ -38,7 +38,7 @@ def _gather(a: Array, dim: int, index: Array) -> Array:
 
 
 def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) -> Array:
-    made = a.copy()
+    made = np.array(a)
     if isinstance(src, np.ndarray) and src.shape != index.shape and src.ndim:
         src = src[tuple(slice(0, n) for n in index.shape)]
     if not made.ndim:

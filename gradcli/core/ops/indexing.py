@@ -260,6 +260,8 @@ FUNCTIONS = (
         ("Tensor input", lambda a: nonzero(a, False)),
         ("Tensor input, *, bool as_tuple", nonzero),
         doc="Positions of the elements that are not 0.",
+        function=False,
     ),
+    Function("nonzero", ("Tensor input, *, bool as_tuple=False", nonzero), doc="Positions of the elements that are not 0.", method=False),
     Function("argwhere", ("Tensor input", nonzero), doc="Positions of the elements that are not 0, a row each."),
 )

@@ -260,6 +260,7 @@ FUNCTIONS = (
         doc="The determinant of square matrices.",
         ops=(DET,),
         samples=(Sample("torch.linalg.det(x)", np.linalg.det, x=_A),),
+        out=True,
     ),
     Function("det", ("Tensor input", det), doc="The determinant of square matrices.", samples=(Sample("det(x)", np.linalg.det, x=_A),)),
     Function(
@@ -270,12 +271,15 @@ FUNCTIONS = (
     ),
     LinalgFunction(
         "slogdet",
-        ("Tensor A", _slogdet("linalg_slogdet")),
+        ("Tensor A |outs", _slogdet("linalg_slogdet")),
         doc="Sign and logarithm of the absolute value of the determinant.",
         ops=(SLOGDET,),
         samples=(Sample("torch.linalg.slogdet(x)[1]", lambda x: np.linalg.slogdet(x)[1], x=_A),),
+        out=True,
     ),
-    Function("slogdet", ("Tensor input", _slogdet("slogdet")), doc="Sign and logarithm of the absolute value of the determinant."),
+    Function(
+        "slogdet", ("Tensor input |outs", _slogdet("slogdet")), doc="Sign and logarithm of the absolute value of the determinant.", out=True
+    ),
     LinalgFunction(
         "solve",
         ("Tensor A, Tensor B, *, bool left=True", solve),
@@ -289,28 +293,22 @@ FUNCTIONS = (
     ),
     LinalgFunction(
         "solve_triangular",
-        ("Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False", solve_triangular),
+        ("Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False", solve_triangular),
         doc="X of A @ X = B where A is a triangle.",
         ops=(TRIANGULAR,),
         samples=(Sample("torch.linalg.solve_triangular(x, y, upper=True)", lambda x, y: np.linalg.solve(np.triu(x), y), x=_A, y=_M),),
     ),
     LinalgFunction(
         "matrix_power",
-        ("Tensor A, int n", matrix_power),
+        ("Tensor input, int n", matrix_power),
         doc="A times itself n times; a negative n takes the inverse.",
         samples=(Sample("torch.linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=_A),),
     ),
     Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times."),
     LinalgFunction(
         "matrix_norm",
-        (
-            "Tensor input, str ord='fro', ints? dim=None, bool keepdim=False, *, dtype? dtype=None",
-            lambda a, o, d, k, t: matrix_norm(a, o, d or (-2, -1), k, t),
-        ),
-        (
-            "Tensor input, Number ord, ints? dim=None, bool keepdim=False, *, dtype? dtype=None",
-            lambda a, o, d, k, t: matrix_norm(a, o, d or (-2, -1), k, t),
-        ),
+        ("Tensor input, Number ord, ints dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None", matrix_norm),
+        ("Tensor input, str ord='fro', ints dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None", matrix_norm),
         doc="Frobenius, nuclear, or operator norm of matrices.",
         samples=(
             Sample("torch.linalg.matrix_norm(x)", np.linalg.norm, x=_M),
@@ -318,6 +316,7 @@ FUNCTIONS = (
             Sample("torch.linalg.matrix_norm(x, 2)", lambda x: np.linalg.norm(x, 2), x=_M),
             Sample("torch.linalg.matrix_norm(x, 1)", lambda x: np.linalg.norm(x, 1), x=_M),
         ),
+        out=True,
     ),
     LinalgFunction(
         "norm",
@@ -328,6 +327,7 @@ FUNCTIONS = (
             Sample("torch.linalg.norm(v)", np.linalg.norm, v=_V),
             Sample("torch.linalg.norm(x, dim=1)", lambda x: np.linalg.norm(x, axis=1), x=_M),
         ),
+        out=True,
     ),
     LinalgFunction(
         "cond",
@@ -335,6 +335,7 @@ FUNCTIONS = (
         ("Tensor input, str p", cond),
         doc="The condition number.",
         samples=(Sample("torch.linalg.cond(x)", np.linalg.cond, x=_A),),
+        out=True,
     ),
     Function(
         "trace", ("Tensor input", trace), doc="The sum of a matrix's diagonal.", ops=(TRACE,), samples=(Sample("trace(x)", np.trace, x=_A),)
@@ -345,18 +346,21 @@ FUNCTIONS = (
         doc="The vector product along a dimension of size 3.",
         ops=(CROSS,),
         samples=(Sample("torch.linalg.cross(x, y)", np.cross, x=_M, y=_X),),
+        out=True,
     ),
     Function(
         "cross",
         ("Tensor input, Tensor other, int? dim=None", _old_cross),
         doc="The vector product along dim.",
         samples=(Sample("cross(x, y, dim=1)", np.cross, x=_M, y=_X),),
+        out=True,
     ),
     LinalgFunction(
         "vecdot",
         ("Tensor x, Tensor y, *, int dim=-1", vecdot),
         doc="Sums of products along a dimension.",
         samples=(Sample("torch.linalg.vecdot(x, y)", lambda x, y: (x * y).sum(-1), x=_M, y=_X),),
+        out=True,
     ),
     LinalgFunction(
         "diagonal",

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core import dtypes
+from gradcli.core.dispatch import Parser
 from gradcli.core.function import Function, Overload
-from gradcli.core.signature import Parser
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 

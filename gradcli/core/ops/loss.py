@@ -146,9 +146,7 @@ def cross_entropy(
     return _smoothed(log, loss, target, weight, ignore_index, reduction, label_smoothing)
 
 
-def _soft_labels(
-    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float
-) -> Any:
+def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float) -> Any:
     axis = 1 if input.array.ndim > 1 else 0
     classes = input.array.shape[axis] if input.array.ndim else 1
     if not target.dtype.is_floating_point:

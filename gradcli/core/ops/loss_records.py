@@ -77,8 +77,8 @@ def _difference_loss(name: str, value: Callable[[Array, Any], Any], pieces: Piec
         ),
         input=Rule(along, "= grad * grad_output times the second derivative of the loss"),
         target=Rule(
-            lambda xp, grad, grad_output, input, target, reduction, parameter: -along(
-                xp, grad, grad_output, input, target, reduction, parameter
+            lambda xp, grad, grad_output, input, target, reduction, parameter: (
+                -along(xp, grad, grad_output, input, target, reduction, parameter)
             ),
             "= minus the gradient of input",
         ),
@@ -243,9 +243,9 @@ BCE_BACKWARD = Op(
         "= grad times the derivative of the loss",
     ),
     input=Rule(
-        lambda xp, grad, grad_output, input, target, weight, reduction: grad
-        * grad_output
-        * _bce_second(xp, input, target, weight, reduction),
+        lambda xp, grad, grad_output, input, target, weight, reduction: (
+            grad * grad_output * _bce_second(xp, input, target, weight, reduction)
+        ),
         "= grad * grad_output times the second derivative",
     ),
     target=Rule(
@@ -284,9 +284,7 @@ def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array
     return reduced(_weighted(values, weight), reduction)
 
 
-def _bce_logits_rule(
-    xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str
-) -> Any:
+def _bce_logits_rule(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
     if pos_weight is None:
         result = (sigmoid(xp, input) - target) * grad
     else:

@@ -37,7 +37,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         return _call("mm" if rank == width == 2 else "matmul", input, transposed)
     if rank == 2:
         return _call("addmm", bias, input, transposed)
-    if not input.array.flags.c_contiguous:
+    if not input.array.flags.c_contiguous or not bias.array.ndim:
         return _call("matmul", input, transposed) + bias
     shape = input.array.shape
     flat = _call("addmm", bias, _view(input, (math.prod(shape[:-1]), shape[-1])), transposed)
@@ -238,6 +238,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         namespace="torch.nn.functional",
         method=False,
+        out=True,
     ),
     PythonFunction(
         normalize,

@@ -13,6 +13,7 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.arithmetic import sub
 from gradcli.core.ops.choosing import MASKED_FILL
+from gradcli.core.ops.linalg_common import LinalgFunction
 from gradcli.core.ops.reducing import Typed, restored
 from gradcli.core.ops.rounding import SGN
 from gradcli.core.record import Op, Rule
@@ -112,9 +113,10 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """`torch.norm`: the vector norm of order p; "fro" and None are 2, other names are matrix norms."""
-    if p == "nuc" or (type(p) is str and p != "fro"):
+    if type(p) is str and p != "fro":
         return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    return vector_norm(input, 2.0 if p in ("fro", None) else p, dim, keepdim, dtype)
+    # wrong arguments are found by what norm calls
+    return catalog.function("linalg.vector_norm")(input, 2.0 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 
 def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
@@ -158,7 +160,7 @@ FUNCTIONS = (
     Function(
         "norm",
         (
-            "Tensor input, any p='fro', ints1? dim=None, bool keepdim=False, any out=None, dtype? dtype=None",
+            "Tensor input, any p='fro', any dim=None, any keepdim=False, any out=None, any dtype=None",
             lambda x, p, dim, keepdim, out, dtype: norm(x, p, dim, keepdim, dtype),
         ),
         doc="The vector norm of order p over all elements or along dimensions.",
@@ -176,14 +178,14 @@ FUNCTIONS = (
     ),
     Function(
         "Tensor.norm",
-        ("Tensor input, any p='fro', ints1? dim=None, bool keepdim=False, dtype? dtype=None", norm),
+        ("Tensor input, any p='fro', any dim=None, any keepdim=False, any dtype=None", norm),
         doc="The vector norm of order p over all elements or along dimensions.",
         ops=(VECTOR_NORM,),
         samples=(Sample("x.norm()", _reference(2), x=_M), Sample("x.norm(p=1, dim=-1)", _reference(1, 1), x=_M)),
         function=False,
         python="Tensor.norm",
     ),
-    Function(
+    LinalgFunction(
         "vector_norm",
         (
             "Tensor input, Number ord=2, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None",
@@ -195,8 +197,7 @@ FUNCTIONS = (
             Sample("torch.linalg.vector_norm(x)", _reference(2), x=_M),
             Sample("torch.linalg.vector_norm(x, 4, dim=0)", _reference(4, 0), x=_M),
         ),
-        namespace="torch.linalg",
-        method=False,
+        out=True,
     ),
     Function(
         "dist",

@@ -223,10 +223,11 @@ FUNCTIONS = (
     _medians("nanmedian", NANMEDIAN, NANMEDIAN_DIM, "The middle element, nan left out."),
     Function(
         "mode",
-        ("Tensor input, int dim=-1, bool keepdim=False", mode),
+        ("Tensor input, int dim=-1, bool keepdim=False |outs", mode),
         doc="The most frequent value along dim, and its index.",
         ops=(MODE,),
         samples=(Sample("mode(x).values", None, x=[[1.0, 2.0, 0.5], [3.0, -1.0, 0.0]]),),
+        out=True,
     ),
     Function(
         "quantile",

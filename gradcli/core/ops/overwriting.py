@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from gradcli.core import inplace
 from gradcli.core.function import Function
 from gradcli.core.ops import shape_records
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape import expanded_shape
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 
 
-def _copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def _copy(input: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
+    src = other if type(other) is Tensor else wrap(np.asarray(other))
     expanded_shape(src, input.array.shape)
     return inplace.copy_(input, src)
 
@@ -63,7 +66,8 @@ FUNCTIONS = (
     Function("zero_", ("Tensor input", inplace.zero_), doc="0 everywhere, in place.", ops=(inplace.ZERO,)),
     Function(
         "copy_",
-        ("Tensor input, Tensor src, bool non_blocking=False", _copy),
+        ("Tensor input, Operand other, bool non_blocking=False", _copy),
+        ("Tensor input, Operand other, bool async |deprecated", _copy),
         doc="The values of another tensor, broadcast and converted, in place.",
         ops=(inplace.COPY_INTO,),
         function=False,

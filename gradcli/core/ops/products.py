@@ -368,7 +368,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor vec2", outer),
         doc="All products of two vectors' elements.",
         samples=(Sample("outer(v, w)", np.outer, v=_V, w=_W),),
-        aliases=("ger", "linalg.outer"),
+        aliases=("ger",),
         out=True,
     ),
     Function(

@@ -134,9 +134,7 @@ def _randint_like_up_to(input: Tensor, high: Tensor, *rest: Any) -> Tensor:
     return _randint_like(input, 0, int(high.item()), *rest)
 
 
-def _randperm(
-    n: int, generator: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool
-) -> Tensor:
+def _randperm(n: int, generator: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     if n < 0:
         raise ProgramError("RuntimeError", f"n must be non-negative, got{n}")
     wanted = dtype or dtypes.int64

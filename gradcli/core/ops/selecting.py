@@ -126,10 +126,6 @@ def spread_evenly(xp: Any, grad: Any, input: Any, value: Any) -> Any:
     """The gradient of a selected value shared equally among the elements that equal it."""
     x, v = xp.plain(input), xp.plain(value)
     mask = np.isnan(x) if np.isnan(v) else np.equal(x, v)
-    return grad * (mask / np.count_nonzero(mask)).astype(x.dtype) if type(grad) is not Tensor else _spread_traced(xp, grad, mask)
-
-
-def _spread_traced(xp: Any, grad: Tensor, mask: Array) -> Any:
     share = xp.call(_OVER, grad, int(np.count_nonzero(mask)))
     return xp.call(_SPREAD, share, mask)
 

@@ -203,6 +203,14 @@ def T(input: Tensor) -> Tensor:
 def mT(input: Tensor, name: str = "mT") -> Tensor:
     """`x.mT`: the last two dimensions swapped."""
     rank = input.array.ndim
+    if not rank:
+        from gradcli.core import warnings
+
+        warnings.emit(
+            f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases. (Triggered internally at "
+            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4373.)"
+        )
+        return input
     if rank < 2:
         raise ProgramError("RuntimeError", f"tensor.{name} is only supported on matrices or batches of matrices. Got {rank}-D tensor.")
     return TRANSPOSE(input, -2, -1)  # type: ignore[no-any-return]
@@ -327,6 +335,14 @@ FUNCTIONS = (
         ("Tensor input, int dim, ints sizes", unflatten),
         doc="One dimension made several.",
         samples=(Sample("unflatten(x, 1, (3, 1))", lambda x: x.reshape(2, 3, 1), x=_M),),
+        method=False,
+    ),
+    Function(
+        "Tensor.unflatten",
+        ("Tensor input, int dim, ints sizes", unflatten),
+        doc="One dimension made several.",
+        function=False,
+        python="Tensor.unflatten",
     ),
     Function("ravel", ("Tensor input", ravel), doc="One dimension.", samples=(Sample("ravel(x)", np.ravel, x=_M),)),
     Function("t", ("Tensor input", t), doc="The transposed matrix.", ops=(T_RECORD,), samples=(Sample("x.t()", np.transpose, x=_M),)),

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.dispatch import Parser
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape_records import check_rank
 from gradcli.core.record import Op, Rule
+from gradcli.core.signature import Signature, hooks
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
@@ -285,6 +287,28 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     return SPLIT_SIZES(input, tuple(split_sizes), dim)  # type: ignore[no-any-return]
 
 
+_BY_SIZE = Parser(
+    "split",
+    [Signature("Tensor input, int split_size, int dim=0", split), Signature("Tensor input, ints split_size, int dim=0", split_with_sizes)],
+)
+_BY_SIZES = Parser("split_with_sizes", [Signature("Tensor input, ints split_sizes, int dim=0", split_with_sizes)])
+
+
+def split_either(input: Tensor, split_size: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+    """`Tensor.split`, where PyTorch decides in Python which function is meant."""
+    if type(split_size) is Tensor and split_size.array.size == 1:
+        split_size = int(split_size.item())
+    parser = _BY_SIZE if isinstance(split_size, int) else _BY_SIZES
+    parts: tuple[Tensor, ...] = parser.call((input, split_size, dim), {})
+    return parts
+
+
+def _split_any(tensor: Any, split_size_or_sections: Any, dim: Any) -> tuple[Tensor, ...]:
+    if type(tensor) is not Tensor:
+        raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'split'")
+    return split_either(tensor, split_size_or_sections, dim)
+
+
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size along a dimension."""
     if not input.array.ndim:
@@ -383,11 +407,20 @@ FUNCTIONS = (
         samples=(Sample("unbind(x, 1)[2]", lambda x: x[:, 2], x=_M),),
     ),
     Function(
-        "split",
-        ("Tensor input, int split_size, int dim=0", split),
-        ("Tensor input, ints split_size, int dim=0", split_with_sizes),
+        "Tensor.split",
+        ("Tensor input, any split_size, any dim=0", split_either),
         doc="Parts of a size, or of the given sizes, along a dimension.",
         ops=(SPLIT, SPLIT_SIZES),
+        function=False,
+        python="Tensor.split",
+    ),
+    Function(
+        "split",
+        ("any tensor, any split_size_or_sections, any dim=0", _split_any),
+        doc="Parts of a size, or of the given sizes, along a dimension.",
+        ops=(SPLIT, SPLIT_SIZES),
+        method=False,
+        python="split",
         samples=(Sample("split(x, 2, 1)[0]", lambda x: x[:, :2], x=_M), Sample("split(x, [1, 2], 1)[1]", lambda x: x[:, 1:], x=_M)),
     ),
     Function(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import elementary, warnings
+from gradcli.core import elementary, summation, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks
@@ -30,30 +30,33 @@ def _shifted(x: Array, axis: int) -> Array:
 def _softmax(x: Array, dim: int) -> Array:
     if not x.ndim:
         return _softmax(x.reshape(1), 0).reshape(())
-    powers = elementary.exp(_shifted(_wide(x), dim))
+    powers = _exp(_shifted(_wide(x), dim), dim)
     added = _added(powers, dim)
     # PyTorch multiplies by the reciprocal along the last dimension, and divides along others
-    last = dim in (-1, x.ndim - 1)
-    return np.asarray(powers * (1 / added) if last else powers / added, x.dtype)
+    return np.asarray(powers * (1 / added) if _is_last(x, dim) else powers / added, x.dtype)
 
 
 def _log_softmax(x: Array, dim: int) -> Array:
     if not x.ndim:
         return _log_softmax(x.reshape(1), 0).reshape(())
     shifted = _shifted(_wide(x), dim)
-    return np.asarray(shifted - elementary.log(_added(elementary.exp(shifted), dim)), x.dtype)
+    return np.asarray(shifted - elementary.log(_added(_exp(shifted, dim), dim)), x.dtype)
+
+
+def _is_last(x: Array, dim: int) -> bool:
+    return dim in (-1, x.ndim - 1)
+
+
+def _exp(x: Array, dim: int) -> Array:
+    """exp, by the kernel of the last dimension or that of others."""
+    return np.asarray(elementary.exp_in_lanes(x) if _is_last(x, dim) else elementary.exp(x))
 
 
 def _added(powers: Array, dim: int) -> Array:
     """The sum along `dim`, kept as 1, in the order of PyTorch's softmax kernels."""
-    if dim in (-1, powers.ndim - 1):
+    if _is_last(powers, dim):
         return lanes_sum(powers)
     return np.add.accumulate(powers, axis=dim).take([-1], axis=dim) if powers.size else total(powers, dim, True)
-
-
-def _total(x: Array, dim: int) -> Array:
-    """The sum along `dim`, kept as 1."""
-    return total(x, axis=dim, keepdims=True) if np.ndim(x) else x
 
 
 def _sum(xp: Any, x: Any, dim: int) -> Any:
@@ -61,8 +64,20 @@ def _sum(xp: Any, x: Any, dim: int) -> Any:
 
 
 def _softmax_gradient(grad_output: Array, output: Array, dim: int) -> Array:
-    product = grad_output * output
-    return np.asarray(product - output * _total(product, dim))
+    if not output.ndim:
+        return _softmax_gradient(grad_output.reshape(1), output.reshape(1), 0).reshape(())
+    if _is_last(output, dim) or output.size > summation.LARGEST:
+        return np.asarray((grad_output - _added(grad_output * output, dim)) * output)
+    added = np.zeros_like(output.take([0], axis=dim)) if output.size else output.sum(dim, keepdims=True)
+    for i in range(output.shape[dim]):
+        added = elementary.fused(grad_output.take([i], axis=dim), output.take([i], axis=dim), added)
+    return np.asarray((grad_output - added) * output)
+
+
+def _log_softmax_gradient(grad_output: Array, output: Array, dim: int) -> Array:
+    if not output.ndim:
+        return _log_softmax_gradient(grad_output.reshape(1), output.reshape(1), 0).reshape(())
+    return np.asarray(elementary.fused(-_exp(output, dim), _added(grad_output, dim), grad_output))
 
 
 def _softmax_output_rule(xp: Any, grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
@@ -91,7 +106,7 @@ SOFTMAX = Op(
 )
 LOG_SOFTMAX_BACKWARD = Op(
     "LogSoftmaxBackwardDataBackward0",
-    lambda grad_output, output, dim: grad_output - elementary.exp(output) * _total(grad_output, dim),
+    _log_softmax_gradient,
     "grad_output output",
     "dim",
     grad_output=Rule(

@@ -248,14 +248,15 @@ def _as_index(found: Tensor, small: bool) -> Tensor:
 FUNCTIONS = (
     Function(
         "sort",
-        ("Tensor input, *, bool stable, int dim=-1, bool descending=False", sort_stable),
-        ("Tensor input, int dim=-1, bool descending=False", sort),
+        ("Tensor input, *, bool stable, int dim=-1, bool descending=False |outs", sort_stable),
+        ("Tensor input, int dim=-1, bool descending=False |outs", sort),
         doc="Values in order along dim, and the indices they come from.",
         ops=(SORT, SORT_STABLE),
         samples=(
             Sample("sort(x).values", np.sort, x=_X),
             Sample("x.sort(0, descending=True).values", lambda x: -np.sort(-x, 0), x=_M),
         ),
+        out=True,
     ),
     Function(
         "argsort",
@@ -274,6 +275,7 @@ FUNCTIONS = (
         doc="Values in order along the first dimension.",
         ops=(SORT,),
         samples=(Sample("msort(x)", lambda x: np.sort(x, 0), x=_M),),
+        out=True,
     ),
     Function(
         "topk",
@@ -300,7 +302,15 @@ FUNCTIONS = (
         ("Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None", unique),
         doc="The distinct values in order, on request with where each element went and how often each occurs.",
         samples=(Sample("unique(tensor([3, 1, 3]), return_counts=True)"),),
-        python="unique",
+        method=False,
+        python="_return_output",
+    ),
+    Function(
+        "Tensor.unique",
+        ("Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None", unique),
+        doc="The distinct values in order, on request with where each element went and how often each occurs.",
+        function=False,
+        python="Tensor.unique",
     ),
     Function(
         "searchsorted",

@@ -299,5 +299,6 @@ FUNCTIONS = (
         ("Tensor input, int bins=100, Number min=0, Number max=0", histc),
         doc="How many elements fall into each of equal bins.",
         samples=(Sample("histc(tensor([1., 2., 1.]), bins=4, min=0, max=3)"),),
+        out=True,
     ),
 )

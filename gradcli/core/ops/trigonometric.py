@@ -71,7 +71,7 @@ ATANH = _floating(
 )
 TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",
-    lambda grad_output, output: grad_output * (1 - output * output),
+    lambda grad_output, output: grad_output * elementary.fused(-output, output, 1),
     "grad_output output",
     grad_output=Rule(lambda xp, grad, output: xp.call(TANH_BACKWARD, grad, output), "grad * (1 - output**2)"),
     output=Rule(
