@@ -115,7 +115,9 @@ class Function:
     def method_parser(self) -> Parser:
         """The overloads of the method: without the first parameter."""
         if self._method_parser is None:
-            self._method_parser = Parser(self.name.removeprefix("Tensor."), [s.without_self() for s in self.parser.signatures if s.is_method])
+            self._method_parser = Parser(
+                self.name.removeprefix("Tensor."), [s.without_self() for s in self.parser.signatures if s.is_method]
+            )
         return self._method_parser
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -96,7 +96,7 @@ def contiguous(input: Tensor) -> Tensor:
     return input if input.array.flags.c_contiguous else CONTIGUOUS(input)
 
 
-def _caster(dtype: DType) -> Callable[[Tensor], Tensor]:
+def _caster(dtype: DType) -> Callable[..., Tensor]:
     return lambda input, memory_format: to_dtype(input, dtype)
 
 
