@@ -202,7 +202,7 @@ def _host_names(function: Callable[..., Any]) -> list[str]:
 def _parameter_names(parser: Any) -> list[str]:
     found: dict[str, None] = {}
     for signature in parser.signatures:
-        if not signature.hidden:
+        if not signature.deprecated:
             found.update((parameter.name, None) for parameter in signature.parameters)
     return list(found)
 
