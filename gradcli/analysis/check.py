@@ -223,5 +223,3 @@ def check(
 ) -> CheckResult:
     """Compare the gradients of `evaluate` for all `variables`, which it reads. Raises what running it raises."""
     return Check(evaluate, variables, weights).result(expression)
-
-

@@ -199,4 +199,3 @@ def walk(node: syntax.Node) -> list[syntax.Node]:
         elif isinstance(one, tuple):
             stack += reversed(one)
     return found
-

@@ -176,5 +176,3 @@ def _origin(node: Node, kind: str, remark: str) -> Origin:
     name = "" if source.name.startswith("<") else source.name
     where = f"{name}:{line}" if name and several else f"line {line}" if several else name
     return Origin(kind, node.type_name, where, text, column - 1, min(column - 1 + place.end - place.start, len(text)), remark)
-
-

@@ -128,8 +128,8 @@ def read_data(tensor: Tensor) -> Tensor:
     return Tensor(tensor.array, tensor.dtype)
 
 
-def set_requires_grad(tensor: Tensor, flag: Any) -> None:
-    """`tensor.requires_grad = flag`."""
+def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
+    """`tensor.requires_grad = flag`; `kinds` is what the error says of the dtypes."""
     if type(flag) is not bool:
         raise ProgramError("RuntimeError", "requires_grad must be a bool")
     if tensor.node is not None:
@@ -141,7 +141,7 @@ def set_requires_grad(tensor: Tensor, flag: Any) -> None:
             )
         return
     if flag and not tensor.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", "only Tensors of floating point dtype can require gradients")
+        raise ProgramError("RuntimeError", f"only Tensors of {kinds} dtype can require gradients")
     if flag and tensor.property_of("inference") and not state.inference:
         raise ProgramError("RuntimeError", "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     tensor.requires_grad = flag
@@ -298,7 +298,7 @@ def _detect_anomaly(check_nan: bool = True) -> AnomalyMode:
 
 
 def _is_grad_enabled() -> bool:
-    return state.enabled
+    return state.grad_mode if state.inference else state.enabled
 
 
 def _is_inference_mode_enabled() -> bool:
@@ -307,7 +307,7 @@ def _is_inference_mode_enabled() -> bool:
 
 def reset_modes() -> None:
     """Everything as in a fresh session."""
-    state.enabled, state.inference = True, False
+    state.enabled, state.grad_mode, state.inference = True, True, False
     state.anomaly, state.anomaly_nan = False, True
 
 

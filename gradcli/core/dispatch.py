@@ -69,7 +69,8 @@ class Parser:
         offered = "".join(f"\n\t{self.name}{text}" for text in self._offered())
         warnings.emit(
             f"This overload of {self.name} is deprecated:\n\t{self.name}{used.shown()}\nConsider using one of the following signatures "
-            f"instead:{offered} (Triggered internally at /__w/pytorch/pytorch/torch/csrc/utils/python_arg_parser.cpp:1841.)"
+            f"instead:{offered} (Triggered internally at /__w/pytorch/pytorch/torch/csrc/utils/python_arg_parser.cpp:1841.)",
+            once="deprecated overload",
         )
 
     def _remember(self, key: Any, signature: Signature, args: tuple[Any, ...]) -> None:

@@ -120,6 +120,11 @@ def scalar_dtype(value: object) -> DType:
     return int64 if type(value) is int else _default
 
 
+def largest(dtype: DType) -> float:
+    """The largest finite value of a floating dtype."""
+    return 3.3895313892515355e38 if dtype is bfloat16 else float(np.finfo(dtype.np).max)
+
+
 def result_type(operands: Iterable[Tensor | float | bool]) -> DType:
     """`torch.result_type`: tensors with dimensions win over 0-d tensors, those over Python numbers, within a category."""
     kinds: list[DType | None] = [None, None, None]

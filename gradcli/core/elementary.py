@@ -46,10 +46,16 @@ def _careful_pair(ufunc: Any) -> Callable[[Any, Any], Any]:
 
 
 def fused(a: Any, b: Any, c: Any) -> Any:
-    """`a * b + c`, rounded once in float32; plain arithmetic in other dtypes."""
-    if np.result_type(a, b, c) != _FLOAT32:
-        return a * b + c
-    return np.asarray(np.multiply(a, b, dtype=_DOUBLE) + c).astype(_FLOAT32)
+    """`a * b + c`, rounded once for small float32 arrays; numbers take the arrays' dtype. Plain arithmetic otherwise."""
+    exact: list[Any] = []
+    for operand in (a, b, c):
+        if isinstance(operand, (int, float)) and not isinstance(operand, np.generic):
+            exact.append(np.float32(operand))
+        elif isinstance(operand, (np.ndarray, np.generic)) and operand.dtype is _FLOAT32 and operand.size <= LARGEST:
+            exact.append(operand)
+        else:
+            return a * b + c
+    return np.asarray(np.multiply(exact[0], exact[1], dtype=_DOUBLE) + exact[2]).astype(_FLOAT32)
 
 
 #: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power

@@ -48,7 +48,8 @@ def backward(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
             "can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
             "this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid "
-            "the leak. (Triggered internally at /__w/pytorch/pytorch/torch/csrc/autograd/engine.cpp:1307.)"
+            "the leak. (Triggered internally at /__w/pytorch/pytorch/torch/csrc/autograd/engine.cpp:1307.)",
+            once="create_graph",
         )
     keep = create_graph if retain_graph is None else retain_graph
     walk = Walk(keep, create_graph, capture)

@@ -21,10 +21,12 @@ NO_EDGE: Edge = (None, 0)
 class State:
     """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
 
-    __slots__ = ("enabled", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "watch")
+    __slots__ = ("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "watch")
 
     def __init__(self) -> None:
+        #: whether operations are recorded: in grad mode, outside inference mode
         self.enabled = True
+        self.grad_mode = True
         self.inference = False
         #: opaque: whatever the language wants to find again on a node (or on an error)
         self.origin: Any = None

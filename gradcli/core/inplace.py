@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import blocks, dtypes, strided
+from gradcli.core import blocks, dtypes, strided, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import Edge, Node, state
 from gradcli.core.mode import recording
@@ -190,6 +190,14 @@ def write_out(out: Tensor, result: Any) -> Tensor:
             f"result type {result.dtype.torch_name} can't be cast to the desired output type {out.dtype.torch_name}",
         )
     if out.array.shape != result.array.shape:
+        if out.array.size:
+            warnings.emit(
+                f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does not match the "
+                f"required output shape {list(result.array.shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+                "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
+                "to zero elements with t.resize_(0). (Triggered internally at "
+                "/__w/pytorch/pytorch/aten/src/ATen/native/Resize.cpp:30.)"
+            )
         out.array = np.empty(result.array.shape, out.dtype.np)
     _store(out.array, result.array, out.dtype)
     bump(out)

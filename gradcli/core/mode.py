@@ -17,24 +17,33 @@ class GradMode:
         self.kind = kind
         self.enabled = enabled
         self.inference = inference
-        self._saved: list[tuple[bool, bool]] = []
+        self._saved: list[tuple[bool, bool, bool]] = []
         if kind == "set_grad_enabled":
-            self._saved.append((state.enabled, state.inference))
-            state.enabled = enabled
+            self._save()
+            self._set()
+
+    def _save(self) -> None:
+        self._saved.append((state.enabled, state.grad_mode, state.inference))
+
+    def _set(self) -> None:
+        if self.inference is not None:
+            state.inference = self.inference
+        state.grad_mode = self.enabled
+        state.enabled = self.enabled and not state.inference
+
+    def copy(self) -> GradMode:
+        """The same mode, as a block that has not begun."""
+        return GradMode("block", self.enabled, self.inference)
 
     def enter(self) -> None:
         """Begin the block."""
-        if self.kind == "set_grad_enabled" and self._saved:
-            state.enabled = self.enabled
-            return
-        self._saved.append((state.enabled, state.inference))
-        state.enabled = self.enabled
-        if self.inference is not None:
-            state.inference = self.inference
+        if self.kind != "set_grad_enabled" or not self._saved:
+            self._save()
+        self._set()
 
     def exit(self) -> None:
         """End the block."""
-        state.enabled, state.inference = self._saved.pop()
+        state.enabled, state.grad_mode, state.inference = self._saved.pop()
 
 
 class recording:
@@ -71,4 +80,4 @@ def set_grad_enabled(mode: bool) -> GradMode:
 
 def inference_mode(mode: bool = True) -> GradMode:
     """`torch.inference_mode(mode)`."""
-    return GradMode("inference_mode", state.enabled and not mode, inference=mode)
+    return GradMode("inference_mode", not mode, inference=mode)

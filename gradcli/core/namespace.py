@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, dtypes, elementary, summation
+from gradcli.core import catalog, dtypes, elementary, product_sums, summation
 from gradcli.core.dtypes import DType
 from gradcli.core.tensor import Array, Tensor, wrap
 
@@ -43,7 +43,7 @@ class Numeric:
     where = staticmethod(np.where)
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
-    matmul = staticmethod(np.matmul)
+    matmul = staticmethod(product_sums.matmul)
     reshape = staticmethod(np.reshape)
     expand_dims = staticmethod(np.expand_dims)
     isnan = staticmethod(np.isnan)

@@ -11,6 +11,7 @@ from gradcli.core import blocks, dtypes
 from gradcli.core.catalog import function, method
 from gradcli.core.graph import state
 from gradcli.core.ops import arithmetic, comparison
+from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -56,7 +57,7 @@ def _tensor_like(a: Any, b: Any) -> Tensor:
     if type(a) is Tensor:
         return a
     dtype = dtypes.result_type((a, b))
-    return Tensor(np.array(a, dtype.np), dtype)
+    return Tensor(np.array(scalar_of(a, dtype), dtype.np), dtype)
 
 
 def _matmul(a: Any, b: Any) -> Any:
@@ -134,11 +135,7 @@ def _invert(a: Tensor) -> Any:
     return function("bitwise_not")(a)
 
 
-def _positive(a: Tensor) -> Any:
-    return a
-
-
-UNARY: dict[str, Callable[[Tensor], Any]] = {"-": arithmetic.neg, "+": _positive, "~": _invert}
+UNARY: dict[str, Callable[[Tensor], Any]] = {"-": arithmetic.neg, "+": arithmetic.positive, "~": _invert}
 
 _INPLACE_METHODS = {
     "+": "add_",

@@ -12,8 +12,9 @@ from gradcli.core import blocks, dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import NO_EDGE, state
 from gradcli.core.record import Op, broadcast_error
+from gradcli.core.signature import wrapped
 from gradcli.core.tensor import Array, Tensor
-from gradcli.errors import InternalFault, ProgramError
+from gradcli.errors import InternalFault
 
 
 class Pointwise(Op):
@@ -89,7 +90,8 @@ class Pointwise(Op):
         elif of_a is Tensor and (of_b is float or of_b is int) and a.dtype.is_floating_point:
             dtype = a.dtype
             x = a.array
-            y = b
+            # a number may be too large for half precision, and the result not
+            y = np.float32(b) if dtype is dtypes.float16 else b
         else:
             dtype, (x, y) = self._promoted((a, b))
         if x.size >= blocks.threshold:
@@ -128,10 +130,7 @@ class Pointwise(Op):
                     check_broadcast(first, array)
                 first = array
             else:
-                try:
-                    array = np.array(t, storage)
-                except OverflowError:
-                    raise ProgramError("RuntimeError", f"value cannot be converted to type {dtype.c_name} without overflow") from None
+                array = np.array(wrapped(t, dtype) if type(t) is int else t, storage)
             arrays.append(array)
         return dtype, arrays
 

@@ -27,6 +27,12 @@ from gradcli.errors import InternalFault, ProgramError
 
 np.seterr(all="ignore")  # torch computes nan and inf silently
 
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
+    "of `torch.inference_mode()`."
+)
+
 #: marks an argument without derivative
 NONDIFF = None
 
@@ -221,9 +227,12 @@ class Op:
                 saved[i] = inputs[i]
         node.saved = saved
         for value in saved:
-            if type(value) is Tensor and value.version is not None and value.version.count:
+            if type(value) is not Tensor:
+                continue
+            if value.meta is not None and value.property_of("inference"):
+                raise ProgramError("RuntimeError", _INFERENCE)
+            if value.version is not None and value.version.count:
                 node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
-                return
 
     def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
         mark_view(out, source, self.grad_fn, creation)

@@ -7,6 +7,7 @@ Generator, any. `?` admits None.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -325,17 +326,41 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def scalar_of(value: Any, dtype: DType) -> Any:
-    """A Python number stored as `dtype`; PyTorch's error where an integer does not fit."""
-    if type(value) is int and not dtype.is_floating_point and dtype is not dtypes.bool_:
-        info = np.iinfo(dtype.np)
-        low = info.min if info.min < 0 else -info.max
-        if not low <= value <= info.max:
-            raise ProgramError("RuntimeError", f"value cannot be converted to type {short_type(dtype)} without overflow")
-        return np.array(value & ((1 << info.bits) - 1), np.uint64).astype(dtype.np)[()]
-    return value
+def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
+    """A Python number stored as `dtype`; PyTorch's error, where it does not fit, calls the type `name`, or as C++ does."""
+    if dtype is dtypes.bool_:
+        return bool(value)
+    if type(value) not in (int, float):
+        return value
+    if dtype.is_floating_point:
+        if math.isfinite(value) and abs(value) > dtypes.largest(dtype):
+            raise _overflow(dtype, name)
+        return value
+    info = np.iinfo(dtype.np)
+    # negative numbers wrap around in an unsigned type, if they are whole
+    low = -info.max if info.min == 0 and type(value) is int else info.min
+    if not low <= value <= info.max:
+        raise _overflow(dtype, name)
+    return wrapped(int(value), dtype)
 
 
-def short_type(dtype: DType) -> str:
-    """The C++ name that overflow messages use."""
-    return {"int32": "int", "int64": "long"}.get(dtype.name, dtype.name)
+def stored(value: Any, dtype: DType) -> Any:
+    """As `scalar_of`, where PyTorch goes through a wider type: in half precision too large numbers become infinite."""
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        return value if abs(value) <= dtypes.largest(dtype) or value != value else math.copysign(math.inf, value)
+    return scalar_of(value, dtype)
+
+
+def wrapped(value: int, dtype: DType) -> Any:
+    """A whole number as `dtype`, without the bits that it has no room for."""
+    if dtype.category != 1:
+        return value
+    return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]
+
+
+_C_TYPES = {"int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}
+
+
+def _overflow(dtype: DType, name: str) -> ProgramError:
+    name = name or _C_TYPES.get(dtype.name, f"{dtype.name}_t")
+    return ProgramError("RuntimeError", f"value cannot be converted to type {name} without overflow")

@@ -12,11 +12,24 @@ def _ignore(category: str, message: str) -> None:
 
 
 sink: Sink = _ignore
+#: which of the warnings that PyTorch gives once in a process have been given
+given: set[str] = set()
 
 
-def emit(message: str, category: str = "UserWarning") -> None:
-    """Hand a warning to the sink in place."""
+def emit(message: str, category: str = "UserWarning", once: str = "") -> None:
+    """Hand a warning to the sink in place; one with `once` only the first time, whatever its text and wherever it arises."""
+    if once:
+        if once in given:
+            return
+        given.add(once)
     sink(category, message)
+
+
+def set_given(new: set[str]) -> set[str]:
+    """Let a session remember in `new` what it was told once; returns the set that was there."""
+    global given
+    old, given = given, new
+    return old
 
 
 def set_sink(new: Sink | None) -> Sink:

@@ -18,12 +18,11 @@ from gradcli.lang.values import NO_KEYWORDS, register
 class Decorated:
     """A function that runs in a grad mode: what `@torch.no_grad()` makes."""
 
-    __slots__ = ("__weakref__", "enabled", "function", "inference")
+    __slots__ = ("__weakref__", "function", "mode")
 
     def __init__(self, mode: GradMode, function: Any) -> None:
         self.function = function
-        self.enabled = mode.enabled
-        self.inference = mode.inference
+        self.mode = mode.copy()
 
     @property
     def name(self) -> str:
@@ -31,14 +30,11 @@ class Decorated:
         return str(self.function.name)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        before = state.enabled, state.inference
-        state.enabled = self.enabled
-        if self.inference is not None:
-            state.inference = self.inference
+        self.mode.enter()
         try:
             return call(self.function, args, state.origin, kwargs)
         finally:
-            state.enabled, state.inference = before
+            self.mode.exit()
 
 
 register(Decorated, GradMode)

@@ -205,4 +205,3 @@ def _parameter_names(parser: Any) -> list[str]:
         if not signature.deprecated:
             found.update((parameter.name, None) for parameter in signature.parameters)
     return list(found)
-

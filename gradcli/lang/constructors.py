@@ -10,7 +10,6 @@ from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import containers, conversions, mappings, operators, text
 from gradcli.lang.operators import OPS, index_of
-from gradcli.lang.runtime import runtime
 from gradcli.lang.types import type_name
 
 _REQUIRES_GRAD = (
@@ -24,9 +23,8 @@ def scalar(tensor: Tensor) -> Any:
     """The number in a tensor, for conversions; PyTorch warns once where gradients would be lost."""
     if tensor.array.size != 1:
         raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
-    if tensor.requires_grad and "scalar" not in runtime.warned_once:
-        runtime.warned_once.add("scalar")
-        warnings.emit(_REQUIRES_GRAD)
+    if tensor.requires_grad:
+        warnings.emit(_REQUIRES_GRAD, once="scalar")
     return tensor.item()
 
 

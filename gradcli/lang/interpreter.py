@@ -125,6 +125,7 @@ class Interpreter:
             return
         kept = {name: getattr(runtime, name) for name in runtime.__slots__}
         sink = warnings.set_sink(self._on_warning)
+        given = warnings.set_given(self._warned_once)
         recursion = sys.getrecursionlimit()
         self._enter()
         try:
@@ -148,6 +149,7 @@ class Interpreter:
             self._written, self._steps = runtime.written, runtime.steps
             sys.setrecursionlimit(recursion)
             warnings.set_sink(sink)
+            warnings.set_given(given)
             for name, value in kept.items():
                 setattr(runtime, name, value)
 
@@ -165,7 +167,6 @@ class Interpreter:
         runtime.deadline = time.monotonic() + bounds.time if bounds.time < math.inf else math.inf
         runtime.written = self._written
         runtime.addresses = self._addresses
-        runtime.warned_once = self._warned_once
         runtime.handling = []
 
     @staticmethod

@@ -54,9 +54,7 @@ class Stuck:
 
     __slots__ = ("lexer", "start", "token", "before", "values", "accepted")
 
-    def __init__(
-        self, lexer: Lexer, start: str, token: Lexeme, before: Lexeme | None, values: list[Any], accepted: set[str]
-    ) -> None:
+    def __init__(self, lexer: Lexer, start: str, token: Lexeme, before: Lexeme | None, values: list[Any], accepted: set[str]) -> None:
         self.lexer = lexer
         self.start = start
         self.token = token

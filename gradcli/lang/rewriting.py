@@ -208,4 +208,3 @@ def _reads_last(program: Program) -> bool:
             return True
         stack += _children(node)
     return False
-

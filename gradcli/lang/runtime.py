@@ -25,7 +25,7 @@ def _nowhere(text: str) -> None:
 class Runtime:
     """The state of the program that runs."""
 
-    __slots__ = ("addresses", "deadline", "depth", "handling", "max_depth", "max_steps", "steps", "warned_once", "write", "written")
+    __slots__ = ("addresses", "deadline", "depth", "handling", "max_depth", "max_steps", "steps", "write", "written")
 
     def __init__(self) -> None:
         self.write: Callable[[str], None] = _nowhere
@@ -40,8 +40,6 @@ class Runtime:
         self.addresses = Addresses()
         #: errors whose `except` blocks run now, innermost last
         self.handling: list[ProgramError] = []
-        #: warnings that PyTorch gives once in a process
-        self.warned_once: set[str] = set()
 
 
 runtime = Runtime()

@@ -11,14 +11,11 @@ from gradcli.core.tensor import Tensor
 from gradcli.lang.values import NumpyArray
 
 
-def _transposed(swap_last: bool) -> Callable[[Tensor], Any]:
+def _transposed(name: str) -> Callable[[Tensor], Any]:
     def get(tensor: Tensor) -> Any:
-        from gradcli.core import catalog
-        from gradcli.core.ops.shape import mT
+        from gradcli.core.ops import shape
 
-        if swap_last:
-            return mT(tensor)
-        return catalog.function("permute")(tensor, tuple(range(tensor.array.ndim))[::-1])
+        return {"T": shape.T, "H": shape.H, "mT": shape.mT}[name](tensor)
 
     return get
 
@@ -36,8 +33,9 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
     "ndim": lambda t: t.array.ndim,
     "itemsize": lambda t: t.dtype.itemsize,
     "nbytes": lambda t: t.array.size * t.dtype.itemsize,
-    "T": _transposed(False),
-    "mT": _transposed(True),
+    "T": _transposed("T"),
+    "H": _transposed("H"),
+    "mT": _transposed("mT"),
     "retains_grad": lambda t: bool(t.property_of("retains_grad")),
     "output_nr": lambda t: t.output_nr,
     "_version": autograd.read_version,
@@ -47,7 +45,7 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
 SETTERS: dict[str, Callable[[Tensor, Any], None]] = {
     "data": core.set_data,
     "grad": autograd.write_grad,
-    "requires_grad": autograd.set_requires_grad,
+    "requires_grad": lambda t, flag: autograd.set_requires_grad(t, flag, "floating point and complex"),
 }
 
 

@@ -11,9 +11,7 @@ from gradcli.results import Minimum
 
 def table(found: Minimum, *, colour: bool = False) -> str:
     """One row for each variable, then the value and how it was reached."""
-    rows = [
-        [escape(one.name), cell(one.start), cell(one.minimum), cell(one.gradient) if one.gradient else "-"] for one in found.variables
-    ]
+    rows = [[escape(one.name), cell(one.start), cell(one.minimum), cell(one.gradient) if one.gradient else "-"] for one in found.variables]
     first = layout(["name", "start", "minimum", "gradient"], rows, colour=colour)
     how = [cell(found.value), f"{found.gradient_norm:.4g}", str(found.steps), found.method]
     return first + "\n" + layout(["value", "gradient norm", "steps", "method"], [how], colour=colour)

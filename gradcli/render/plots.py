@@ -227,4 +227,3 @@ def _scale(plot: HeatMap, look: Look) -> str:
     shades = [f"\x1b[48;5;{code}m  \x1b[0m" for code in _HEAT] if look.colour else [char * 2 for char in _DENSITY]
     unknown = "   ? no value" if bool((plot.values != plot.values).any()) else ""
     return f"{plot.low:.4g} [{''.join(shades)}] {plot.high:.4g}{unknown}"
-

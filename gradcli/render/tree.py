@@ -46,7 +46,6 @@ def graph_tree(explanation: Explanation, *, values: bool = False, grads: bool = 
     return _aligned(lines, colour) + notes(explanation)
 
 
-
 def _described(step: StepResult, name: str, again: bool, values: bool, grads: bool) -> tuple[str, str, str]:
     """The grad_fn, the text, and value and gradient."""
     if again:

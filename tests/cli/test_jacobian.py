@@ -35,9 +35,7 @@ def test_a_block_for_each_variable(cli) -> None:
 
 def test_jacobian_formats(cli) -> None:
     words = ["jacobian", "x*y", "x=1,2", "y=3"]
-    assert cli(*words, "--format", "plain").out == (
-        "jacobian[x]\t3.0 0.0\njacobian[x]\t0.0 3.0\njacobian[y]\t1.0 2.0\n"
-    )
+    assert cli(*words, "--format", "plain").out == ("jacobian[x]\t3.0 0.0\njacobian[x]\t0.0 3.0\njacobian[y]\t1.0 2.0\n")
     assert cli(*words, "--format", "csv").out == (
         "row,row_index,column,column_index,jacobian\n"
         "out,0,x,0,3.0\nout,0,x,1,0.0\nout,1,x,0,0.0\nout,1,x,1,3.0\nout,0,y,,1.0\nout,1,y,,2.0\n"

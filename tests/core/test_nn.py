@@ -167,9 +167,7 @@ def _with_gradients() -> list[Tensor]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("order", "total", "first"), [(2.0, 8.1240384, 0.3692744), (float("inf"), 4.0, 0.75), (1, 18.0, 0.1666667)]
-)
+@pytest.mark.parametrize(("order", "total", "first"), [(2.0, 8.1240384, 0.3692744), (float("inf"), 4.0, 0.75), (1, 18.0, 0.1666667)])
 def test_clip_grad_norm(order: float, total: float, first: float) -> None:
     parameters = _with_gradients()
     close(library.find("nn.utils.clip_grad_norm_")(parameters, 1.0, norm_type=order).array, [total])

@@ -97,7 +97,7 @@ def test_a_script(tmp_path: Path) -> None:
     text = script(tmp_path, TRAINING)
     page = Page(text)
     assert "The graph is that of <code>loss</code>." in text
-    assert "<pre tabindex=\"0\">0 5.000\n1 3.200\n" in text
+    assert '<pre tabindex="0">0 5.000\n1 3.200\n' in text
     assert "loss, each time that it is assigned" in text
     assert sum(one.get("class") == "row" for one in page.all("span")) == len(TRAINING.splitlines())
 

@@ -27,7 +27,7 @@ METHODS = ("sgd", "momentum", "adam", "adamw", "adamax", "nadam", "radam", "rmsp
 HELP = f"""Change the variables until the gradient of the expression is nearly zero. The exit code is 4 when that does not happen.
 
 NAME=START is where a variable begins; NAME:=VALUE is data, which stays as it is. The methods are torch.optim's, with
-PyTorch's options but for the learning rate: {', '.join(METHODS)}.
+PyTorch's options but for the learning rate: {", ".join(METHODS)}.
 """
 
 #: a bar appears after this many seconds, and is drawn anew after as many
@@ -74,9 +74,7 @@ def command(
     check_variables(request)
     try:
         with _bar(steps, shared.quiet) as progress:
-            found = request.session.minimize(
-                request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=progress
-            )
+            found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=progress)
     except ProgramError as error:
         if error.message == SCALAR_ONLY:
             error.hints.append("only one number can be smallest: reduce it, with .sum() for example")

@@ -155,9 +155,7 @@ class Hardtanh(Activation):
     SCRIPT_ATTRIBUTES = _tables(SETTINGS)
     SCRIPT_SETTERS = Attributes.write(SETTINGS)
 
-    def __init__(
-        self, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = False, min_value: Any = None, max_value: Any = None
-    ) -> None:
+    def __init__(self, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = False, min_value: Any = None, max_value: Any = None) -> None:
         super().__init__()
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value

@@ -100,8 +100,7 @@ class Sequential(ModuleSequence):
         if not isinstance(other, Sequential):
             raise ProgramError(
                 "ValueError",
-                "add operator supports only objects of Sequential class, but <class "
-                f"'{hooks.type_name(other)}'> is given.",
+                f"add operator supports only objects of Sequential class, but <class '{hooks.type_name(other)}'> is given.",
             )
         return Sequential(*self, *other)
 

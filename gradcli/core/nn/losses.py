@@ -28,9 +28,7 @@ class Loss(Module):
         """Keep a tensor as a buffer, which `state_dict` has. TypeError for what is none."""
         if value is not None and type(value) is not Tensor:
             kind = hooks.type_name(value)
-            raise ProgramError(
-                "TypeError", f"cannot assign '{kind}' object to buffer '{name}' (torch Tensor or None required)"
-            )
+            raise ProgramError("TypeError", f"cannot assign '{kind}' object to buffer '{name}' (torch Tensor or None required)")
         self.own_buffers[name] = value
 
     def compute(self, *tensors: Any) -> Any:

@@ -272,9 +272,7 @@ def _to(self: Module, *args: Any, dtype: Any = None, device: Any = None, non_blo
             check_device(value)
             continue
         if not wanted.is_floating_point:
-            raise ProgramError(
-                "TypeError", f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}"
-            )
+            raise ProgramError("TypeError", f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}")
         self.convert(wanted)
     return self
 

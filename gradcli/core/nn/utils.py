@@ -56,9 +56,7 @@ def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) ->
     return Tensor(total, tensors[0].dtype)
 
 
-def clip_grad_norm_(
-    parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None
-) -> Tensor:
+def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
     """Scale gradients so that their norm together is `max_norm` at most; the norm before."""
     gradients = _gradients(parameters)
     total = total_norm(gradients, float(number(norm_type)), bool(error_if_nonfinite))

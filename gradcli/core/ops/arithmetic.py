@@ -12,6 +12,7 @@ from gradcli.core.ops import scalars
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import NONDIFF, Rule
+from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -22,9 +23,17 @@ ADD = Pointwise(
     input=Rule(lambda grad: grad, "grad"),
     other=Rule(lambda grad: grad, "grad"),
 )
+
+
+def _minus(a: Any, b: Any, alpha: Any) -> Any:
+    """`a - alpha * b`."""
+    floating = isinstance(a, np.ndarray) and a.dtype.kind == "f"
+    return elementary.fused(b, -alpha, a) if floating else np.subtract(a, b * alpha)
+
+
 ADD_SCALED = Pointwise(
     "AddBackward0",
-    lambda a, b, alpha: np.add(a, b * alpha),
+    lambda a, b, alpha: elementary.fused(b, alpha, a),
     "input other",
     "alpha",
     input=Rule(lambda grad: grad, "grad"),
@@ -39,7 +48,7 @@ SUB = Pointwise(
 )
 SUB_SCALED = Pointwise(
     "SubBackward0",
-    lambda a, b, alpha: np.subtract(a, b * alpha),
+    lambda a, b, alpha: _minus(a, b, alpha),
     "input other",
     "alpha",
     input=Rule(lambda grad: grad, "grad"),
@@ -55,7 +64,7 @@ RSUB = Pointwise(
 )
 RSUB_TENSOR = Pointwise(
     "RsubBackward0",
-    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else _minus(b, a, alpha),
     "input other",
     "alpha",
     input=Rule(lambda grad, alpha: -grad if alpha == 1 else -grad * alpha, "-grad * alpha"),
@@ -181,11 +190,14 @@ def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> 
     return grad * (out * (float(np.log(base)) if base > 0 else float("nan")))
 
 
+def _negative_power() -> ProgramError:
+    return ProgramError("RuntimeError", "Integers to negative integer powers are not allowed.")
+
+
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) and a.dtype.kind in "iub":
-        negative = (np.asarray(b) < 0).any()
-        if negative:
-            raise ProgramError("RuntimeError", "Integers to negative integer powers are not allowed.")
+        if (np.asarray(b) < 0).any():
+            raise _negative_power()
         return np.power(a, np.asarray(b).astype(a.dtype))
     if isinstance(b, (int, float)):
         if b == 2:
@@ -244,9 +256,17 @@ ADDCDIV = Pointwise(
         lambda grad, tensor1, tensor2, value: -grad * (value * tensor1 / (tensor2 * tensor2)), "-grad * value * tensor1 / tensor2**2"
     ),
 )
+
+
+def _lerp(a: Any, b: Any, weight: float) -> Any:
+    """`a + weight * (b - a)`, from the nearer end."""
+    weight = a.dtype.type(weight)
+    return elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else elementary.fused(b - a, weight - 1, b)
+
+
 LERP_SCALAR = Pointwise(
     "LerpBackward0",
-    lambda a, b, weight: elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else elementary.fused(a - b, 1 - weight, b),
+    _lerp,
     "input end",
     "weight",
     input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
@@ -254,7 +274,7 @@ LERP_SCALAR = Pointwise(
 )
 LERP_TENSOR = Pointwise(
     "LerpBackward1",
-    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(a - b, 1 - w, b)),
+    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(b - a, w - 1, b)),
     "input end weight",
     input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
     end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
@@ -355,7 +375,11 @@ def pow(a: Any, b: Any) -> Any:
         # an integer tensor to a float power is computed in the default dtype
         return POW_SCALAR(Tensor(a.array.astype(dtypes.get_default().np), dtypes.get_default()), b)
     if a.dtype is dtypes.bool_ and type(b) is int:
-        return POW_SCALAR(Tensor(a.array.astype(np.int64), dtypes.int64), b)
+        a = Tensor(a.array.astype(np.int64), dtypes.int64)
+    if type(b) is int and a.dtype.category == 1:
+        if b < 0:
+            raise _negative_power()
+        b = int(scalar_of(int(scalar_of(b, dtypes.int64)), a.dtype))
     return POW_SCALAR(a, b)
 
 
@@ -410,6 +434,8 @@ def fmod(a: Any, b: Any) -> Any:
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     """`input + value * tensor1 * tensor2`."""
     _refuse_bool("addcmul_cpu_out", input, tensor1, tensor2)
+    if not dtypes.result_type((input, tensor1, tensor2)).is_floating_point:
+        value = int(value)
     return ADDCMUL(input, tensor1, tensor2, value)
 
 
@@ -593,7 +619,10 @@ FUNCTIONS = (
         ("Tensor input, Number other", fmod),
         doc="C's fmod: the sign of input.",
         ops=(FMOD, FMOD_NUMBER),
-        samples=(Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),),
+        samples=(
+            Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),
+            Sample("fmod(x, 2)", lambda x: np.fmod(x, 2), x=_X),
+        ),
         inplace=True,
         out=True,
     ),

@@ -12,6 +12,7 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import NONDIFF
+from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Array, Tensor, wrap
 
 
@@ -48,7 +49,7 @@ def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any
             return op(a, b)
         if commutes:
             return op(b, a)
-        return op(Tensor(np.array(a, dtype.np), dtype), b)
+        return op(Tensor(np.array(scalar_of(a, dtype), dtype.np), dtype), b)
 
     return run
 

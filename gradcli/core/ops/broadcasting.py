@@ -87,7 +87,8 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str | None = None) -> tuple[Te
 
         warnings.emit(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument. (Triggered internally at "
-            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4215.)"
+            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4215.)",
+            once="meshgrid",
         )
         indexing = "ij"
     if not tensors:

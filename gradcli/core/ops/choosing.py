@@ -29,7 +29,7 @@ def _cast(values: Sequence[Any], dtype: DType) -> list[Any]:
         elif type(v) is Tensor:
             made.append(v.array if v.array.dtype is dtype.np else v.array.astype(dtype.np))
         else:
-            made.append(np.array(v, dtype.np))
+            made.append(np.array(scalar_of(v, dtype), dtype.np))
     return made
 
 
@@ -89,7 +89,8 @@ def where(condition: Tensor, input: Any, other: Any) -> Any:
     if condition.dtype is dtypes.uint8:
         warnings.emit(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. "
-            "Use a boolean condition instead."
+            "Use a boolean condition instead. (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/TensorCompare.cpp:621.)",
+            once="where",
         )
         condition = wrap(condition.array.astype(bool))
     elif condition.dtype is not dtypes.bool_:
@@ -266,8 +267,6 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
     check_shapes((mask.array, input.array))
     if type(value) is Tensor:
         return MASKED_FILL_TENSOR(input, value, mask)
-    if type(value) is float and input.dtype.is_floating_point and abs(value) != math.inf and abs(value) > np.finfo(input.dtype.np).max:
-        raise ProgramError("RuntimeError", f"value cannot be converted to type {input.dtype.c_name} without overflow")
     return MASKED_FILL(input, mask, scalar_of(value, input.dtype))
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import dtypes, warnings
+from gradcli.core import dtypes, elementary, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
 from gradcli.core.ops.casting import check_device
-from gradcli.core.signature import hooks, scalar_of, short_type
+from gradcli.core.signature import hooks, scalar_of, stored
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
@@ -109,10 +109,10 @@ def _numbers(elements: list[Any], dtype: DType) -> Array:
         except OverflowError:
             raise ProgramError("OverflowError", "int too large to convert to float") from None
         return dtypes.cast(array, dtype)
-    if float in kinds:
-        return dtypes.cast(np.array([math.trunc(e) for e in elements], np.int64), dtype)
     if dtype is dtypes.bool_:
         return np.array([bool(e) for e in elements], np.bool_)
+    if float in kinds:
+        return np.array([scalar_of(e, dtype, dtype.name) for e in elements], dtype.np)
     try:
         array = np.array(elements, np.int64) if elements else np.zeros(0, np.int64)
     except OverflowError:
@@ -121,7 +121,7 @@ def _numbers(elements: list[Any], dtype: DType) -> Array:
         info = np.iinfo(dtype.np)
         low = info.min or -info.max
         if array.max(initial=0) > info.max or array.min(initial=0) < low:
-            raise ProgramError("RuntimeError", f"value cannot be converted to type {short_type(dtype)} without overflow")
+            raise ProgramError("RuntimeError", f"value cannot be converted to type {dtype.name} without overflow")
     return array.astype(dtype.np)
 
 
@@ -250,7 +250,7 @@ def _new_full(
     requires_grad: bool,
 ) -> Tensor:
     wanted = dtype or input.dtype
-    return constant("new_full", size, scalar_of(fill_value, wanted), wanted, requires_grad)
+    return constant("new_full", size, stored(fill_value, wanted), wanted, requires_grad)
 
 
 def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:
@@ -314,7 +314,7 @@ def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     last: Any = work(end)
     step = (last - first) / work(max(steps - 1, 1))
     at: Any = np.arange(steps, dtype=work)
-    values = np.where(np.arange(steps) < steps // 2, first + step * at, last - step * (work(steps - 1) - at))
+    values = np.where(np.arange(steps) < steps // 2, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last))
     return np.asarray(values, work)
 
 
@@ -460,8 +460,8 @@ FUNCTIONS = (
         "scalar_tensor",
         (
             f"Number s, {_OPTIONS}",
-            lambda s, dtype, layout, device, pin, grad: finish(
-                np.array(s, (dtype or dtypes.get_default()).np), dtype or dtypes.get_default(), grad
+            lambda s, dtype, layout, device, pin, grad: constant(
+                "scalar_tensor", (), stored(s, dtype or dtypes.get_default()), dtype or dtypes.get_default(), grad
             ),
         ),
         doc="A 0-d tensor.",

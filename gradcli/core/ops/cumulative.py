@@ -18,6 +18,7 @@ from gradcli.core.ops.reduction import sum as sum_along
 from gradcli.core.ops.reduction import sum_dtype
 from gradcli.core.ops.selecting import SCATTER_ADD, Selection, result
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
@@ -29,7 +30,10 @@ def _accumulate(function: np.ufunc) -> Callable[[Array, int], Array]:
         if not x.ndim:
             return x.copy()
         wide = np.float64 if x.dtype.kind == "f" else x.dtype
-        return np.asarray(function.accumulate(x, axis=dim, dtype=wide)).astype(x.dtype, copy=False)
+        running = function.accumulate(x, axis=dim, dtype=wide)
+        if function is np.add and wide is np.float64:
+            running += 0.0  # torch begins with 0, which makes 0 of -0
+        return np.asarray(running).astype(x.dtype, order="C", copy=False)
 
     return run
 
@@ -55,15 +59,25 @@ CUMSUM = Typed(
 
 
 def _cumprod_with_zeros(grad: Array, x: Array, dim: int) -> Array:
-    """The gradient without dividing by x: P(k-1) * S(k), where S(k) = grad(k) + x(k+1) * S(k+1) sums what follows."""
-    along, g = np.moveaxis(x, dim, 0), np.moveaxis(grad, dim, 0)
-    made = np.empty_like(g)
-    tail = np.zeros_like(g[0])
-    for k in range(len(along) - 1, -1, -1):
-        tail = g[k] + (along[k + 1] * tail if k + 1 < len(along) else 0)
-        made[k] = tail
-    made[1:] *= np.multiply.accumulate(along[:-1], axis=0)
-    return np.moveaxis(made, 0, dim)
+    """The gradient where some elements are 0: as without zeros before the first, a sum of products at it, 0 behind it."""
+    along, g = np.moveaxis(x, dim, -1), np.moveaxis(grad, dim, -1)
+    made = np.zeros_like(g)
+    for at in np.ndindex(along.shape[:-1]):
+        made[at] = _cumprod_row(g[at], along[at])
+    return np.moveaxis(made, -1, dim)
+
+
+def _cumprod_row(grad: Array, x: Array) -> Array:
+    zeros = np.flatnonzero(x == 0)
+    first, end = (*zeros, len(x), len(x))[:2]
+    made = np.zeros_like(grad)
+    products = _multiply_up(x, 0)
+    made[:first] = _add_up((products * grad)[:first][::-1], 0)[::-1] / x[:first]
+    if first < len(x):
+        between = x.copy()
+        between[: first + 1] = 1
+        made[first] = total((_multiply_up(between, 0) * grad)[first:end]) * (products[first - 1] if first else 1)
+    return made
 
 
 def _cumprod_with_zeros_traced(grad: Tensor, x: Tensor, dim: int) -> Any:

@@ -38,7 +38,8 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
         "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
         "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
         "(symmetric positive definite) inputs. (Triggered internally at "
-        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:1765.)"
+        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:1765.)",
+        once="cholesky",
     )
     check_square_floats("cholesky", input)
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]

@@ -28,6 +28,7 @@ from gradcli.core.ops.gathering_records import (
     TAKE,
 )
 from gradcli.core.ops.shape import expand, reshape
+from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
@@ -97,7 +98,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     _check_gather("scatter", input, dim, index, tensor)
     at = dim % max(input.array.ndim, 1)
     if tensor is None:
-        return SCATTER_NUMBER(input, at, index.array, src)  # type: ignore[no-any-return]
+        return SCATTER_NUMBER(input, at, index.array, scalar_of(src, input.dtype))  # type: ignore[no-any-return]
     return SCATTER(input, tensor, at, index.array)  # type: ignore[no-any-return]
 
 
@@ -166,7 +167,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         raise _error(f"index {bad} is out of bounds for dimension {at} with size {size}", "IndexError")
     if type(value) is Tensor:
         return INDEX_FILL_TENSOR(input, value, dim, index.array)  # type: ignore[no-any-return]
-    return INDEX_FILL(input, dim, index.array, value)  # type: ignore[no-any-return]
+    return INDEX_FILL(input, dim, index.array, scalar_of(value, input.dtype))  # type: ignore[no-any-return]
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:

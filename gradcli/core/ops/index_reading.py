@@ -135,7 +135,8 @@ def _bounds(item: slice) -> tuple[int, int, int]:
 
 
 def select_at(tensor: Tensor, dim: int, index: int, place: int) -> Tensor:
-    length = tensor.array.shape[dim]
+    # a second ellipsis may have led beyond the last dimension
+    length = tensor.array.shape[dim] if dim < tensor.array.ndim else 0
     if not -length <= index < length:
         raise ProgramError("IndexError", f"index {index} is out of bounds for dimension {place} with size {length}")
     return SELECT(tensor, dim, index)  # type: ignore[no-any-return]

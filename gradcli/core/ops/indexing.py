@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import dtypes, inplace
-from gradcli.core.function import Function
+from gradcli.core.function import Function, Sample
 from gradcli.core.ops.casting import ALIAS
 from gradcli.core.ops.index_reading import (
     Indices,
@@ -28,7 +28,7 @@ from gradcli.core.ops.index_reading import (
 from gradcli.core.ops.shape import expand
 from gradcli.core.ops.shape_records import UNSQUEEZE, VIEW
 from gradcli.core.record import Op, Rule
-from gradcli.core.signature import hooks, scalar_of
+from gradcli.core.signature import hooks, stored
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
@@ -136,16 +136,9 @@ def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
         return value
     if type(value) not in (int, float, bool):
         raise ProgramError("TypeError", f"can't assign a {hooks.type_name(value)} to a torch.{tensor.dtype.torch_name}Tensor")
-    if type(value) is int and abs(value) >= 1 << 63:
+    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         raise ProgramError("ValueError", "Overflow when unpacking long long")
-    if tensor.dtype.category == 1:
-        info = np.iinfo(tensor.dtype.np)
-        if not max(info.min, -info.max) <= value <= info.max:
-            name = "int" if tensor.dtype is dtypes.int32 else f"{tensor.dtype.name}_t"
-            raise ProgramError("RuntimeError", f"value cannot be converted to type {name} without overflow")
-    if type(value) is float and tensor.dtype.category == 1:
-        value = int(value)
-    return Tensor(dtypes.cast(np.asarray(scalar_of(value, tensor.dtype)), tensor.dtype), tensor.dtype)
+    return Tensor(dtypes.cast(np.asarray(stored(value, tensor.dtype)), tensor.dtype), tensor.dtype)
 
 
 def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -260,6 +253,7 @@ FUNCTIONS = (
         ("Tensor input", lambda a: nonzero(a, False)),
         ("Tensor input, *, bool as_tuple", nonzero),
         doc="Positions of the elements that are not 0.",
+        samples=(Sample("tensor([0., 5., 6.]).nonzero()"),),
         function=False,
     ),
     Function("nonzero", ("Tensor input, *, bool as_tuple=False", nonzero), doc="Positions of the elements that are not 0.", method=False),

@@ -220,7 +220,8 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     warnings.emit(
         "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
         "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release. "
-        "(Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/Cross.cpp:63.)"
+        "(Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/Cross.cpp:63.)",
+        once="cross",
     )
     if 3 not in input.array.shape:
         raise failure("no dimension of size 3 in input")

@@ -21,7 +21,7 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
         return reduction
     average = size_average is None or bool(size_average)
     wanted = "none" if reduce is not None and not reduce else "mean" if average else "sum"
-    warnings.emit(f"size_average and reduce args will be deprecated, please use reduction='{wanted}' instead.")
+    warnings.emit(f"size_average and reduce args will be deprecated, please use reduction='{wanted}' instead.", once=f"reduction {wanted}")
     return wanted
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core import product_sums
 from gradcli.core.ops import scalars
 from gradcli.core.ops.shape_records import T_RECORD, TRANSPOSE
 from gradcli.core.record import Op, Rule
@@ -16,8 +17,7 @@ def multiply(a: Array, b: Array) -> Array:
     """The matrix product of two arrays, accumulated at least in float32."""
     if a.dtype == np.float16:
         return multiply(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
-    product: Array = np.asarray(np.matmul(a, b))
-    return product
+    return product_sums.matmul(a, b)
 
 
 def by_columns(array: Array) -> bool:
@@ -95,7 +95,9 @@ def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
 
 ADDMM: Op = Op(
     "AddmmBackward0",
-    lambda a, x, y, beta, alpha, left_columns, right_columns: _sum(a, multiply(x, y), beta, alpha),
+    lambda a, x, y, beta, alpha, left_columns, right_columns: (
+        product_sums.matmul_onto(a, x, y) if alpha == beta == 1 and a.dtype != np.float16 else _sum(a, multiply(x, y), beta, alpha)
+    ),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
     input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),

@@ -27,7 +27,7 @@ from gradcli.core.ops.product_records import (
     by_columns,
 )
 from gradcli.core.ops.shape import expand, expanded_shape, reshape, squeeze_dim
-from gradcli.core.ops.shape_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE, VIEW
+from gradcli.core.ops.shape_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -222,7 +222,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         if t.array.ndim != 1:
             raise _error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
-    return arithmetic.mul(VIEW(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
+    return arithmetic.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:

@@ -179,6 +179,8 @@ def _bernoulli_p(input: Tensor, p: float, generator: Any) -> Tensor:
 
 
 def _multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
+    rows = input.array.shape[0] if input.array.ndim > 1 else 1
+    limits.check_elements(rows * max(num_samples, 0), 8)
     return finish(_source(generator).multinomial(input.array, num_samples, replacement), dtypes.int64)
 
 

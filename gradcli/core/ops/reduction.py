@@ -148,6 +148,8 @@ def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
         return grad * xp.ones_like(input)
     if np.all(xp.plain(input)):
         return grad * (out / input)
+    if type(input) is not Tensor and input.size - np.count_nonzero(input) > 1:
+        return xp.zeros_like(input)
     flat = xp.reshape(input, (-1,))
     return xp.reshape(_product_rule(xp, grad, flat, out, 0), input.shape)
 

@@ -188,16 +188,41 @@ def movedim(input: Tensor, source: Sequence[int], destination: Sequence[int]) ->
 def T(input: Tensor) -> Tensor:
     """`x.T`: the dimensions in reverse."""
     rank = input.array.ndim
-    if rank != 2:
-        from gradcli.core import warnings
+    from gradcli.core import warnings
 
+    if rank == 0:
+        warnings.emit(
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases. (Triggered internally at "
+            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4321.)",
+            once="T of a number",
+        )
+    elif rank != 2:
         warnings.emit(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
             "in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
             "to reverse the dimensions of a tensor. (Triggered internally at "
-            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4314.)"
+            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4314.)",
+            once="T",
         )
     return PERMUTE(input, tuple(range(rank - 1, -1, -1)))  # type: ignore[no-any-return]
+
+
+def H(input: Tensor) -> Tensor:
+    """`x.H`: the transposed matrix."""
+    rank = input.array.ndim
+    if rank not in (0, 2):
+        more = " For batches of matrices, consider using tensor.mH" if rank > 2 else ""
+        raise ProgramError("RuntimeError", f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor.{more}")
+    if rank == 0:
+        from gradcli.core import warnings
+
+        warnings.emit(
+            "Tensor.H is deprecated on 0-D tensors. Consider using x.conj(). (Triggered internally at "
+            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4335.)",
+            once="H",
+        )
+        return input
+    return TRANSPOSE(input, 0, 1)  # type: ignore[no-any-return]
 
 
 def mT(input: Tensor, name: str = "mT") -> Tensor:
@@ -208,7 +233,8 @@ def mT(input: Tensor, name: str = "mT") -> Tensor:
 
         warnings.emit(
             f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases. (Triggered internally at "
-            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4373.)"
+            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4373.)",
+            once=name,
         )
         return input
     if rank < 2:
@@ -341,6 +367,7 @@ FUNCTIONS = (
         "Tensor.unflatten",
         ("Tensor input, int dim, ints sizes", unflatten),
         doc="One dimension made several.",
+        samples=(Sample("x.unflatten(1, (3, 1))", lambda x: x.reshape(2, 3, 1), x=_M),),
         function=False,
         python="Tensor.unflatten",
     ),

@@ -411,6 +411,7 @@ FUNCTIONS = (
         ("Tensor input, any split_size, any dim=0", split_either),
         doc="Parts of a size, or of the given sizes, along a dimension.",
         ops=(SPLIT, SPLIT_SIZES),
+        samples=(Sample("x.split(2, 1)[0]", lambda x: x[:, :2], x=_M), Sample("x.split([1, 2], 1)[1]", lambda x: x[:, 1:], x=_M)),
         function=False,
         python="Tensor.split",
     ),

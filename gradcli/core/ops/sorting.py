@@ -309,6 +309,7 @@ FUNCTIONS = (
         "Tensor.unique",
         ("Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None", unique),
         doc="The distinct values in order, on request with where each element went and how often each occurs.",
+        samples=(Sample("tensor([3, 1, 3]).unique()"),),
         function=False,
         python="Tensor.unique",
     ),

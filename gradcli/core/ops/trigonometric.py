@@ -93,12 +93,12 @@ ATAN2 = Pointwise(
     "input other",
     kind="float",
     input=Rule(
-        lambda xp, grad, input, other: grad * (other * _inverse_square(xp, input, other)),
+        lambda xp, grad, input, other: grad * other * _inverse_square(xp, input, other),
         "grad * other / (input**2 + other**2)",
         "0 at the origin",
     ),
     other=Rule(
-        lambda xp, grad, input, other: grad * (-input * _inverse_square(xp, input, other)),
+        lambda xp, grad, input, other: grad * -input * _inverse_square(xp, input, other),
         "grad * -input / (input**2 + other**2)",
         "0 at the origin",
     ),

@@ -1,0 +1,90 @@
+"""float32 products of small vectors and matrices, added up in the order of the library that PyTorch calls.
+
+PyTorch leaves products to MKL. Its code that runs on every processor multiplies, rounds and then adds, without fused
+multiply-adds: matrices term by term, vectors in lanes of four. numpy's library fuses, which shows where terms cancel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_LANES = 4
+#: beyond this many multiplications the order no longer shows in printed digits
+LARGEST = 1 << 12
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """`np.matmul`; for small float32 operands in the library's order."""
+    if a.dtype is not _FLOAT32 or b.dtype is not _FLOAT32 or not 0 < a.size * b.shape[-1] <= LARGEST or not b.size:
+        return np.asarray(np.matmul(a, b))
+    if a.ndim == 1 and b.ndim == 1 and len(a) == len(b):
+        return np.asarray(_dot(a, b))
+    if a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0]:
+        return _by_terms(a, b, None)
+    if a.ndim == 2 and b.ndim == 1 and a.shape[1] == len(b):
+        return _by_terms(a, b[:, None], None)[:, 0]
+    if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1]:
+        return np.asarray(_added(np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[:, :, None], order="C")))
+    return np.asarray(np.matmul(a, b))
+
+
+def matmul_onto(start: Array, a: Array, b: Array) -> Array:
+    """`start + a @ b` for matrices; for small float32 operands the sum begins with `start`."""
+    if a.dtype is not _FLOAT32 or b.dtype is not _FLOAT32 or start.dtype is not _FLOAT32 or not 0 < a.size * b.shape[-1] <= LARGEST:
+        return np.asarray(start + matmul(a, b))
+    return _by_terms(a, b, np.broadcast_to(start, (a.shape[0], b.shape[1])))
+
+
+def _added(terms: Array) -> Any:
+    return np.add.accumulate(terms, axis=0)[-1]
+
+
+def _by_terms(a: Array, b: Array, start: Array | None) -> Array:
+    """Term by term; rows times columns that both lie in one piece go in lanes, four columns at a time."""
+    count, columns = b.shape
+    terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
+    if start is not None:
+        terms = np.concatenate([start[None], terms])
+    made: Array = _added(terms)
+    side_by_side = a.flags.c_contiguous and b.flags.f_contiguous and not b.flags.c_contiguous
+    whole = columns - columns % _LANES
+    if count >= _LANES and whole and side_by_side and start is None:
+        made[:, :whole] = _in_lanes(a[:, :, None] * b[None, :, :whole])
+    return made
+
+
+def _in_lanes(terms: Array) -> Any:
+    """Sum along axis 1: in four lanes, folded in halves, then what is left over."""
+    count = terms.shape[1]
+    whole = count - count % _LANES
+    lanes = np.add.accumulate(terms[:, :whole].reshape(len(terms), -1, _LANES, terms.shape[2]), axis=1)[:, -1]
+    made = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
+    for k in range(whole, count):
+        made = made + terms[:, k]
+    return made
+
+
+def _dot(a: Array, b: Array) -> Any:
+    """Two vectors: four runs of lanes, what is left over goes to the first lane."""
+    terms = a * b
+    count = len(terms)
+    if count < _LANES:
+        return _added(terms)
+    vectors = count // _LANES
+    lanes = terms[: vectors * _LANES].reshape(-1, _LANES)
+    runs = np.zeros((4, _LANES), _FLOAT32)
+    at = 0
+    for width in (4, 2, 1):
+        while vectors - at >= width:
+            runs[:width] += lanes[at : at + width]
+            at += width
+    for term in terms[vectors * _LANES :]:
+        runs[0, 0] += term
+    first, second, third, fourth = _added(runs)
+    return (first + third) + (second + fourth)

@@ -1,0 +1,76 @@
+"""The attribute tables as a text, for review: `python -m tests.safety.tables` writes tables.txt beside this file.
+
+A line is a type of value, what can be done (read, set, call), and the names.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gradcli.core import library
+from gradcli.core._index import METHODS
+from gradcli.core.results import NamedResult
+from gradcli.lang import attributes, builtins, containers, graph_attributes, names, namespaces, tensor_attributes
+from gradcli.session import warming
+
+TARGET = Path(__file__).with_name("tables.txt")
+
+_DECLARED = ("SCRIPT_ATTRIBUTES", "SCRIPT_SETTERS", "SCRIPT_METHODS")
+_VERBS = dict(zip(_DECLARED, ("read", "set", "call"), strict=True))
+
+
+def declaring() -> list[type]:
+    """Every class of the package whose instances are values with tables of their own."""
+    waiting: list[type] = [object]
+    found: set[type] = set()
+    while waiting:
+        kind = waiting.pop()
+        new = set(type.__subclasses__(kind)) - found
+        found |= new
+        waiting += new
+    # a named tuple declares its fields only, and is made when first used
+    found = {kind for kind in found if not issubclass(kind, NamedResult)} | {NamedResult}
+    ours = [kind for kind in found if str(kind.__module__).startswith("gradcli.")]
+    return sorted(
+        (kind for kind in ours if any(name in vars(kind) for name in _DECLARED)), key=lambda kind: (kind.__module__, kind.__name__)
+    )
+
+
+def _lines(title: str, verb: str, held: Iterable[str]) -> Iterator[str]:
+    text = " ".join(sorted(held))
+    if text:
+        yield from textwrap.wrap(text, 120, initial_indent=f"{title}: {verb} ", subsequent_indent="    ", break_long_words=False)
+
+
+def text() -> str:
+    """All tables."""
+    warming.warm()
+    out = ["# What a script can reach. Made by `python -m tests.safety.tables`; every change here is to be reviewed.", ""]
+    out += _lines("bare names", "read", names.PYTHON)
+    out += _lines("bare names in one-offs", "read", builtins.ONE_OFF)
+    out += _lines("prebound modules", "read", namespaces.PREBOUND)
+    for module in library.MODULES:
+        out += _lines(f"torch.{module}" if module else "torch", "read", library.members(module))
+    out += _lines("math", "read", namespaces.MATH.members)
+    out += _lines("numpy", "read", namespaces.NUMPY.names())
+    for kind, table in sorted(attributes.GETTERS.items(), key=lambda item: item[0].__name__):
+        out += _lines(kind.__name__, "read", table)
+    out += _lines("Tensor", "set", tensor_attributes.SETTERS)
+    out += _lines("Tensor", "call", {*METHODS, *tensor_attributes.METHODS})
+    for kind, table in sorted(containers.METHODS.items(), key=lambda item: item[0].__name__):
+        out += _lines(kind.__name__, "call", table)
+    for kind, methods in sorted(attributes._OWN_METHODS.items(), key=lambda item: item[0].__name__):
+        out += _lines(kind.__name__, "call", methods)
+    out += _lines("graph.Node", "read", [*graph_attributes._GETTERS, "name", "_saved_*"])
+    out += _lines("graph.AccumulateGrad", "read", ["variable"])
+    for kind in declaring():
+        for table_name, verb in _VERBS.items():
+            if table_name in vars(kind):
+                out += _lines(f"{kind.__module__.removeprefix('gradcli.core.')}.{kind.__name__}", verb, vars(kind)[table_name])
+    return "\n".join(out) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")

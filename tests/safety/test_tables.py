@@ -1,0 +1,129 @@
+"""What a script can reach: the tables as a reviewed text, and every object at the end of a chain of allowed names."""
+
+from __future__ import annotations
+
+import io
+import types
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import library
+from gradcli.core.dtypes import DType
+from gradcli.errors import GradcliError
+from gradcli.lang import attributes, names, namespaces, values
+from gradcli.lang.interpreter import Interpreter
+from gradcli.lang.parser import parse_file
+from gradcli.source import Source
+from tests.safety import tables
+
+
+def test_the_tables_are_the_reviewed_ones() -> None:
+    assert tables.text() == tables.TARGET.read_text(encoding="utf-8"), "review the change, then: python -m tests.safety.tables"
+
+
+def test_underscore_names_are_few() -> None:
+    """Of names with a leading underscore scripts reach `__name__`, `_version` and `_saved_*`; the rest the language calls itself."""
+    reached = set()
+    for line in tables.text().replace("\n    ", " ").splitlines()[2:]:
+        _, _, rest = line.partition(": ")
+        verb, *held = rest.split()
+        reached |= {name for name in held if name.startswith("_") and not (verb == "call" and name.startswith("__"))}
+    assert reached == {"__name__", "_version", "_saved_*"}
+
+
+#: objects whose attributes and calls lead to more
+SETUP = """
+x = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)
+y = (x * 2).relu()
+z = torch.max(x, dim=0)
+loss = (x @ x).sum()
+loss.backward(retain_graph=True)
+def f(a, b=1, *c, d=2, **e): return a
+g = lambda a=print: a
+opt = torch.optim.Adam([x])
+loss.backward()
+opt.step()
+plan = torch.optim.lr_scheduler.StepLR(opt, 1)
+net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+kept = [net(x), opt.state_dict(), opt.param_groups, net.state_dict(), list(net.parameters()), plan.state_dict()]
+mode = torch.no_grad()
+gen = torch.Generator()
+handle = x.register_hook(lambda grad: grad)
+it = iter([1])
+lazy = (i for i in [1])
+pairs = zip([1], [2])
+info = torch.finfo(torch.float32)
+try:
+    torch.ones(2) + torch.ones(3)
+except Exception as e:
+    error = e
+try:
+    raise ValueError(print, x)
+except Exception as e:
+    other = e
+array = x.detach().numpy()
+dual = torch.func.grad(lambda a: (a * a).sum())
+s = {1, 2}
+d = {"a": 1}
+view = d.items()
+"""
+
+FORBIDDEN = (
+    types.ModuleType,
+    types.CodeType,
+    types.FrameType,
+    types.TracebackType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.GeneratorType,
+    types.MappingProxyType,
+    type,
+    io.IOBase,
+    np.ndarray,
+    np.generic,
+    np.dtype,
+    np.ufunc,
+    BaseException,
+)
+
+
+def _inside(value: Any) -> list[tuple[str, Any]]:
+    """What indexing and iterating would give of a plain container."""
+    if isinstance(value, dict):
+        return [(f"[{key!r}]", item) for key, item in value.items()]
+    if isinstance(value, (list, tuple, set)):
+        return [(f"[{at}]", item) for at, item in enumerate(value)]
+    return []
+
+
+def test_every_reachable_object_is_a_value() -> None:
+    session = Interpreter(write=_nothing, warn=_nothing)
+    session.run(parse_file(Source("<setup>", SETUP)))
+    waiting: list[tuple[str, Any]] = list({**names.PYTHON, **namespaces.PREBOUND, **session.variables}.items())
+    waiting += [(f"torch.{name}", library.find(name)) for name in library.PLACES]
+    seen: dict[int, Any] = {}
+    while waiting:
+        path, value = waiting.pop()
+        if id(value) in seen or path.count(".") > 4:
+            continue
+        seen[id(value)] = value
+        assert values.is_value(value), f"{path} is a {type(value).__module__}.{type(value).__name__}"
+        if not isinstance(value, GradcliError):
+            assert not isinstance(value, FORBIDDEN), path
+        waiting += [(f"{path}{index}", item) for index, item in _inside(value)]
+        if isinstance(value, (int, float, str, type(None), DType)) or type(value) is values.BoundMethod:
+            continue
+        for name in attributes.names_of(value):
+            try:
+                found = attributes.find_attribute(value, name)
+            except GradcliError:
+                continue
+            if found is not values.MISSING:
+                waiting.append((f"{path}.{name}", found))
+    assert len(seen) > 1000
+
+
+def _nothing(*values: object) -> None:
+    return None
