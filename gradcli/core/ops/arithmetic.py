@@ -621,7 +621,7 @@ FUNCTIONS = (
         ops=(FMOD, FMOD_NUMBER),
         samples=(
             Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),
-            Sample("fmod(x, 2)", lambda x: np.fmod(x, 2), x=_X),
+            Sample("fmod(x, 1.3)", lambda x: np.fmod(x, 1.3), x=_X),
         ),
         inplace=True,
         out=True,
