@@ -94,6 +94,9 @@ def grad(
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
+    if inputs is None and (gradient is None or type(gradient) is Tensor):  # nothing to check
+        engine.backward((self,), (gradient,), retain_graph=retain_graph, create_graph=bool(create_graph))
+        return
     backward((self,), None if gradient is None else _gradients(gradient, 1), retain_graph, create_graph, inputs=inputs)
 
 
@@ -233,6 +236,7 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
         self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
     handle = HookHandle(node)
 
+    node.plain = False
     node.hooks = [*(node.hooks or []), (self.output_nr, handle.number, hook)]
     return handle
 

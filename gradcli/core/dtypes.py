@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class DType:
     """A torch dtype. `np` is what it is stored as; bfloat16 is kept as float32 values rounded to bfloat16."""
 
-    __slots__ = ("name", "np", "torch_name", "c_name", "is_floating_point", "itemsize", "rank")
+    __slots__ = ("name", "np", "torch_name", "c_name", "is_floating_point", "is_plain", "itemsize", "rank", "scalars")
 
     def __init__(self, name: str, storage: type, torch_name: str, c_name: str, rank: int, itemsize: int) -> None:
         self.name = name
@@ -24,11 +24,24 @@ class DType:
         self.torch_name = torch_name
         self.c_name = c_name
         self.is_floating_point = self.np.kind == "f"
+        #: float32 or float64: numpy computes with it just as torch does
+        self.is_plain = self.is_floating_point and self.np.itemsize == itemsize > 2
         self.itemsize = itemsize
         self.rank = rank
+        #: numbers met lately, as scalars of numpy's
+        self.scalars: dict[float, Any] = {}
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
+
+    def scalar(self, value: float) -> Any:
+        """A Python number as a scalar of numpy's, which numpy takes in half the time that the number itself takes."""
+        made = self.np.type(value)
+        if value:  # 0.0 and -0.0 would share a place
+            if len(self.scalars) > 256:
+                self.scalars.clear()
+            self.scalars[value] = made
+        return made
 
     @property
     def category(self) -> int:

@@ -13,10 +13,12 @@ from sys import getrefcount
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from gradcli.core import blocks, dtypes, namespace, warnings
 from gradcli.core.graph import AccumulateGrad, Edge, Node, state
 from gradcli.core.mode import recording
+from gradcli.core.nodes import NotQuick, OpNode
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import GradcliError, ProgramError
@@ -76,6 +78,7 @@ def retain_grad(tensor: Tensor) -> None:
     tensor.set_property("retains_grad", True)
     if node.retained is None:
         node.retained = {}
+        node.plain = False
     node.retained[tensor.output_nr] = tensor
 
 
@@ -156,6 +159,9 @@ def own(value: Array, tensor: Tensor) -> Tensor:
     return Tensor(value, tensor.dtype)
 
 
+#: gradients of up to so many elements take the quick way
+_SMALL = 1 << 12
+
 #: what is wanted where everything is: as long as a node has edges, usually
 _EVERY = (True,) * 16
 
@@ -196,8 +202,11 @@ class Walk:
                 self.waiting = _count_consumers(order, targets)
             origin = self.origin = state.origin
             try:
-                for node in order:
-                    self._visit(node)
+                if self.simple and not self.traced and not state.anomaly:
+                    self._quickly(order)
+                else:
+                    for node in order:
+                        self._visit(node)
                 for node in self.waiting:
                     if node in self.buffers:  # a leaf that is a root itself
                         self._sink(node)
@@ -253,6 +262,51 @@ class Walk:
         grads = self._arrived(node)
         if self.targets is None and grads[0] is not None:
             accumulate(node.variable, grads.pop(), self.traced)  # type: ignore[attr-defined]
+
+    def _quickly(self, order: list[Node]) -> None:
+        """The walk where nobody looks on: steps of small arrays through rules on arrays.
+
+        Graphs of small tensors are nothing but such steps, so that what `_visit`, `gradients`, `_arrive` and `_sink`
+        do in this case is written out once more, without their calls; they do the steps that are not like that.
+        """
+        buffers, waiting, keep = self.buffers, self.waiting, self.keep
+        for node in order:
+            grad = buffers.get(node)
+            if type(node) is not OpNode or not node.plain or node.freed or type(grad) is not ndarray or grad.size > _SMALL:
+                self._visit(node)
+                continue
+            rules = node.plan.quick
+            if rules is None:
+                self._visit(node)
+                continue
+            edges = node.edges
+            try:
+                if len(rules) == 1:
+                    i, rule = rules[0]
+                    results: Any = ((edges[i], rule(node, grad)),)
+                else:
+                    results = [(edges[i], rule(node, grad)) for i, rule in rules]
+            except NotQuick:
+                self._visit(node)
+                continue
+            except GradcliError as error:
+                error.backward_origin = node.origin
+                raise
+            del buffers[node]
+            if not keep:
+                node.release()
+            for (nxt, number), result in results:
+                if type(result) is ndarray and nxt.plain and result.shape == nxt.shape and result.dtype is nxt.dtype.np:
+                    known = buffers.get(nxt)
+                    buffers[nxt] = result if known is None else known + result
+                elif result is not None:
+                    self._arrive(nxt, number, result)
+                left = waiting.get(nxt)
+                if left is not None:
+                    waiting[nxt] = left - 1
+                    if left == 1 and nxt in buffers:
+                        self._sink(nxt)
+            results = None
 
     def _visit(self, node: Node) -> None:
         buffers, needed, traced = self.buffers, self.needed, self.traced
@@ -353,24 +407,24 @@ def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:
 
     Accumulators come apart, each with the number of edges into it: it runs as soon as its last consumer has run.
     """
-    stack: list[Node] = []
-    seen: set[Node] = set()
+    order: list[Node] = []
+    seen: set[Node | None] = {None}
     sinks: dict[Node, int] = {}
     for node, _ in edges:
         if type(node) is AccumulateGrad:
-            sinks.setdefault(node, 0)
-        elif node is not None and node not in seen:
+            sinks[node] = 0
+        elif node not in seen:
             seen.add(node)
-            stack.append(node)
-    order = list(stack)
-    while stack:
-        for nxt, _ in stack.pop().edges:
+            order.append(node)  # type: ignore[arg-type]
+    for one in order:  # which grows on the way
+        for nxt, _ in one.edges:
+            if nxt in seen:
+                continue
             if type(nxt) is AccumulateGrad:
                 sinks[nxt] = sinks.get(nxt, 0) + 1
-            elif nxt is not None and nxt not in seen:
+            else:
                 seen.add(nxt)
-                stack.append(nxt)
-                order.append(nxt)
+                order.append(nxt)  # type: ignore[arg-type]
     order.sort(key=_newest_first, reverse=True)
     return order, sinks
 

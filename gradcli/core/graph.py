@@ -45,10 +45,11 @@ state = State()
 class Node:
     """A step of the graph. `edges` are (node, output number) of the inputs, (None, 0) where no gradient is wanted.
 
-    `shape` and `dtype` describe the single output; nodes with several outputs have them in `outputs` instead.
+    `shape` and `dtype` describe the single output; nodes with several outputs have them in `outputs` instead. A `plain`
+    node has one output, float32 or float64, and nobody waits for its gradient: the engine's quick way may pass it.
     """
 
-    __slots__ = ("edges", "shape", "dtype", "outputs", "sequence", "origin", "hooks", "retained", "__weakref__")
+    __slots__ = ("edges", "shape", "dtype", "outputs", "sequence", "origin", "hooks", "retained", "plain", "__weakref__")
 
     edges: tuple[Edge, ...]
 
@@ -66,6 +67,7 @@ class Node:
         self.hooks: list[tuple[int, int, Callable[[Tensor], Tensor | None]]] | None = None
         #: output number -> the tensor whose gradient is kept (retain_grad)
         self.retained: dict[int, Tensor] | None = None
+        self.plain = dtype.is_plain
 
     @property
     def type_name(self) -> str:

@@ -295,6 +295,7 @@ def _rebase(tensor: Tensor, node: Node) -> None:
     if old is not None and old.retained is not None and old.retained.get(tensor.output_nr) is tensor:
         del old.retained[tensor.output_nr]
         node.retained = {0: tensor}
+        node.plain = False
     tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
 
 

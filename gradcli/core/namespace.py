@@ -63,7 +63,8 @@ class Numeric:
     @staticmethod
     def broadcast_to(x: Any, shape: Any) -> Array:
         """Repeated to a larger shape without copying; read-only."""
-        if type(x) is np.ndarray and not x.ndim:  # the common case, without numpy's iterator
+        if not x.ndim:  # the common case, without numpy's iterator
+            x = np.asarray(x)
             made: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
             made.flags.writeable = False
             return made

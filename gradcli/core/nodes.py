@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,55 +17,95 @@ if TYPE_CHECKING:
     from gradcli.core.record import Op
 
 
+#: where the arguments of rules come from
+XP, GRAD, OUT, OUTS, INPUT, ATTR, SHAPE, DTYPE = range(8)
+
+
 class Plan:
     """For one set of inputs that need gradients: what to keep, and how to call the rules."""
 
-    __slots__ = ("keep", "keep_out", "keeps", "calls", "shapes", "short")
+    __slots__ = ("keep", "keep_out", "keeps", "calls", "quick")
 
     def __init__(self, op: Op, mask: int) -> None:
-        names = ["xp", "grads" if op.many else "grad", "outs" if op.outputs else "out", *op.tensors, *op.attrs]
-        base = len(names)
-        for tensor in op.tensors:
-            names += [f"{tensor}_shape", f"{tensor}_dtype"]
-        at = {name: i for i, name in enumerate(names)}
-        at |= {name: base + 2 * len(op.tensors) + i for i, name in enumerate(op.outputs)}
-        keep: set[int] = set()
-        self.keep_out = False
-        self.shapes = False
-        self.calls: list[tuple[int, Callable[..., Any], Callable[[Any], Any]]] = []
+        #: the inputs that need gradients, the rule of each, and where the rule's arguments come from
+        self.calls: list[tuple[int, Callable[..., Any], tuple[tuple[int, int], ...]]] = []
         for i, tensor in enumerate(op.tensors):
             rule = op.rules[tensor]
-            if not mask >> i & 1 or rule is None:
-                continue
-            wanted = [at[p] for p in rule.parameters]
-            keep.update(k - 3 for k in wanted if 3 <= k < 3 + len(op.tensors))
-            self.keep_out |= 2 in wanted or any(k >= base + 2 * len(op.tensors) for k in wanted)
-            self.shapes |= any(k >= base for k in wanted)
-            pick: Callable[[Any], Any]
-            pick = itemgetter(*wanted) if len(wanted) > 1 else itemgetter(slice(wanted[0], wanted[0] + 1))
-            self.calls.append((i, rule.function, pick))
-        self.keep = tuple(sorted(keep))
-        self.keeps = bool(keep) or self.keep_out
-        #: most rules want the gradient alone, or it and one input (its position): those are called without further ado
-        self.short: list[tuple[int, Callable[..., Any], int]] | None = None
-        if not (op.many or op.variadic or op.on_tensors or self.keep_out or self.shapes):
-            self.short = _short_calls(op, mask)
+            if mask >> i & 1 and rule is not None:
+                self.calls.append((i, rule.function, tuple(_place(op, name) for name in rule.parameters)))
+        needs = {need for _, _, places in self.calls for need in places}
+        self.keep = tuple(sorted(at for kind, at in needs if kind == INPUT))
+        self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs)
+        self.keeps = bool(self.keep) or self.keep_out
+        #: the same calls for the engine's quick way, as functions of the node and the gradient
+        self.quick: tuple[tuple[int, Callable[[OpNode, Any], Any]], ...] | None = None
+        if len(self.calls) == mask.bit_count() and not (op.many or op.variadic or op.on_tensors):
+            self.quick = tuple((i, _quick_call(function, places)) for i, function, places in self.calls)
 
 
-def _short_calls(op: Op, mask: int) -> list[tuple[int, Callable[..., Any], int]] | None:
-    """For each wanted input its rule and the input that the rule takes besides the gradient (-1: none)."""
-    calls = []
-    for i, tensor in enumerate(op.tensors):
-        rule = op.rules[tensor]
-        if not mask >> i & 1 or rule is None:
-            continue
-        if rule.parameters == ("grad",):
-            calls.append((i, rule.function, -1))
-        elif len(rule.parameters) == 2 and rule.parameters[0] == "grad" and rule.parameters[1] in op.tensors:
-            calls.append((i, rule.function, op.tensors.index(rule.parameters[1])))
-        else:
-            return None
-    return calls
+def _place(op: Op, name: str) -> tuple[int, int]:
+    """Where the argument called `name` of a rule comes from: the kind and the position."""
+    if name in op.outputs:
+        return OUT, op.outputs.index(name)
+    if name in op.tensors:
+        return INPUT, op.tensors.index(name)
+    if name in op.attrs:
+        return ATTR, op.attrs.index(name)
+    fixed = {"xp": XP, "grad": GRAD, "grads": GRAD, "out": OUT, "outs": OUTS}
+    if name in fixed:
+        return fixed[name], 0
+    if name.endswith("_shape"):
+        return SHAPE, op.tensors.index(name.removesuffix("_shape"))
+    return DTYPE, op.tensors.index(name.removesuffix("_dtype"))
+
+
+class NotQuick(Exception):
+    """Something kept was written to: the ordinary way has the error."""
+
+
+def _quick_call(function: Callable[..., Any], places: tuple[tuple[int, int], ...]) -> Callable[[OpNode, Any], Any]:
+    """A rule as a function of the node and the gradient, both of arrays; raises NotQuick."""
+    if places == ((GRAD, 0),):
+        return lambda node, grad: function(grad)
+    if len(places) == 2 and places[0] == (GRAD, 0) and places[1][0] == INPUT:
+        at = places[1][1]
+
+        def with_input(node: OpNode, grad: Any) -> Any:
+            value = node.saved[at]  # type: ignore[index]
+            if type(value) is not Tensor:
+                return function(grad, node.dtype.scalars.get(value, value))
+            if value.version is not None and value.version.count != (0 if node.versions is None else node.versions[at]):
+                raise NotQuick
+            return function(grad, value.array)
+
+        return with_input
+
+    def run(node: OpNode, grad: Any) -> Any:
+        args: list[Any] = []
+        for kind, at in places:
+            if kind == GRAD:
+                args.append(grad)
+            elif kind == INPUT:
+                value = node.saved[at]  # type: ignore[index]
+                if type(value) is Tensor:
+                    if value.version is not None and value.version.count != (0 if node.versions is None else node.versions[at]):
+                        raise NotQuick
+                    value = value.array
+                args.append(value)
+            elif kind == XP:
+                args.append(_namespace(False))
+            elif kind == ATTR:
+                args.append(node.attrs[at])
+            elif kind == OUT:
+                kept = node.kept_out[at]  # type: ignore[index]
+                if kept.version.count != kept.expected:
+                    raise NotQuick
+                args.append(kept.array)
+            else:
+                args.append(node.argument((kind, at), grad, False, (), None))
+        return function(*args)
+
+    return run
 
 
 class Saved:
@@ -113,6 +152,7 @@ class OpNode(Node):
         self.origin = state.origin
         self.hooks = None
         self.retained = None
+        self.plain = dtype.is_plain
         self.op = op
         self.plan = plan
         self.attrs = attrs
@@ -195,68 +235,49 @@ class OpNode(Node):
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         if self.freed:
             raise freed_error()
-        op, plan, saved = self.op, self.plan, self.saved
-        if plan.short is not None:
-            return self._short(plan.short, grads[0], traced, wanted)
-        xp = _namespace(traced or op.on_tensors)
-        pool: list[Any] = [xp, grads if op.many else grads[0], None]
-        if op.elementwise and not traced and grads[0].size >= blocks.threshold:
-            pool[1] = blocks.defer(grads[0])
-        outs: list[Any] = []
-        if self.kept_out is not None:
-            outs = [self._output(kept, traced) for kept in self.kept_out]
-            pool[2] = outs if op.outputs else outs[0]
-        if saved is None:
-            pool += op.nothing
-        else:
-            versions = self.versions
-            values = [
-                self._input(value, 0 if versions is None else versions[i], traced) if type(value) is Tensor else value
-                for i, value in enumerate(saved)
-            ]
-            if op.variadic:
-                pool.append(values)
-            else:
-                pool += values
-        pool += self.attrs
-        if plan.shapes:
-            self._add_shapes(pool, outs)
+        op, plan = self.op, self.plan
+        kept = self._kept(traced)
+        outs = None if self.kept_out is None else [self._output(one, traced) for one in self.kept_out]
+        first: Any = grads if op.many else grads[0]
+        if op.elementwise and not traced and first.size >= blocks.threshold:
+            first = blocks.defer(first)
         if op.variadic:
-            (_, function, pick) = plan.calls[0]
-            return list(function(*pick(pool)))
+            _, function, needs = plan.calls[0]
+            return list(function(*[self.argument(need, first, traced, kept, outs) for need in needs]))
         result: list[Any] = [None] * len(self.edges)
-        for i, function, pick in plan.calls:
+        for i, function, needs in plan.calls:
             if wanted[i]:
-                result[i] = function(*pick(pool))
+                result[i] = function(*[self.argument(need, first, traced, kept, outs) for need in needs])
         return result
 
-    def _short(self, calls: list[tuple[int, Callable[..., Any], int]], grad: Any, traced: bool, wanted: Sequence[bool]) -> list[Any]:
-        """The rules of a plan that needs nothing but the gradient and single inputs."""
-        if not traced and grad.size >= blocks.threshold and self.op.elementwise:
-            grad = blocks.defer(grad)
-        result: list[Any] = [None] * len(self.edges)
+    def _kept(self, traced: bool) -> Sequence[Any]:
+        """The saved inputs, each found unchanged; arrays of tensors where nothing is recorded."""
         saved, versions = self.saved, self.versions
-        for i, function, k in calls:
-            if not wanted[i]:
-                continue
-            if k < 0:
-                result[i] = function(grad)
-                continue
-            value = saved[k]  # type: ignore[index]
-            if type(value) is Tensor:
-                value = self._input(value, 0 if versions is None else versions[k], traced)
-            result[i] = function(grad, value)
-        return result
+        if saved is None:
+            return self.op.nothing
+        return [
+            self._input(value, 0 if versions is None else versions[i], traced) if type(value) is Tensor else value
+            for i, value in enumerate(saved)
+        ]
 
-    def _add_shapes(self, pool: list[Any], outs: list[Any]) -> None:
-        """Shapes and dtypes of the inputs, read off the edges; then the outputs by name."""
+    def argument(self, need: tuple[int, int], first: Any, traced: bool, kept: Sequence[Any], outs: list[Any] | None) -> Any:
+        """One argument of a rule."""
+        kind, at = need
+        if kind == GRAD:
+            return first
+        if kind == INPUT:
+            return kept if self.op.variadic else kept[at]
+        if kind == XP:
+            return _namespace(traced or self.op.on_tensors)
+        if kind == ATTR:
+            return self.attrs[at]
+        if kind == OUT:
+            return outs[at] if outs else None
+        if kind == OUTS:
+            return outs
         if self.op.variadic:
-            pool.append([self._edge_meta(edge)[0] for edge in self.edges])
-            pool.append([self._edge_meta(edge)[1] for edge in self.edges])
-        else:
-            for edge in self.edges:
-                pool += self._edge_meta(edge)
-        pool += outs
+            return [self._edge_meta(edge)[kind - SHAPE] for edge in self.edges]
+        return self._edge_meta(self.edges[at])[kind - SHAPE]
 
     @staticmethod
     def _edge_meta(edge: Edge) -> tuple[Any, Any]:

@@ -90,6 +90,14 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     ">>": _named("bitwise_right_shift"),
 }
 
+#: for a tensor on the left, where nothing is special: they answer None where something is
+QUICK: dict[str, Callable[[Tensor, Any], Tensor | None]] = {
+    "+": arithmetic.ADD.quick,
+    "-": arithmetic.SUB.quick,
+    "*": arithmetic.MUL.quick,
+    "/": arithmetic.DIV.quick,
+}
+
 #: for any operands: Python's error where the other one is neither tensor nor number
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     symbol: run if symbol == "@" else _operator("** or pow()" if symbol == "**" else symbol, run) for symbol, run in PLAIN.items()

@@ -6,15 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from gradcli import limits
 from gradcli.core import blocks, dtypes
 from gradcli.core.dtypes import DType
-from gradcli.core.graph import NO_EDGE, state
+from gradcli.core.graph import NO_EDGE, Edge, state
+from gradcli.core.nodes import OpNode
 from gradcli.core.record import Op, broadcast_error
 from gradcli.core.signature import wrapped
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import InternalFault
+
+#: a result of up to so many elements is made without a look at the bounds
+_SMALL = 1 << 16
 
 
 class Pointwise(Op):
@@ -116,6 +121,56 @@ class Pointwise(Op):
                 self._link(out, (a, b), attrs, (left, right), mask)
         return out
 
+    def quick(self, a: Tensor, b: Any) -> Tensor | None:
+        """The operation of two operands where nothing is special: a small float32 or float64 tensor with one like it or a number.
+
+        Scripts spend most of their time here, so that the steps of `_binary`, `_link` and `_keep` are written out once
+        more, without their calls. None is for every other case, errors among them.
+        """
+        dtype = a.dtype
+        x = a.array
+        if not dtype.is_plain or type(x) is not ndarray or x.size >= blocks.threshold:
+            return None
+        right: Edge = NO_EDGE
+        mask = 0
+        y: Any
+        if type(b) is Tensor:
+            y = b.array
+            if b.dtype is not dtype or type(y) is not ndarray or x.size * y.size > _SMALL:
+                return None
+            if b.requires_grad:
+                mask = 2
+                right = (b.node, b.output_nr) if b.node is not None and b.view is None else b.edge()
+        elif type(b) is float or type(b) is int:
+            y = dtype.scalars.get(b)
+            if y is None:
+                y = dtype.scalar(b)
+        else:
+            return None
+        try:
+            array = self.forward(x, y)
+        except ValueError:
+            return None
+        out = Tensor(array if type(array) is ndarray else np.asarray(array), dtype)
+        if state.enabled:
+            left: Edge = NO_EDGE
+            if a.requires_grad:
+                mask |= 1
+                left = (a.node, a.output_nr) if a.node is not None and a.view is None else a.edge()
+            if mask:
+                plan = self.plans.get(mask)
+                if plan is None or not plan.calls or state.watch is not None:
+                    self._link(out, (a, b), (), (left, right), mask)
+                    return out
+                node = OpNode(self, (left, right), out.array.shape, dtype, plan, ())
+                if plan.keep:
+                    self._keep(node, plan, (a, b))
+                out.node = node
+                out.requires_grad = True
+        elif state.inference:
+            out.meta = {"inference": True}
+        return out
+
     def _promoted(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
         dtype = dtypes.result_type(operands)
         if self.kind == "float" and not dtype.is_floating_point:
@@ -148,7 +203,7 @@ class Pointwise(Op):
 
 def check_broadcast(x: Array, y: Array) -> None:
     """Refuse a broadcast whose result would be over the bounds, before it is computed; raise PyTorch's mismatch error."""
-    if x.size * y.size > 1 << 16:
+    if x.size * y.size > _SMALL:
         try:
             shape = np.broadcast_shapes(x.shape, y.shape)
         except ValueError:

@@ -210,6 +210,7 @@ class Op:
         out.node = node
         out.requires_grad = True
         if self.many:
+            node.plain = False
             node.outputs = tuple((o.array.shape, o.dtype) for o in outs)
             for number, o in enumerate(outs[: self.differentiable]):
                 o.node = node

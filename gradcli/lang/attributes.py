@@ -14,6 +14,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core import catalog, settings
 from gradcli.core._index import METHODS
+from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
 from gradcli.core.objects import ScriptType
@@ -104,6 +105,17 @@ def _tensor_method(name: str) -> Method | None:
     if function is None:
         return tensor_attributes.METHODS.get(name)
     method = function.method
+    if isinstance(function, Function) and not function.python_name:
+        known = function.method_parser.cache.get
+
+        def run_known(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+            if not kwargs:
+                found = known(tuple(map(type, args)))
+                if found is not None:
+                    return found[0](tensor, *args, *found[1])
+            return method(tensor, args, kwargs)
+
+        return run_known
 
     def run(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
         return method(tensor, args, kwargs)

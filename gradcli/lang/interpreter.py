@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import sys
 import time
@@ -22,6 +23,9 @@ from gradcli.source import Span
 
 #: host frames at most: deep enough for `calls` nested calls, far from the end of the host's stack
 _HOST_DEPTH = 9_000
+#: thresholds of the cycle collector: a large graph is no garbage, and looking through it again and again takes most of the time;
+#: the bound on memory collects before it refuses
+_COLLECT = (100_000, 20, 10)
 
 Write = Callable[[str], None]
 Warn = Callable[[str, str, "Span | None"], None]
@@ -126,7 +130,7 @@ class Interpreter:
         kept = {name: getattr(runtime, name) for name in runtime.__slots__}
         sink = warnings.set_sink(self._on_warning)
         given = warnings.set_given(self._warned_once)
-        recursion = sys.getrecursionlimit()
+        recursion, collecting = sys.getrecursionlimit(), gc.get_threshold()
         self._enter()
         try:
             with limits.evaluation:
@@ -148,6 +152,7 @@ class Interpreter:
             self._running = False
             self._written, self._steps = runtime.written, runtime.steps
             sys.setrecursionlimit(recursion)
+            gc.set_threshold(*collecting)
             warnings.set_sink(sink)
             warnings.set_given(given)
             for name, value in kept.items():
@@ -157,6 +162,7 @@ class Interpreter:
         bounds = limits.current
         self._running = True
         sys.setrecursionlimit(max(_HOST_DEPTH, 1000))
+        gc.set_threshold(*_COLLECT)
         state.origin = None
         signature.hooks.type_name = types.type_name
         signature.hooks.as_dtype = _as_dtype

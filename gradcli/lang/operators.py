@@ -80,13 +80,21 @@ HOST_BINARY = numbers.binary_table(OPS)
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
+def _never(a: Tensor, b: Any) -> None:
+    return None
+
+
 def _binary(symbol: str) -> Callable[[Any, Any], Any]:
     for_tensors = core.PLAIN[symbol]
+    quick = core.QUICK.get(symbol, _never)
     for_host = HOST_BINARY[symbol]
     shown = "** or pow()" if symbol == "**" else symbol
 
     def operate(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
+            made = quick(a, b)
+            if made is not None:
+                return made
             if type(b) is Tensor:
                 try:
                     return for_tensors(a, b)

@@ -7,6 +7,7 @@ callbacks make the nodes while the engine runs.
 
 from __future__ import annotations
 
+import gc
 from typing import Any, cast
 
 from lark.exceptions import UnexpectedToken
@@ -149,9 +150,13 @@ def _parse(source: Source, start: str) -> Any:
         engine = _idle.pop()
     except IndexError:
         engine = _Engine()
+    collecting = gc.isenabled()
+    gc.disable()  # a tree makes no cycles
     try:
         return engine.parse(source, start)
     finally:
+        if collecting:
+            gc.enable()
         engine.builder.release()
         _idle.append(engine)
 

@@ -65,7 +65,8 @@ class Typed(Op):
             result = result.astype(dtype.np)
         out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
         if state.enabled:
-            self.record(out, args[:1], args[1:])
+            if x.requires_grad:
+                self._link(out, args[:1], args[1:], (x.edge(),), 1)
         elif state.inference:
             out.meta = {"inference": True}
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -54,7 +55,14 @@ def sum_all(input: Tensor, dtype: DType | None = None) -> Any:
 
 def _average(summed: Any, count: int) -> Any:
     """summed / count; without elements 0/0, which is nan."""
-    return np.asarray(np.true_divide(summed, count)).astype(np.asarray(summed).dtype)
+    return np.true_divide(summed, count)
+
+
+def _mean_rule(xp: Any, grad: Any, input_shape: tuple[int, ...]) -> Any:
+    count = math.prod(input_shape)
+    if type(grad) is Tensor:
+        return scalars.over(xp, xp.broadcast_to(grad, input_shape), count)
+    return xp.broadcast_to(np.true_divide(grad, count), input_shape)  # one division, not one for each element
 
 
 MEAN = Typed(
@@ -63,7 +71,7 @@ MEAN = Typed(
     "input",
     "dtype",
     input=Rule(
-        lambda xp, grad, input_shape: scalars.over(xp, xp.broadcast_to(grad, input_shape), count_of(input_shape, None)),
+        _mean_rule,
         "grad.expand(input.shape) / input.numel()",
     ),
 )
