@@ -20,7 +20,7 @@ from gradcli.lang.reprs import ascii_text, int_text, repr_host, str_host
 MAX_WIDTH = 1000
 
 # Python takes any Unicode decimal digit in a spec, and so does \d.
-_NUMBERS = re.compile(r"\.?\d+")
+_NUMBERS = r"\.?\d+"
 _ALIGNS = frozenset("<>=^")
 
 
@@ -43,7 +43,7 @@ def check_width(digits: str | int, what: str = "width") -> None:
 def check_spec(spec: str) -> None:
     """Refuse a format spec with a width or precision above MAX_WIDTH. A digit that is the fill character is no width."""
     start = 2 if len(spec) > 1 and spec[1] in _ALIGNS else 0
-    for match in _NUMBERS.finditer(spec, start):
+    for match in re.compile(_NUMBERS).finditer(spec, start):
         number = match[0]
         if number[0] == ".":
             check_width(number[1:], "precision")
@@ -160,12 +160,12 @@ def format_string(ops: Ops, template: str, args: tuple[Any, ...], kwargs: dict[s
     return _Template(ops, args, kwargs).expand(template, 2)
 
 
-_BRACE = re.compile(r"[{}]")
+_BRACE = r"[{}]"
 
 
 def _literal(text: str, at: int) -> tuple[str, int, bool]:
     """Literal text from `at`: the text, where it ends, and whether a field follows. A doubled brace ends it too."""
-    match = _BRACE.search(text, at)
+    match = re.compile(_BRACE).search(text, at)
     if match is None:
         return text[at:], len(text), False
     brace, after = match[0], match.end()
@@ -176,14 +176,14 @@ def _literal(text: str, at: int) -> tuple[str, int, bool]:
     return text[at : after - 1], after, True
 
 
-_NAME_END = re.compile(r"[{}:!\[]")
+_NAME_END = r"[{}:!\[]"
 
 
 def _field(text: str, at: int) -> tuple[str, str, str, int]:
     """The field whose inside begins at `at`: name, conversion, spec (unexpanded), and where the text goes on."""
     start = at
     while True:
-        match = _NAME_END.search(text, at)
+        match = re.compile(_NAME_END).search(text, at)
         if match is None:
             raise value_error("expected '}' before end of string")
         at = match.end()
@@ -217,7 +217,7 @@ def _field(text: str, at: int) -> tuple[str, str, str, int]:
 def _spec_end(text: str, at: int) -> int:
     """Where the brace stands that closes the field whose spec begins at `at`."""
     depth = 1
-    for match in _BRACE.finditer(text, at):
+    for match in re.compile(_BRACE).finditer(text, at):
         depth += 1 if match[0] == "{" else -1
         if depth == 0:
             return match.start()

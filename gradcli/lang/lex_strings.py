@@ -19,15 +19,16 @@ FIELD = "{ of a field"
 STRING_PREFIXES = {"r", "u", "f", "fr", "rf", "b", "br", "rb"}
 
 _CLOSES = {")": "(", "]": "[", "}": "{"}
-_FIELD_EQUAL = re.compile(r"=[ \t\f\r\n]*(?=[!:}])")
-_CONVERSION = re.compile(r"!([A-Za-z0-9_]*)[ \t\f\r\n]*(?=([:}])?)")
-_FIELD_START = re.compile(r"[ \t\f\r\n]*(?=([}:=]|!(?!=))?)")
+# compiled when first used, by re itself: most programs that are one expression need none
+_FIELD_EQUAL = r"=[ \t\f\r\n]*(?=[!:}])"
+_CONVERSION = r"!([A-Za-z0-9_]*)[ \t\f\r\n]*(?=([:}])?)"
+_FIELD_START = r"[ \t\f\r\n]*(?=([}:=]|!(?!=))?)"
 # what ends a run of plain characters: of a string by its quote; of an f-string's text; of a field's format spec
-_STRING_STOPS = {q: re.compile(rf"{q}|\\|\r|\n") for q in "'\""}
-_TRIPLE_STOPS = {q: re.compile(rf"{q * 3}|\\") for q in "'\""}
-_TEXT_STOPS = {q: re.compile(rf"{q}|\\|\r|\n|\{{\{{?|\}}\}}?") for q in ("'", '"', "'''", '"""')}
-_SPEC_STOPS = {q: re.compile(rf"{q}|\\|\r|\n|\{{|\}}") for q in ("'", '"', "'''", '"""')}
-_NAMED_ESCAPE = re.compile(r"N\{[^{}\r\n'\"]*\}")
+_STRING_STOPS = {q: rf"{q}|\\|\r|\n" for q in "'\""}
+_TRIPLE_STOPS = {q: rf"{q * 3}|\\" for q in "'\""}
+_TEXT_STOPS = {q: rf"{q}|\\|\r|\n|\{{\{{?|\}}\}}?" for q in ("'", '"', "'''", '"""')}
+_SPEC_STOPS = {q: rf"{q}|\\|\r|\n|\{{|\}}" for q in ("'", '"', "'''", '"""')}
+_NAMED_ESCAPE = r"N\{[^{}\r\n'\"]*\}"
 
 
 class Lexeme:
@@ -162,7 +163,7 @@ class StringReader:
         pieces: list[str] = []
         while True:
             in_spec = reading.fields > 0
-            stop = (_SPEC_STOPS if in_spec else _TEXT_STOPS)[quote].search(text, pos)
+            stop = re.compile((_SPEC_STOPS if in_spec else _TEXT_STOPS)[quote]).search(text, pos)
             what = "" if stop is None else stop[0]
             if stop is None or (what in "\r\n" and len(quote) == 1):
                 raise self._unterminated(quote, reading.start, "f-string")
@@ -200,7 +201,7 @@ class StringReader:
     def _skip_escape(self, pos: int, raw: bool) -> int:
         """Past the character after a backslash; braces are never escaped, but those of \\N{...} are part of it."""
         text = self.source.text
-        if not raw and (found := _NAMED_ESCAPE.match(text, pos)):
+        if not raw and (found := re.compile(_NAMED_ESCAPE).match(text, pos)):
             return found.end()
         if text.startswith(("{", "}"), pos):
             return pos
@@ -214,7 +215,7 @@ class StringReader:
         reading.fields += 1
         self.deeper(at, at + 1)
         self.brackets.append((FIELD, at))
-        found = _FIELD_START.match(self.source.text, at + 1)
+        found = re.compile(_FIELD_START).match(self.source.text, at + 1)
         if found is not None and found[1]:
             raise self._fail("f-string: empty expression not allowed", at, found.end() + 1)
 
@@ -224,7 +225,7 @@ class StringReader:
         if operator[0] == ":":
             yield Lexeme("FIELD_COLON", ":", start, start + 1)
             return (yield from self._fstring_text(start + 1))
-        found = _FIELD_EQUAL.match(text, start)
+        found = re.compile(_FIELD_EQUAL).match(text, start)
         if found is None:
             yield Lexeme("EQUAL", "=", start, start + 1)
             return start + 1
@@ -232,7 +233,7 @@ class StringReader:
         return found.end()
 
     def _conversion(self, pos: int) -> Tokens:
-        found = _CONVERSION.match(self.source.text, pos)
+        found = re.compile(_CONVERSION).match(self.source.text, pos)
         assert found is not None
         letter = found[1]
         if letter not in ("r", "s", "a"):
@@ -251,7 +252,7 @@ class StringReader:
 
 def string_end(text: str, quote: str, pos: int) -> int:
     """Where the plain string that `quote` opened before `pos` ends, or -1 when it does not."""
-    search = (_STRING_STOPS if len(quote) == 1 else _TRIPLE_STOPS)[quote[0]].search
+    search = re.compile((_STRING_STOPS if len(quote) == 1 else _TRIPLE_STOPS)[quote[0]]).search
     while (stop := search(text, pos)) is not None:
         if stop[0] == quote:
             return stop.end()

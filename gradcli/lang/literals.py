@@ -21,8 +21,8 @@ _SIMPLE = {
     "t": "\t",
     "v": "\v",
 }
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{0,2})|u([0-9a-fA-F]{0,4})|U([0-9a-fA-F]{0,8})|N(\{[^}\n]*\}?)?|(.))", re.DOTALL)
-_LINE_ENDS = re.compile(r"\r\n?")
+_ESCAPE = r"(?s)\\(?:([0-7]{1,3})|x([0-9a-fA-F]{0,2})|u([0-9a-fA-F]{0,4})|U([0-9a-fA-F]{0,8})|N(\{[^}\n]*\}?)?|(.))"
+_LINE_ENDS = r"\r\n?"
 _BASES = {"x": (16, "hexadecimal"), "o": (8, "octal"), "b": (2, "binary")}
 
 
@@ -67,7 +67,7 @@ def text_value(source: Source, text: str, start: int, *, raw: bool) -> str:
     """The value of the inside of a string literal, which stands at offset `start`. Raises LanguageError."""
     if "\r" in text:
         # positions in messages are found in the text as it stands; line ends are evened out in pieces between escapes
-        return _LINE_ENDS.sub("\n", text) if raw else _unescape(source, text, start, even=True)
+        return re.compile(_LINE_ENDS).sub("\n", text) if raw else _unescape(source, text, start, even=True)
     if raw or "\\" not in text:
         return text
     return _unescape(source, text, start, even=False)
@@ -76,17 +76,17 @@ def text_value(source: Source, text: str, start: int, *, raw: bool) -> str:
 def _unescape(source: Source, text: str, start: int, *, even: bool) -> str:
     pieces: list[str] = []
     done = 0
-    for match in _ESCAPE.finditer(text):
+    for match in re.compile(_ESCAPE).finditer(text):
         if match.start() < done:
             continue
         plain = text[done : match.start()]
-        pieces.append(_LINE_ENDS.sub("\n", plain) if even else plain)
+        pieces.append(re.compile(_LINE_ENDS).sub("\n", plain) if even else plain)
         pieces.append(_escaped(source, match, start))
         done = match.end()
         if match[6] == "\r" and text[done : done + 1] == "\n":
             done += 1
     plain = text[done:]
-    pieces.append(_LINE_ENDS.sub("\n", plain) if even else plain)
+    pieces.append(re.compile(_LINE_ENDS).sub("\n", plain) if even else plain)
     return "".join(pieces)
 
 

@@ -1,6 +1,6 @@
 """Text to syntax trees: Lark's LALR(1) engine over the tables of _tables.py, with our lexer and callbacks.
 
-The only importer of lark (25 ms to import, the same for the few submodules used here). A row of the tables is
+lang.engine has the parts of Lark that are needed for it. A row of the tables is
 unpacked when its state is first met, so that loading them costs about a millisecond. No parse tree is built: the
 callbacks make the nodes while the engine runs.
 """
@@ -10,17 +10,13 @@ from __future__ import annotations
 import gc
 from typing import Any, cast
 
-from lark.exceptions import UnexpectedToken
-from lark.grammar import NonTerminal, Rule, Terminal
-from lark.parsers.lalr_analysis import IntParseTable, Reduce, Shift
-from lark.parsers.lalr_parser_state import ParseConf, ParserState
-
 from gradcli import limits
 from gradcli.errors import LimitError
 from gradcli.lang import _tables
 from gradcli.lang.builder import Builder
 from gradcli.lang.checks import check_declarations
 from gradcli.lang.editing import is_complete, tokens
+from gradcli.lang.engine import IntParseTable, NonTerminal, ParseConf, ParserState, Reduce, Rule, Shift, Terminal, UnexpectedToken
 from gradcli.lang.lex_strings import Lexeme
 from gradcli.lang.lexer import Lexer
 from gradcli.lang.messages import Stuck, unexpected

@@ -11,8 +11,8 @@ from gradcli.lang.formatting import check_width, converted
 from gradcli.lang.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, key_error, type_error, value_error
 
 # Flags, width, precision, length modifier; every part is optional, so it matches everywhere. ASCII digits only, as in Python.
-_SPEC = re.compile(r"([-+ #0]*)(\*|[0-9]*)(?:(\.)(\*|[0-9]*))?[hlL]?")
-_PARENTHESES = re.compile(r"[()]")
+_SPEC = r"([-+ #0]*)(\*|[0-9]*)(?:(\.)(\*|[0-9]*))?[hlL]?"
+_PARENTHESES = r"[()]"
 
 
 class _Values:
@@ -77,7 +77,7 @@ def _conversion(ops: Ops, template: str, at: int, values: _Values) -> tuple[str,
         end = _key_end(template, at)
         values.choose(template[at + 1 : end])
         at = end + 1
-    match = _SPEC.match(template, at)
+    match = re.compile(_SPEC).match(template, at)
     assert match is not None  # every part of the pattern is optional
     flags, width, point, precision = match.groups()
     if width == "*":
@@ -99,7 +99,7 @@ def _conversion(ops: Ops, template: str, at: int, values: _Values) -> tuple[str,
 def _key_end(template: str, at: int) -> int:
     """Where the parenthesis stands that closes the key opened at `at`."""
     depth = 0
-    for match in _PARENTHESES.finditer(template, at):
+    for match in re.compile(_PARENTHESES).finditer(template, at):
         depth += 1 if match[0] == "(" else -1
         if depth == 0:
             return match.start()

@@ -13,7 +13,7 @@ from gradcli.lang.compiling import Step
 from gradcli.lang.syntax import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, TupleExpr
 
 _MOST = 4
-_ABOUT_SHAPES = re.compile(r"[Ss]ize|[Ss]hape|[Dd]imension|\b[0-9]-?D\b")
+_ABOUT_SHAPES = r"[Ss]ize|[Ss]hape|[Dd]imension|\b[0-9]-?D\b"
 
 
 def label_operands(error: ProgramError, a: Tensor, b: Tensor) -> None:
@@ -62,4 +62,4 @@ def _label(error: ProgramError, pairs: Iterable[tuple[Node, Any]]) -> None:
 
 
 def _is_about_shapes(message: str) -> bool:
-    return _ABOUT_SHAPES.search(message) is not None
+    return re.compile(_ABOUT_SHAPES).search(message) is not None

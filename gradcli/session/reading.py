@@ -17,13 +17,13 @@ from gradcli.lang import types
 from gradcli.source import Source, Span
 
 #: LO..HI or LO..HI:N, where `...` and strings are something else
-_RANGE = re.compile(r"([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\s*)?", re.S)
+_RANGE = r"(?s)([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\s*)?"
 _RANGE_POINTS = 101
 
 
 def range_of(text: str) -> tuple[str, str, int | None] | None:
     """The ends of LO..HI or LO..HI:N and how many points; None for what is no range."""
-    found = None if text.startswith(("@", "\\@")) else _RANGE.fullmatch(text)
+    found = None if text.startswith(("@", "\\@")) else re.compile(_RANGE).fullmatch(text)
     return None if found is None else (found[1], found[2], int(found[3]) if found[3] else None)
 
 
@@ -33,7 +33,7 @@ def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[S
         return text[1:], None
     if text.startswith("@"):
         return _from_file(text, read_stdin), None
-    if interval := _RANGE.fullmatch(text):
+    if interval := re.compile(_RANGE).fullmatch(text):
         text = f"linspace({interval[1]}, {interval[2]}, {interval[3] or _RANGE_POINTS})"
     source = Source(name, text)
     return evaluate(source), whole(source)
