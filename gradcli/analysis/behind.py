@@ -38,7 +38,11 @@ def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, 
     except GradcliError as error:
         capture = {}
         note = f"no gradients but the leaves' own .grad: {error.message.split('. ')[0]}"
-    rows = [_row(number, node, named, recorder, capture, show) for number, node in enumerate(order[:MOST])]
+    # numbered as in explanations: in the order in which they ran, leaves apart
+    steps = [node for node in order if not isinstance(node, AccumulateGrad)]
+    leaves = [node for node in order if isinstance(node, AccumulateGrad)]
+    names = {node: f"#{len(steps) - i}" for i, node in enumerate(steps)} | {node: f"leaf{i + 1}" for i, node in enumerate(leaves)}
+    rows = [_row(named.get(id(node), names[node]), node, recorder, capture, show) for node in order[:MOST]]
     if len(order) > MOST:
         note = f"the newest {MOST} of {len(order):,} nodes. {note}"
     return GraphNodes(tuple(rows), note.strip())
@@ -77,9 +81,8 @@ def _gradients(tensor: Tensor) -> engine.Capture:
 
 
 def _row(
-    number: int,
+    name: str,
     node: Node,
-    named: dict[int, str],
     recorder: Recorder,
     capture: engine.Capture,
     show: Show,
@@ -96,9 +99,7 @@ def _row(
     else:
         gradients = (None,)
     shape = node.meta(0)[0]
-    return GraphNode(
-        named.get(id(node), f"#{number}"), expression, node.type_name, str(tuple(shape)), None if value is None else show(value), gradients
-    )
+    return GraphNode(name, expression, node.type_name, str(tuple(shape)), None if value is None else show(value), gradients)
 
 
 def _shown(array: Array | None, dtype: Any, show: Show) -> TensorValue | None:

@@ -29,8 +29,11 @@ def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syn
     reached = {step.name for step in explanation.steps if step.is_leaf and any(made.gradient is not None for made in step.outputs)}
     rows = {step.variable: step.name for step in explanation.steps if step.variable}
     found: dict[str, list[str]] = {}
-    for name, tensor in named_tensors(variables):
-        if name in reached or tensor is value:
+    named = named_tensors(variables)
+    # the same tensor may have several names, of which the steps show one
+    known = {id(tensor) for name, tensor in named if name in reached}
+    for name, tensor in named:
+        if id(tensor) in known or tensor is value:
             continue
         if reason := reason_for(name, tensor, rows, program):
             found.setdefault(reason, []).append(name)

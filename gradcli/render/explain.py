@@ -16,7 +16,7 @@ _LONGEST = 60
 _TALLEST = 8
 
 
-def explanation_table(explanation: Explanation, *, full: bool = False, colour: bool = False) -> str:
+def explanation_table(explanation: Explanation, *, full: bool = False, colour: bool = False, columns: int | None = None) -> str:
     """One row or more for each step, newest first, leaves last; with `full` the arithmetic of every step; then the notes."""
     rows = []
     for step in explanation.steps:
@@ -32,7 +32,8 @@ def explanation_table(explanation: Explanation, *, full: bool = False, colour: b
                     escape(made.came),
                 ]
             )
-    out = layout(["#", "expression", "grad_fn", "shape", "value", "gradient", "how it came"], rows, colour=colour)
+    headings = ["#", "expression", "grad_fn", "shape", "value", "gradient", "how it came"]
+    out = layout(headings, rows, colour=colour, columns=columns)
     if full:
         out += "\n" + "".join(_arithmetic(explanation))
     return out + notes(explanation)

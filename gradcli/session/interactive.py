@@ -12,6 +12,7 @@ from gradcli.analysis import behind, describe
 from gradcli.analysis.recording import Recorder, recorded
 from gradcli.core import dtypes, settings
 from gradcli.core.function import Function
+from gradcli.core.objects import Routine, ScriptType
 from gradcli.core.tensor import Tensor
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang import builtins, completing, editing, names, parser, rewriting
@@ -19,8 +20,8 @@ from gradcli.lang.checkpoint import Checkpoint
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.rewriting import Input
 from gradcli.lang.syntax import Assign, ExprStmt, Name, Program
-from gradcli.lang.values import MISSING, NumpyArray
-from gradcli.results import Completion, Description, Evaluation, GraphNodes, TensorValue, Value, Variable
+from gradcli.lang.values import MISSING, BoundMethod, Builtin, NumpyArray
+from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, TensorValue, Value, Variable
 from gradcli.session.showing import result, shown
 from gradcli.source import Source
 
@@ -274,14 +275,26 @@ class Interactive:
     def _show(self, value: Any) -> Value:
         return result(value, self._interpreter.text)
 
-    def describe(self, path: str) -> Description | Variable:
-        """What `path` is: a function, with an example that is run now, or a value. Raises ProgramError."""
+    def describe(self, path: str) -> Entry | Description | Variable:
+        """What `path` is: something of torch's, with an example that is run now, a function or a value. Raises ProgramError."""
         value = self._lookup(path)
         if value is MISSING:
             hints = names.hints(path.rpartition(".")[2], self._interpreter.variables)
             raise ProgramError("NameError", f"name '{path}' is not defined", hints=hints)
-        found = describe.describe(path, value)
-        return self._variable(path, value) if found is None else found
+        entry = self._entry(path, value)
+        found = describe.describe(path, value) if entry is None else None
+        return entry or found or self._variable(path, value)
+
+    def _entry(self, path: str, value: Any) -> Entry | None:
+        """What the reference says of `value`, which the user calls `path`; None for what is not torch's."""
+        from gradcli.analysis import reference
+
+        if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
+            return reference.describe(f"Tensor.{value.name}")
+        if isinstance(value, Function):
+            return reference.describe(f"{value.namespace}.{value.name}")
+        is_own = path.partition(".")[0] in self._interpreter.variables
+        return reference.describe(path) if isinstance(value, (Builtin, Routine, ScriptType)) and not is_own else None
 
     def _lookup(self, path: str) -> Any:
         value = completing.lookup(path, self._interpreter.variables)
