@@ -32,7 +32,7 @@ def describe(path: str, value: Any) -> Description | None:
     if isinstance(declared, Function):
         return _function(path, declared, is_method=isinstance(value, BoundMethod))
     if isinstance(declared, (PythonMethod, Routine, ScriptType, UserFunction, Builtin)):
-        doc = declared.doc if isinstance(declared, PythonMethod) else ""
+        doc = declared.doc if isinstance(declared, PythonMethod) else "Python's own function." if isinstance(declared, Builtin) else ""
         names = completing.keyword_names(value)
         return Description(path, (f"{path}({', '.join(names)})",), doc, (), (), ())
     return None

@@ -133,7 +133,8 @@ class Steps:
             base = "" if parent is None else f"{(write or self.name)(parent, output)} with "
             return f"{base}{operands.text_with(place, [])} written" if isinstance(place, syntax.Node) else f"{base}a part written"
         given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
-        if not isinstance(place, syntax.Node):
+        if not isinstance(place, syntax.Node) or isinstance(place, syntax.Name):
+            # iterating over a name, for one
             return _call_text(node, given)
         if self._is_of_gradient(node, place):
             return f"{_call_text(node, given)} in the gradient of {operands.text_with(place, [])}"

@@ -50,7 +50,8 @@ def _flat(nodes: Sequence[syntax.Node]) -> list[syntax.Node]:
         if isinstance(node, (syntax.ListExpr, syntax.TupleExpr)):
             items = [item.value if isinstance(item, syntax.Starred) else item for item in node.items]
             found += [item for item in items if not isinstance(item, syntax.Slice)]
-        elif not isinstance(node, syntax.Slice):
+        # the elements of a comprehension are many values of one text
+        elif not isinstance(node, (syntax.Slice, syntax.Comprehension)):
             found.append(node)
     return found
 
@@ -179,8 +180,6 @@ def assigned_names(program: syntax.Node) -> dict[tuple[int, int], str]:
     for node in walk(program):
         if isinstance(node, syntax.Assign) and isinstance(node.targets[0], syntax.Name):
             found[node.value.start, node.value.end] = node.targets[0].id
-        elif isinstance(node, syntax.AugAssign) and isinstance(node.target, syntax.Name):
-            found[node.start, node.end] = node.target.id
         elif isinstance(node, syntax.NamedExpr):
             found[node.value.start, node.value.end] = node.target.id
     return found

@@ -56,10 +56,13 @@ def titled(step: StepResult) -> str:
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Printable text on one line, cut in the middle."""
+    """Printable text on one line, cut in the middle; of `log_softmax(#5) in LONG` the long text around the step."""
     text = escape(" ".join(text.split()))
     if len(text) <= longest:
         return text
+    step, _, around = text.partition(" in ")
+    if around and len(step) + 16 <= longest:
+        return f"{step} in {shortened(around, longest - len(step) - 4)}"
     half = (longest - 3) // 2
     return f"{text[: half + 1]}...{text[-half:]}"
 

@@ -20,6 +20,8 @@ _HIGHEST = 2400.0
 _SWEEPS = 6
 #: the room an edge takes in a layer that it passes
 _LANE = 8.0
+#: from one edge to the next where they meet a box, and where numbers of outputs stand beside them
+_PORT, NUMBERED = 16.0, 32.0
 
 
 class Box:
@@ -199,10 +201,10 @@ class _Column:
         ends: dict[Edge, float] = {}
         for box, edges in leaving.items():
             edges.sort(key=lambda edge: (edge.lanes[0] if edge.lanes else edge.end).x)
-            starts |= zip(edges, _ports(box, len(edges)), strict=True)
+            starts |= zip(edges, _ports(box, len(edges), _PORT), strict=True)
         for box, edges in arriving.items():
             edges.sort(key=lambda edge: ((edge.lanes[-1] if edge.lanes else edge.start).x, starts[edge]))
-            ends |= zip(edges, _ports(box, len(edges)), strict=True)
+            ends |= zip(edges, _ports(box, len(edges), NUMBERED if any(edge.number for edge in edges) else _PORT), strict=True)
         for edge in self._edges:
             way = [(starts[edge], edge.start.y + edge.start.height / 2), (starts[edge], rows[edge.start.layer][1])]
             for lane in edge.lanes:
@@ -210,9 +212,9 @@ class _Column:
             edge.way = [*way, (ends[edge], rows[edge.end.layer][0]), (ends[edge], edge.end.y - edge.end.height / 2)]
 
 
-def _ports(box: Box, count: int) -> list[float]:
-    """Where several edges leave or reach a box."""
-    step = min(16.0, (box.width - 16.0) / count)
+def _ports(box: Box, count: int, step: float) -> list[float]:
+    """Where several edges leave or reach a box, `step` apart where there is room."""
+    step = min(step, (box.width - 16.0) / count)
     return [box.x + (i - (count - 1) / 2) * step for i in range(count)]
 
 

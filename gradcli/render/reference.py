@@ -24,8 +24,8 @@ def reference_text(entries: Sequence[Entry], *, colour: bool = False, columns: i
 
 
 def _entry(entry: Entry, colour: bool, columns: int) -> str:
-    out = [paint(line, "heading", colour) for signature in entry.signatures for line in folded(signature, columns)]
-    out += folded(f"  {entry.doc}", columns)
+    out = [paint(line, "heading", colour) for signature in entry.signatures for line in folded(signature, columns, 4)]
+    out += folded(f"  {entry.doc}", columns, 2)
     out += [line for title, text in _facts(entry) for line in folded(f"  {title:<10}{text}", columns, 12)]
     for grad_fn in entry.grad_fns:
         out.append(f"  {'grad_fn':<10}{grad_fn}")

@@ -48,7 +48,7 @@ def layout(headings: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bo
 
 def _total(widths: Sequence[int]) -> int:
     """The columns that a table takes."""
-    return sum(widths) + len(_GAP) * len(widths)
+    return sum(widths) + len(_GAP) * len(widths) + 1
 
 
 def _widest_word(line: str) -> int:
@@ -75,12 +75,12 @@ def folded(line: str, wide: int, indent: int | None = None) -> Iterator[str]:
 
 
 def _listed(headings: Sequence[str], cells: Sequence[Sequence[Sequence[str]]], columns: int, colour: bool) -> str:
-    """For narrow terminals: the first cell of each row, and below it the others with their headings; empty ones are left out."""
-    lead = max(map(width, headings[1:]), default=0)
+    """For narrow terminals: the first two cells of each row, and below them the others with their headings; empty ones are left out."""
+    lead = max(map(width, headings[2:]), default=0)
     out = []
     for row in cells:
-        out.append(_GAP + paint(" ".join(row[0]), "heading", colour))
-        for heading, lines in zip(headings[1:], row[1:], strict=True):
+        out += [paint(line, "heading", colour) for line in folded(_GAP + _GAP.join(" ".join(lines) for lines in row[:2]), columns, 6)]
+        for heading, lines in zip(headings[2:], row[2:], strict=True):
             parts = [part for line in lines for part in folded(line, max(columns - lead - 6, 8))]
             if any(parts):
                 out += [

@@ -12,6 +12,8 @@ from gradcli.results import Explanation, StepResult, TensorValue
 _DEEPEST = 24
 #: longer values are cut
 _LONGEST = 48
+#: values and gradients begin in this column at the latest, where the line is not longer
+_COLUMN = 72
 
 
 def graph_tree(explanation: Explanation, *, values: bool = False, grads: bool = False, colour: bool = False) -> str:
@@ -70,7 +72,7 @@ def _aligned(lines: list[tuple[str, str, str, str]], colour: bool) -> str:
     """Value and gradient begin in one column, unless a line is far longer than the others."""
     heads = [f"{lead}{grad_fn}  {text}" if grad_fn else f"{lead}{text}" for lead, grad_fn, text, _ in lines]
     lengths = sorted(width(head) for head, (*_, about) in zip(heads, lines, strict=True) if about)
-    column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8) if lengths else 0
+    column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8, _COLUMN) if lengths else 0
     out = []
     for head, (lead, grad_fn, text, about) in zip(heads, lines, strict=True):
         name = f"{paint(grad_fn, 'heading', colour)}  " if grad_fn else ""
