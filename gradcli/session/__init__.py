@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import data, limits
@@ -341,18 +342,18 @@ class Session:
         Meant for a session whose dtype is float64.
         """
         from gradcli.analysis.check import check
+        from gradcli.analysis.complex_step import ComplexStep
 
+        evaluate, span = self._function(source)
         tree = parser.parse_expression(source)
-        span = reading.whole(source)
-
-        def evaluate() -> Tensor:
-            return reading.as_tensor(self._interpreter.evaluate(tree), span)
 
         def weigh(out: Tensor) -> Tensor | None:
             return None if vector is None else self._weights(vector, out)
 
         try:
-            return check(evaluate, self._chosen(names), weigh, source.text.strip())
+            chosen, others = self._chosen(names), self._interpreter.variables
+            run, text = partial(evaluate, self._variables), source.text.strip()
+            return check(run, chosen, weigh, text, lambda out: ComplexStep(tree, chosen, others, out.array))
         except ProgramError as error:
             error.span = error.span or span
             raise
