@@ -90,7 +90,7 @@ def _row(
     is_leaf = isinstance(node, AccumulateGrad)
     values = recorder.values(node)
     value = wrap(values[0], node.meta(0)[1]) if values else None
-    expression = "leaf" if is_leaf else _text(node)
+    expression = "leaf" if is_leaf else f"in the gradient of {_text(node)}" if recorder.is_derived(node) else _text(node)
     gradients: tuple[TensorValue | None, ...]
     if node in capture:
         gradients = tuple(_shown(array, node.meta(k)[1], show) for k, array in enumerate(capture[node]))

@@ -16,6 +16,8 @@ _GAP = "  "
 _EXPRESSION = 60
 #: where a table must be narrower, words up to this long stay whole
 _WORD = 20
+#: how readily columns of numbers are made narrower, compared with texts
+_NUMBERS = 0.6
 
 
 def layout(headings: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bool = False, columns: int | None = None) -> str:
@@ -31,8 +33,10 @@ def layout(headings: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bo
         ]
         if _total(least) > columns:
             return _listed(headings, cells, columns, colour)
+        # rows of numbers are folded later than texts
+        weights = [_NUMBERS if any(line.startswith("[") for row in cells for line in row[i]) else 1.0 for i in range(len(widths))]
         while _total(widths) > columns:
-            widths[max((i for i in range(len(widths)) if widths[i] > least[i]), key=lambda i: widths[i])] -= 1
+            widths[max((i for i in range(len(widths)) if widths[i] > least[i]), key=lambda i: widths[i] * weights[i])] -= 1
         cells = [
             [[part for line in lines for part in folded(line, wide)] for lines, wide in zip(row, widths, strict=True)] for row in cells
         ]

@@ -160,9 +160,9 @@ def test_recorded_scripts_as_pictures() -> None:
 
 def test_two_thousand_steps_in_a_second() -> None:
     told = chain(2000)
-    start = time.perf_counter()
+    start = time.process_time()
     picture = svg.graph_svg(told)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     check_picture(picture)
     _, _, width, height = map(float, re.findall(r'viewBox="([^"]*)"', picture)[0].split())
     assert width < 12_000 and height < 6_000
@@ -238,6 +238,10 @@ def test_a_derivation_is_well_formed(expression: str, variables: dict[str, str],
 #: commands of LaTeX, amsmath and amssymb that derivations use
 _COMMANDS = {
     "documentclass",
+    "parbox",
+    "quad",
+    "raggedright",
+    "strut",
     "usepackage",
     "setcounter",
     "allowdisplaybreaks",
