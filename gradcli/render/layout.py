@@ -17,6 +17,8 @@ GAP_X, GAP_Y, GAP_COLUMNS, MARGIN = 18.0, 34.0, 70.0, 16.0
 _LONGEST, _LONGEST_LEAF = 8, 3
 #: graphs higher than this are folded into columns
 _HIGHEST = 2400.0
+#: inputs of a step that would take more room than this side by side stand in rows
+_WIDEST = 1800.0
 _SWEEPS = 6
 #: the room an edge takes in a layer that it passes
 _LANE = 8.0
@@ -93,8 +95,9 @@ def _assign_layers(boxes: list[Box], links: Sequence[tuple[int, int, str]]) -> i
     for start, end, _ in links:
         inputs[end].append(start)
     for end, starts in enumerate(inputs):
-        for start in starts:
-            depth[start] = max(depth[start], depth[end] + 1)
+        for start, row in zip(starts, _in_rows([boxes[start].width for start in starts]), strict=True):
+            # a row is two layers high: most often steps below their variables
+            depth[start] = max(depth[start], depth[end] + 1 + 2 * row)
     deepest = max(depth)
     # a variable stands right above its first use
     ranks = [deepest - own for own in depth]
@@ -111,6 +114,12 @@ def _assign_layers(boxes: list[Box], links: Sequence[tuple[int, int, str]]) -> i
     for box, rank in zip(boxes, ranks, strict=True):
         box.column, box.layer = rank // per_column, rank % per_column + 1
     return per_column + 1
+
+
+def _in_rows(widths: Sequence[float]) -> list[int]:
+    """The row, counted from below, for each of the inputs of a step: all in one, unless that would be too wide."""
+    count = math.ceil((sum(widths) + GAP_X * len(widths)) / _WIDEST)
+    return [count - 1 - k * count // len(widths) for k in range(len(widths))]
 
 
 def _typical(sizes: Sequence[float]) -> float:
