@@ -25,29 +25,36 @@ def layout(headings: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bo
 
     Where it would be wider than `columns`, long cells are folded; where that is not enough, each row is a list of its cells.
     """
-    cells = [[cell.split("\n") for cell in row] for row in rows]
-    widths = [max(width(line) for lines in ([heading], *(row[i] for row in cells)) for line in lines) for i, heading in enumerate(headings)]
+    cells = [[cell.split("\n") for cell in row] for row in ([*headings], *rows)]
+    widths = [max(width(line) for row in cells for line in row[i]) for i in range(len(headings))]
     if columns is not None and _total(widths) > columns:
-        least = [
-            max(_widest_word(heading), *(_widest_word(line) for row in cells for line in row[i])) for i, heading in enumerate(headings)
-        ]
-        if _total(least) > columns:
-            return _listed(headings, cells, columns, colour)
-        # rows of numbers are folded later than texts
-        weights = [_NUMBERS if any(line.startswith("[") for row in cells for line in row[i]) else 1.0 for i in range(len(widths))]
-        while _total(widths) > columns:
-            widths[max((i for i in range(len(widths)) if widths[i] > least[i]), key=lambda i: widths[i] * weights[i])] -= 1
-        cells = [
-            [[part for line in lines for part in folded(line, wide)] for lines, wide in zip(row, widths, strict=True)] for row in cells
-        ]
-    head = _GAP.join(pad(heading, columns) for heading, columns in zip(headings, widths, strict=True)).rstrip()
+        narrow = _narrowed(cells, widths, columns)
+        if narrow is None:
+            return _listed(headings, cells[1:], columns, colour)
+        widths = narrow
+        cells = [[[part for line in one for part in folded(line, wide)] for one, wide in zip(row, widths, strict=True)] for row in cells]
+    lines = [[_joined(row, i, widths) for i in range(max(map(len, row)))] for row in cells]
     rule = "-" * (sum(widths) + len(_GAP) * (len(widths) - 1) + 2)
-    out = [_GAP + paint(head, "heading", colour), " " + paint(rule, "dim", colour)]
-    for row in cells:
-        for i in range(max(map(len, row))):
-            line = _GAP.join(pad(lines[i] if i < len(lines) else "", columns) for lines, columns in zip(row, widths, strict=True))
-            out.append((_GAP + line).rstrip())
+    out = [*(_GAP + paint(head, "heading", colour) for head in lines[0]), " " + paint(rule, "dim", colour)]
+    out += [(_GAP + line).rstrip() for row in lines[1:] for line in row]
     return "\n".join(out) + "\n"
+
+
+def _joined(row: Sequence[Sequence[str]], i: int, widths: Sequence[int]) -> str:
+    """Line `i` of a row of the table."""
+    return _GAP.join(pad(lines[i] if i < len(lines) else "", wide) for lines, wide in zip(row, widths, strict=True)).rstrip()
+
+
+def _narrowed(cells: Sequence[Sequence[Sequence[str]]], widths: Sequence[int], columns: int) -> list[int] | None:
+    """Widths that make the table fit, the widest columns first, rows of numbers later than texts; None where words are too long."""
+    widths = list(widths)
+    least = [max(_widest_word(line) for row in cells for line in row[i]) for i in range(len(widths))]
+    if _total(least) > columns:
+        return None
+    weights = [_NUMBERS if any(line.startswith("[") for row in cells for line in row[i]) else 1.0 for i in range(len(widths))]
+    while _total(widths) > columns:
+        widths[max((i for i in range(len(widths)) if widths[i] > least[i]), key=lambda i: widths[i] * weights[i])] -= 1
+    return widths
 
 
 def _total(widths: Sequence[int]) -> int:
