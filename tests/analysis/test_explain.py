@@ -304,6 +304,11 @@ def test_another_name_of_a_variable_has_its_gradient() -> None:
     assert not any("no path" in note for note in told.notes)
 
 
+def test_what_a_block_without_recording_made() -> None:
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\nwith torch.no_grad():\n    k = x.sum()\ny = (x * k).sum()"
+    assert "k: made where nothing is recorded: k = x.sum() (line 4)" in script(text, "y").notes
+
+
 def test_a_sum_where_there_is_no_scalar() -> None:
     told = explain("x * 2", {"x": "1,2"}, summed=True)
     assert rows(told)["x"][1] == "grad(#1) * 2"
