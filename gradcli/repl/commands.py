@@ -129,7 +129,7 @@ def _explain(prompt: Prompt, argument: str) -> None:
 def _graph(prompt: Prompt, argument: str) -> None:
     with prompt.names.untouched():
         told = prompt.session.graph(argument, gradients=False)
-    prompt.screen.show(graph_tree(told, colour=prompt.screen.colour))
+    prompt.screen.show(graph_tree(told, colour=prompt.screen.colour, columns=prompt.screen.columns()))
 
 
 def _zero(prompt: Prompt, argument: str) -> None:

@@ -351,3 +351,13 @@ def test_numbers_of_outputs_stand_apart() -> None:
     places = [(float(e.get("x", 0)), float(e.get("y", 0))) for e in small]
     for (x, y), (u, v) in itertools.combinations(places, 2):
         assert abs(y - v) > 10 or abs(x - u) > 20
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_tree_is_cut_to_the_terminal(columns: int) -> None:
+    told = explain("mean((x+2)*(x+2)*2)", {"x": "[[1,2],[3,4]]"})
+    lines = tree.graph_tree(told, values=True, grads=True, columns=columns).splitlines()
+    assert sum("Backward0" in line or "Accum" in line or "..." in line for line in lines) >= 6
+    assert max(map(len, lines)) <= columns
+    if columns >= 60:
+        assert sum("grad" in line for line in lines) == 6
