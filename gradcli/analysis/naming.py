@@ -131,6 +131,9 @@ class Steps:
         text = operands.text_with(place, [(part, (write or self.name)(parent, output)) for part, parent, output in parts])
         if self._is_inner(node):
             return f"{_call_text(node, given)} in {text}"
+        if isinstance(place, syntax.AugAssign) and self.variable(node):
+            # shown after the name's `=`
+            text = text.replace(f"{place.op}=", place.op, 1)
         return text
 
     def expression_latex(self, node: Node) -> str:

@@ -180,6 +180,8 @@ def assigned_names(program: syntax.Node) -> dict[tuple[int, int], str]:
     for node in walk(program):
         if isinstance(node, syntax.Assign) and isinstance(node.targets[0], syntax.Name):
             found[node.value.start, node.value.end] = node.targets[0].id
+        elif isinstance(node, syntax.AugAssign) and isinstance(node.target, syntax.Name):
+            found[node.start, node.end] = node.target.id
         elif isinstance(node, syntax.NamedExpr):
             found[node.value.start, node.value.end] = node.target.id
     return found

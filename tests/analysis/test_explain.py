@@ -309,6 +309,11 @@ def test_what_a_block_without_recording_made() -> None:
     assert "k: made where nothing is recorded: k = x.sum() (line 4)" in script(text, "y").notes
 
 
+def test_augmented_assignments_read_as_what_they_give() -> None:
+    told = script("import torch\nx = torch.tensor(2., requires_grad=True)\nt = x * 1\nfor i in range(2):\n    t += x\ny = t * 2", "y")
+    assert [(step.variable, step.expression) for step in told.steps if step.grad_fn == "AddBackward0"] == [("t", "#2 + x"), ("t", "#1 + x")]
+
+
 def test_a_sum_where_there_is_no_scalar() -> None:
     told = explain("x * 2", {"x": "1,2"}, summed=True)
     assert rows(told)["x"][1] == "grad(#1) * 2"
