@@ -17,7 +17,8 @@ gradcli check 'relu(x).sum()' x=-1,0,1 --format json"""
 
 HELP = """Compare every derivative with central differences, in float64; exit code 4 when one is wrong.
 
-The worst element of each input is shown with both numbers. Where a function has a kink (relu at 0, ties of max) the
+Expressions of analytic operations alone (+ - * / ** @, exp, log, sin, sum ...) are compared with complex steps too, which
+are exact to rounding. The worst element of each input is shown with both numbers. Where a function has a kink (relu at 0, ties of max) the
 slopes of both sides are named, and it counts as right when the gradient lies between them. The first step that makes a
 nan or an infinity is pointed out.
 """
