@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis.recording import Recorder
+from gradcli.analysis.recording import Recorder, behind
 from gradcli.core import engine
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.tensor import Array, Tensor, wrap
@@ -55,14 +55,9 @@ def _tensors(variables: dict[str, Any]) -> Iterable[tuple[str, Tensor]]:
 def _reachable(tensor: Tensor) -> list[Node]:
     """The nodes behind a tensor, newest first, the leaves after all others."""
     root = tensor.edge()[0]
-    seen: set[Node] = set()
-    stack = [] if root is None else [root]
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack += [parent for parent, _ in node.edges if parent is not None]
-    return sorted(seen, key=lambda node: (isinstance(node, AccumulateGrad), -node.sequence))
+    order = [] if root is None else behind(root)
+    steps = [node for node in order if not isinstance(node, AccumulateGrad)]
+    return [*reversed(steps), *order[len(steps) :]]
 
 
 def _gradients(tensor: Tensor) -> engine.Capture:

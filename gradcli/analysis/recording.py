@@ -157,7 +157,7 @@ def _copy_saved(saved: Saved) -> Saved:
 
 
 def behind(root: Node) -> list[Node]:
-    """The nodes behind a node and itself, in the order in which they were made; the leaves after all others."""
+    """The nodes behind a node and itself, in the order in which they were made; then the leaves, in that of their first use."""
     seen: set[Node] = {root}
     stack = [root]
     while stack:
@@ -165,7 +165,9 @@ def behind(root: Node) -> list[Node]:
             if node is not None and node not in seen:
                 seen.add(node)
                 stack.append(node)
-    return sorted(seen, key=lambda node: (isinstance(node, AccumulateGrad), node.sequence))
+    steps = sorted((node for node in seen if not isinstance(node, AccumulateGrad)), key=lambda node: node.sequence)
+    leaves = dict.fromkeys(node for step in steps for node, _ in step.edges if isinstance(node, AccumulateGrad))
+    return [*steps, *leaves] if steps else [root]
 
 
 def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> engine.Capture:
