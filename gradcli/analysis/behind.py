@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis.recording import Recorder
+from gradcli.analysis.recording import Recorder, behind
 from gradcli.core import engine
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.tensor import Array, Tensor, wrap
@@ -38,7 +38,11 @@ def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, 
     except GradcliError as error:
         capture = {}
         note = f"no gradients but the leaves' own .grad: {error.message.split('. ')[0]}"
-    rows = [_row(number, node, named, recorder, capture, show) for number, node in enumerate(order[:MOST])]
+    # numbered as in explanations: in the order in which they ran, leaves apart
+    steps = [node for node in order if not isinstance(node, AccumulateGrad)]
+    leaves = [node for node in order if isinstance(node, AccumulateGrad)]
+    names = {node: f"#{len(steps) - i}" for i, node in enumerate(steps)} | {node: f"leaf{i + 1}" for i, node in enumerate(leaves)}
+    rows = [_row(named.get(id(node), names[node]), node, recorder, capture, show) for node in order[:MOST]]
     if len(order) > MOST:
         note = f"the newest {MOST} of {len(order):,} nodes. {note}"
     return GraphNodes(tuple(rows), note.strip())
@@ -51,14 +55,9 @@ def _tensors(variables: dict[str, Any]) -> Iterable[tuple[str, Tensor]]:
 def _reachable(tensor: Tensor) -> list[Node]:
     """The nodes behind a tensor, newest first, the leaves after all others."""
     root = tensor.edge()[0]
-    seen: set[Node] = set()
-    stack = [] if root is None else [root]
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack += [parent for parent, _ in node.edges if parent is not None]
-    return sorted(seen, key=lambda node: (isinstance(node, AccumulateGrad), -node.sequence))
+    order = [] if root is None else behind(root)
+    steps = [node for node in order if not isinstance(node, AccumulateGrad)]
+    return [*reversed(steps), *order[len(steps) :]]
 
 
 def _gradients(tensor: Tensor) -> engine.Capture:
@@ -77,9 +76,8 @@ def _gradients(tensor: Tensor) -> engine.Capture:
 
 
 def _row(
-    number: int,
+    name: str,
     node: Node,
-    named: dict[int, str],
     recorder: Recorder,
     capture: engine.Capture,
     show: Show,
@@ -87,7 +85,7 @@ def _row(
     is_leaf = isinstance(node, AccumulateGrad)
     values = recorder.values(node)
     value = wrap(values[0], node.meta(0)[1]) if values else None
-    expression = "leaf" if is_leaf else _text(node)
+    expression = "leaf" if is_leaf else f"in the gradient of {_text(node)}" if recorder.is_derived(node) else _text(node)
     gradients: tuple[TensorValue | None, ...]
     if node in capture:
         gradients = tuple(_shown(array, node.meta(k)[1], show) for k, array in enumerate(capture[node]))
@@ -96,9 +94,7 @@ def _row(
     else:
         gradients = (None,)
     shape = node.meta(0)[0]
-    return GraphNode(
-        named.get(id(node), f"#{number}"), expression, node.type_name, str(tuple(shape)), None if value is None else show(value), gradients
-    )
+    return GraphNode(name, expression, node.type_name, str(tuple(shape)), None if value is None else show(value), gradients)
 
 
 def _shown(array: Array | None, dtype: Any, show: Show) -> TensorValue | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from gradcli.analysis import differences, kinks, origins
+from gradcli.analysis.complex_step import ComplexStep
 from gradcli.analysis.naming import Steps
 from gradcli.analysis.recording import Recorder, recorded, walk_back
 from gradcli.core import dtypes, engine, generator
@@ -24,12 +25,15 @@ MOST_ELEMENTS = 2000
 MOST_TOLD = 100
 
 Evaluate = Callable[[], Tensor]
+MakeStep = Callable[[Tensor], ComplexStep | None]
 
 
 class Check:
     """One expression with its variables. `evaluate` runs it on what the variables hold now."""
 
-    def __init__(self, evaluate: Evaluate, variables: Mapping[str, Tensor], weights: Callable[[Tensor], Tensor | None]) -> None:
+    def __init__(
+        self, evaluate: Evaluate, variables: Mapping[str, Tensor], weights: Callable[[Tensor], Tensor | None], step: MakeStep
+    ) -> None:
         self._variables = variables
         self._random = generator.default.get_state()
         self._evaluate = evaluate
@@ -45,6 +49,9 @@ class Check:
         assert root is not None
         self.steps = Steps(root, self.recorder, variables, {})
         self._unit = self._roundoff()
+        self._complex = step(self.out) if self._unit == _roundoff_of(dtypes.float64) else None
+        self._used_complex = False
+        self._here = self._weighted(np.array(self.out.array, np.float64).reshape(-1))
 
     def _run(self) -> Tensor:
         """The value, with the random numbers of the first time."""
@@ -101,10 +108,24 @@ class Check:
                 array[index] = value
             if result.size != self._vectors.shape[1]:
                 return np.full(len(self._vectors), np.nan)  # another shape there: no derivative to speak of
-            # an element of weight 0 must not make nan of 0 * inf
-            return np.array([(vector[vector != 0] * result[vector != 0]).sum() for vector in self._vectors])
+            return self._weighted(result)
 
         return outputs
+
+    def _weighted(self, result: Array) -> Array:
+        """The numbers that are checked, of the elements of a result. One of weight 0 must not make nan of 0 * inf."""
+        return np.array([(vector[vector != 0] * result[vector != 0]).sum() for vector in self._vectors])
+
+    def _exact(self, name: str, index: tuple[int, ...], slope: differences.Slope) -> Array | None:
+        """The derivatives by a complex step, where it applies and is about what the differences say."""
+        found = None if self._complex is None else self._complex.slopes(name, index)
+        if found is None:
+            return None
+        exact = self._weighted(found)
+        if not differences.agrees(slope, exact).all():
+            return None
+        self._used_complex = True
+        return exact
 
     # --- verdicts ---
 
@@ -121,17 +142,23 @@ class Check:
             moved = self.moved(tensor, index)
             rule = analytic[:, flat]
             scale = abs(float(tensor.array[index]))
-            slope = differences.central(moved, scale, self._unit, rule)
+            slope = differences.central(moved, scale, self._unit, rule, self._here)
             good = differences.agrees(slope, rule)
+            exact = self._exact(name, index, slope)
+            numeric = slope.value if exact is None else exact
+            if exact is not None:
+                good &= np.abs(exact - rule) <= _EXACT * np.maximum(np.abs(exact), np.abs(rule)) + 1e-12
             for k in range(len(rule)):
-                one = self._compare(index, k, rule[k], slope.value[k])
-                if not good[k]:
-                    one, is_kink = self._judge(tensor, index, k, one, moved, scale)
+                one = self._compare(index, k, rule[k], numeric[k])
+                # a gradient between the slopes of a kink may agree with the differences by chance
+                if exact is None and (not good[k] or slope.bent[k]):
+                    judged, is_kink = self._judge(tensor, index, k, one, moved, scale)
                     if is_kink:
-                        kinked.append(one)
+                        kinked.append(judged)
                         continue
-                    if one.remark not in (_ONE_SIDED, _STEEP):
-                        wrong.append(one)
+                    one = one if good[k] else judged
+                if not good[k] and one.remark not in (_ONE_SIDED, _STEEP):
+                    wrong.append(one)
                 off = abs(one.analytic - one.numeric)
                 off = 0.0 if one.analytic == one.numeric else off
                 # where a gradient is right, what is left of 0 is noise
@@ -195,6 +222,8 @@ class Check:
             origin = origins.first(self.steps, capture, bool(np.isfinite(self.out.array).all()))
             found = () if origin is None else (origin,)
         conditions = "float64, central differences, steps fitted to each element"
+        if self._used_complex:
+            conditions += "; and complex steps, which are exact to rounding"
         return CheckResult(expression, inputs, found, conditions, tuple(self.notes))
 
 
@@ -202,6 +231,8 @@ def _roundoff_of(dtype: DType) -> float:
     return 2.0**-8 if dtype is dtypes.bfloat16 else float(np.finfo(dtype.np).eps)
 
 
+#: relative difference from a complex step that is put down to rounding
+_EXACT = 1e-7
 _STEEP = "infinitely steep here"
 _ONE_SIDED = "not defined on the other side; compared with the slope of this one"
 
@@ -220,6 +251,10 @@ def check(
     variables: Mapping[str, Tensor],
     weights: Callable[[Tensor], Tensor | None],
     expression: str,
+    step: MakeStep = lambda out: None,
 ) -> CheckResult:
-    """Compare the gradients of `evaluate` for all `variables`, which it reads. Raises what running it raises."""
-    return Check(evaluate, variables, weights).result(expression)
+    """Compare the gradients of `evaluate` for all `variables`, which it reads. Raises what running it raises.
+
+    `step` makes complex steps for the value, where the expression allows them.
+    """
+    return Check(evaluate, variables, weights, step).result(expression)

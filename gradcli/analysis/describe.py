@@ -12,7 +12,7 @@ from gradcli.core.function import Function, InplaceFunction, Sample
 from gradcli.core.graph import state
 from gradcli.core.objects import PythonMethod, Routine, ScriptType
 from gradcli.core.ops.creation import from_data
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError
 from gradcli.lang import completing, parser
 from gradcli.lang.builtins import ONE_OFF
@@ -32,7 +32,7 @@ def describe(path: str, value: Any) -> Description | None:
     if isinstance(declared, Function):
         return _function(path, declared, is_method=isinstance(value, BoundMethod))
     if isinstance(declared, (PythonMethod, Routine, ScriptType, UserFunction, Builtin)):
-        doc = declared.doc if isinstance(declared, PythonMethod) else ""
+        doc = declared.doc if isinstance(declared, PythonMethod) else "Python's own function." if isinstance(declared, Builtin) else ""
         names = completing.keyword_names(value)
         return Description(path, (f"{path}({', '.join(names)})",), doc, (), (), ())
     return None
@@ -47,7 +47,7 @@ def summary(path: str, value: Any) -> str:
         return ""
     name = path.rpartition(".")[2]
     formulas = _formulas(declared)
-    derivative = f"   d/d{formulas[0][0]} = {formulas[0][1]}" if formulas else ""
+    derivative = f"   d/d {formulas[0][0]}: {formulas[0][1]}" if formulas else ""
     return signatures(name, declared, is_method=isinstance(value, BoundMethod))[0] + derivative
 
 
@@ -125,13 +125,22 @@ def _run(sample: Sample) -> list[tuple[str, str]]:
     value = interpreter.evaluate(parser.parse_expression(Source("<example>", sample.text)))
     lines.append((sample.text, interpreter.text(value)))
     if type(value) is Tensor and value.requires_grad and sample.inputs:
-        weights = None if value.array.size == 1 else from_data(np.ones(value.array.shape, np.float32).tolist(), value.dtype)
-        engine.backward([value], [weights])
-        is_call = re.fullmatch(r"[\w.]+\([^()]*\)", sample.text)
-        call = sample.text if weights is None else f"{sample.text if is_call else f'({sample.text})'}.sum()"
+        call = _scalar(sample.text, value, [interpreter.get(name) for name in sample.inputs])
+        engine.backward([interpreter.evaluate(parser.parse_expression(Source("<example>", call)))], [None])
         lines.append((f"{call}.backward()", ""))
         lines += [(f"{name}.grad", interpreter.text(interpreter.get(name).grad)) for name in sample.inputs]
     return lines
+
+
+def _scalar(text: str, value: Tensor, leaves: list[Tensor]) -> str:
+    """The text of a number made of `value`: its sum, of squares where the sum itself does not depend on the leaves, as softmax's."""
+    if value.array.size == 1:
+        return text
+    call = text if re.fullmatch(r"[\w.]+\([^()]*\)", text) else f"({text})"
+    ones = wrap(np.ones(value.array.shape, value.dtype.np), value.dtype)
+    slopes = engine.grad([value], leaves, [ones], retain_graph=True, allow_unused=True)
+    vanishes = all(slope is None or np.abs(slope.array).max(initial=0.0) < 1e-5 for slope in slopes)
+    return f"{call}.square().sum()" if vanishes else f"{call}.sum()"
 
 
 def _one_line(text: str) -> str:

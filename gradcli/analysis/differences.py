@@ -20,46 +20,54 @@ RELATIVE = 1e-5
 _STEPS = (1.0, 10.0, 0.1, 100.0, 0.01, 1e-3, 1e-4)
 #: slopes with steps of this ratio show whether a gap between them stays
 _SHRINK = 16.0
+#: slopes of both sides that differ by this part of their size are looked at closely
+_BEND = 1e-2
 
 #: the outputs, each one number, as a function of how far one element is moved
 Moved = Callable[[float], Array]
 
 
 class Slope(NamedTuple):
-    """A derivative by differences, and the error to be expected; arrays over the outputs."""
+    """A derivative by differences, and the error to be expected; arrays over the outputs.
+
+    `bent`: the slopes of both sides differ, as at a kink, or at a smooth extremum.
+    """
 
     value: Array
     error: Array
+    bent: Array
 
 
-def central(moved: Moved, scale: float, unit: float, wanted: Array) -> Slope:
-    """The best central difference. The first step that agrees with `wanted` is good enough."""
+def central(moved: Moved, scale: float, unit: float, wanted: Array, here: Array) -> Slope:
+    """The best central difference. The first step that agrees with `wanted` is good enough. `here` are the outputs, unmoved."""
     usual = (3 * unit) ** (1 / 3)
     best: Slope | None = None
     tried = [usual * max(scale, 1.0) * factor for factor in _STEPS]
     if 0 < scale < 0.1:
         tried.append(usual * scale)
     for step in tried:
-        slope = _central(moved, step, unit)
+        slope = _central(moved, step, unit, here)
         if agrees(slope, wanted).all():
             return slope
         if best is None:
             best = slope
             continue
         better = (slope.error < best.error) | ~np.isfinite(best.value)
-        best = Slope(np.where(better, slope.value, best.value), np.where(better, slope.error, best.error))
+        best = Slope(*(np.where(better, new, old) for new, old in zip(slope, best, strict=True)))
     assert best is not None
     return best
 
 
-def _central(moved: Moved, step: float, unit: float) -> Slope:
+def _central(moved: Moved, step: float, unit: float, here: Array) -> Slope:
     """Steps h and h/2, combined by Richardson's extrapolation; their difference estimates the error."""
     low, high = moved(-step), moved(step)
     wide = (high - low) / (2 * step)
     near_low, near_high = moved(-step / 2), moved(step / 2)
     narrow = (near_high - near_low) / step
     rounding = 2 * unit * np.maximum(np.abs(high), np.abs(low)) / step
-    return Slope(narrow + (narrow - wide) / 3, np.abs(narrow - wide) + rounding)
+    gap, spread = np.abs(high + low - 2 * here), np.abs(high - here) + np.abs(here - low)
+    bent = (gap > _BEND * spread) & (gap > 64 * rounding * step)
+    return Slope(narrow + (narrow - wide) / 3, np.abs(narrow - wide) + rounding, bent)
 
 
 def agrees(slope: Slope, analytic: Array) -> Array:

@@ -165,7 +165,7 @@ class _Teller:
         if not terms:
             return "no gradient: nothing uses this output", ""
         text = _summed_up([formulas.text(term) for term in terms], remarks)
-        math = " + ".join(map(latex.latex, terms)).replace("+ -", "- ")
+        math = latex.total([latex.latex(term) for term in terms])
         if any(remarks):
             math += latex.text(" (" + "; ".join(dict.fromkeys(remark for remark in remarks if remark)) + ")")
         if node.hooks is not None and any(number == output for number, _, _ in node.hooks):
@@ -198,7 +198,10 @@ class _Teller:
         if not isinstance(user, OpNode):
             return self._steps.gradient_symbol(user)
         rule = user.op.rules[user.op.tensors[0 if user.op.variadic else i]]
-        return formulas.filled(rule.formula if rule else "grad", environment(user))
+        formula = rule.formula if rule else "grad"
+        if user.op.variadic:
+            formula = formula.replace("for each tensor its part of", f"part {i} of")
+        return formulas.filled(formula, environment(user))
 
     def _parts(self, user: Node) -> list[Any] | None:
         """What the consumer's rules give, run once more; None where that is not possible."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gradcli.analysis.formulas import Applied, Indexed, Listed, Number, Symbol, Term
 
@@ -26,6 +27,8 @@ _SPECIAL = {
     "`": r"\textasciigrave{}",
 }
 _RELATIONS = {"==": "=", "!=": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=": r"\geq", "&": r"\wedge", "|": r"\vee", "//": r"\div"}
+#: longer texts are set in a block of lines, longer sums in rows: characters of source
+_WORDS, _TERMS = 60, 220
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 1, 2, 3, 4, 5
 
 
@@ -35,8 +38,20 @@ def escaped(text: str) -> str:
 
 
 def text(words: str) -> str:
-    """Any text within mathematics."""
+    """Any text within mathematics; a long one in a block of several lines."""
+    if len(words) > _WORDS:
+        return rf"\parbox{{90mm}}{{\raggedright\strut {escaped(words)}\strut}}"
     return rf"\text{{{escaped(words)}}}"
+
+
+def total(terms: Sequence[str]) -> str:
+    """A sum, each term in a row of its own where it is long."""
+    rows = sum(map(len, terms)) > _TERMS
+    out = terms[0] if terms else ""
+    for term in terms[1:]:
+        sign, term = ("-", term[1:]) if term.startswith("-") else ("+", term)
+        out += rf" \\{chr(10)}  &\quad {sign} {term}" if rows else f" {sign} {term}"
+    return out
 
 
 def name(word: str) -> str:

@@ -29,8 +29,11 @@ def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syn
     reached = {step.name for step in explanation.steps if step.is_leaf and any(made.gradient is not None for made in step.outputs)}
     rows = {step.variable: step.name for step in explanation.steps if step.variable}
     found: dict[str, list[str]] = {}
-    for name, tensor in named_tensors(variables):
-        if name in reached or tensor is value:
+    named = named_tensors(variables)
+    # the same tensor may have several names, of which the steps show one
+    known = {id(tensor) for name, tensor in named if name in reached}
+    for name, tensor in named:
+        if id(tensor) in known or tensor is value:
             continue
         if reason := reason_for(name, tensor, rows, program):
             found.setdefault(reason, []).append(name)
@@ -43,15 +46,40 @@ def reason_for(name: str, tensor: Tensor, rows: Mapping[str, str], program: synt
     if not tensor.dtype.is_floating_point:
         return f"{tensor.dtype.name} cannot require grad, only floating-point tensors can"
     if not tensor.requires_grad:
+        place = None if program is None else _unrecorded(name, program)
+        if place is not None:
+            return f"made where nothing is recorded: {_told(place)}"
         return "does not require grad (requires_grad=True when it is made, or NAME=VALUE)"
     if not tensor.is_leaf:
         return "not a leaf, so .grad stays None without retain_grad(); the gradient is in the table" if name in rows else ""
     span = None if program is None else cut(name, program)
     if span is not None:
-        line, _ = span.source.position(span.start)
-        several = "\n" in span.source.text.rstrip("\n")
-        return f"cut off here: {' '.join(span.text.split())}" + (f" (line {line})" if several else "")
+        return f"cut off here: {_told(span)}"
     return "no path leads from the result to it"
+
+
+def _told(span: Span) -> str:
+    """The text of a place, with its line where there are several."""
+    line, _ = span.source.position(span.start)
+    several = "\n" in span.source.text.rstrip("\n")
+    return " ".join(span.text.split()) + (f" (line {line})" if several else "")
+
+
+def _unrecorded(name: str, program: syntax.Node) -> Span | None:
+    """Where a block without recording assigns the name."""
+    for block in walk(program):
+        for node in walk(block) if _records_nothing(block) else ():
+            if isinstance(node, syntax.Assign) and any(isinstance(one, syntax.Name) and one.id == name for one in node.targets):
+                return node.span
+    return None
+
+
+def _records_nothing(node: syntax.Node) -> bool:
+    if not isinstance(node, syntax.With):
+        return False
+    parts = [one for context, _ in node.items for one in walk(context)]
+    words = {one.id if isinstance(one, syntax.Name) else one.name for one in parts if isinstance(one, (syntax.Name, syntax.Attribute))}
+    return bool(words & _BLOCKS)
 
 
 def cut(name: str, program: syntax.Node) -> Span | None:
@@ -86,9 +114,6 @@ def _cutting(node: syntax.Node) -> syntax.Node | None:
         return node
     if isinstance(node, syntax.Compare):
         return node
-    if isinstance(node, syntax.With):
-        parts = [one for context, _ in node.items for one in walk(context)]
-        words = {one.id if isinstance(one, syntax.Name) else one.name for one in parts if isinstance(one, (syntax.Name, syntax.Attribute))}
-        if words & _BLOCKS:
-            return next((one for one in node.body if isinstance(one, (syntax.Assign, syntax.AugAssign))), None)
+    if isinstance(node, syntax.With) and _records_nothing(node):
+        return next((one for one in node.body if isinstance(one, (syntax.Assign, syntax.AugAssign))), None)
     return None

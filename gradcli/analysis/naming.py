@@ -36,7 +36,6 @@ class Steps:
         self._bound: dict[Node, str] = {}
         #: names of tensors by identity, for constants that the text of a step does not show
         self._constants: dict[int, str] = {}
-        self._by_place: dict[tuple[int, int], list[Node]] | None = None
         self._matches: dict[Node, tuple[operands.Matched, list[syntax.Node]]] = {}
         recorder.learn([tensor for _, tensor in named_tensors(variables)], self.order)
         for name, tensor in named_tensors(variables):
@@ -74,35 +73,25 @@ class Steps:
         place = node.origin
         if isinstance(node, AccumulateGrad) or node.outputs is not None:
             return ""
+        if self._is_of_gradient(node):
+            return self._bound.get(node, "")
         found = self._assigned.get((place.start, place.end)) if isinstance(place, syntax.Node) else None
         return (None if self._is_inner(node) else found) or self._bound.get(node, "")
 
-    def _is_of_gradient(self, node: Node, place: syntax.Node) -> bool:
+    def _is_of_gradient(self, node: Node) -> bool:
         """Whether the step was made by a backward walk with create_graph: it bears the text of the step that the walk was at."""
-        if self._by_place is None:
-            self._by_place = {}
-            for one in self.order:
-                if isinstance(one.origin, syntax.Node):
-                    self._by_place.setdefault((one.origin.start, one.origin.end), []).append(one)
-        usual = _usual_steps(place)
-        short = short_name(node.type_name)
-        if "Backward" in short:
-            return True
-        if not usual or short.startswith(usual):
-            return False
-        return not isinstance(place, syntax.Call) or any(
-            one.sequence < node.sequence and short_name(one.type_name).startswith(usual) for one in self._by_place[place.start, place.end]
-        )
+        return self.recorder.is_derived(node) or "Backward" in short_name(node.type_name)
 
     def _is_inner(self, node: Node) -> bool:
         """Whether the step is one of several of the same text, and not the last."""
-        return any(operands.is_inner(node, user) for user, _ in self.consumers[node])
+        return any(operands.is_inner(node, user) and not self._is_of_gradient(user) for user, _ in self.consumers[node])
 
     def matches(self, node: Node) -> tuple[operands.Matched, list[syntax.Node]]:
         """The expressions that the step's inputs are values of, and those left over."""
         known = self._matches.get(node)
         if known is None:
-            known = self._matches[node] = operands.match(node, self._word)
+            derived = self._is_of_gradient(node)
+            known = self._matches[node] = ([None] * len(node.edges), []) if derived else operands.match(node, self._word)
         return known
 
     def _shown_operands(self, node: Node, leaves: bool) -> list[tuple[syntax.Node, Node, int]]:
@@ -133,20 +122,24 @@ class Steps:
             base = "" if parent is None else f"{(write or self.name)(parent, output)} with "
             return f"{base}{operands.text_with(place, [])} written" if isinstance(place, syntax.Node) else f"{base}a part written"
         given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
-        if not isinstance(place, syntax.Node):
+        if not isinstance(place, syntax.Node) or isinstance(place, syntax.Name):
+            # iterating over a name, for one
             return _call_text(node, given)
-        if self._is_of_gradient(node, place):
+        if self._is_of_gradient(node):
             return f"{_call_text(node, given)} in the gradient of {operands.text_with(place, [])}"
         parts = self._shown_operands(node, write is not None)
         text = operands.text_with(place, [(part, (write or self.name)(parent, output)) for part, parent, output in parts])
         if self._is_inner(node):
             return f"{_call_text(node, given)} in {text}"
+        if isinstance(place, syntax.AugAssign) and self.variable(node):
+            # shown after the name's `=`
+            text = text.replace(f"{place.op}=", place.op, 1)
         return text
 
     def expression_latex(self, node: Node) -> str:
         """The step's text as mathematics."""
         place = node.origin
-        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or self._is_inner(node) or self._is_of_gradient(node, place):
+        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or self._is_inner(node) or self._is_of_gradient(node):
             return latex.text(self.expression(node))
         parts = [(part, self.symbol(parent, output)) for part, parent, output in self._shown_operands(node, True)]
 
@@ -217,6 +210,8 @@ def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
         if len(text) <= _LONGEST:
             atomic = isinstance(place, (syntax.Name, syntax.Call, syntax.Attribute, syntax.Subscript))
             return Symbol(text, "" if isinstance(place, syntax.Name) else latex.latex(from_syntax(place, lambda _: None)), atomic, shape)
+    if place is None and type(value) is Tensor and value.array.shape == ():
+        value = value.item()
     if isinstance(value, (bool, int, float)):
         return Number(value)
     if isinstance(place, syntax.Constant) and isinstance(place.value, (int, float)):
@@ -229,25 +224,6 @@ def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
 
 
 #: what the operators of the text are recorded as
-_OPERATORS = {"+": ("Add",), "-": ("Sub", "Rsub"), "*": ("Mul",), "/": ("Div", "Mul", "Reciprocal"), "**": ("Pow",)}
-_SUBSCRIPTS = ("Select", "Slice", "Index", "Unsqueeze", "Squeeze", "AsStrided", "Alias", "CopySlices", "View", "Expand", "Copy", "Fill")
-
-
-def _usual_steps(place: syntax.Node) -> tuple[str, ...]:
-    """How the names of the steps begin that this text makes by itself; () where that is not known."""
-    if isinstance(place, Step):
-        return _OPERATORS.get(place.op, ())
-    if isinstance(place, syntax.Unary):
-        return ("Neg",)
-    if isinstance(place, syntax.Subscript):
-        return _SUBSCRIPTS
-    if isinstance(place, syntax.Call):
-        function = place.function
-        word = function.name if isinstance(function, syntax.Attribute) else function.text
-        return ("".join(part.capitalize() for part in word.strip("_").split("_")),)
-    return ()
-
-
 def _call_text(node: Node, given: list[str]) -> str:
     """A step that the text does not show, as a call: `reciprocal(x)`."""
     short = short_name(node.type_name)

@@ -50,7 +50,8 @@ def _flat(nodes: Sequence[syntax.Node]) -> list[syntax.Node]:
         if isinstance(node, (syntax.ListExpr, syntax.TupleExpr)):
             items = [item.value if isinstance(item, syntax.Starred) else item for item in node.items]
             found += [item for item in items if not isinstance(item, syntax.Slice)]
-        elif not isinstance(node, syntax.Slice):
+        # the elements of a comprehension are many values of one text
+        elif not isinstance(node, (syntax.Slice, syntax.Comprehension)):
             found.append(node)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 
@@ -42,12 +42,16 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
         #: values of leaves when they were used last: identity of the array, its version, the values then
         self._leaves: WeakKeyDictionary[Node, tuple[int, int, Array]] = WeakKeyDictionary()
         self._pending: tuple[Node, tuple[Tensor, ...], Any, Any] | None = None
+        #: steps that backward walks have made: they bear the text of the step that the walk was at
+        self._derived: WeakSet[Node] = WeakSet()
 
     def append(self, step: tuple[Node, tuple[Tensor, ...]]) -> None:
         """Take a step. Its values are copied when the next one comes: an in-place operation writes after it is recorded."""
         self._settle()
         # a walk may free the node before the next step comes: what it keeps is held here
         node = step[0]
+        if state.walks:
+            self._derived.add(node)
         self._pending = (*step, node.saved, node.kept_out) if isinstance(node, OpNode) else (*step, None, None)
         for parent, _ in node.edges:
             if isinstance(parent, AccumulateGrad):
@@ -68,6 +72,10 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
         if kept_out is not None:
             kept_out = list(map(_copy_saved, kept_out))
         self._kept[node] = Kept(tuple(_copy(out.array) for out in outs), saved, kept_out, sources)
+
+    def is_derived(self, node: Node) -> bool:
+        """Whether a backward walk has made the step, with create_graph."""
+        return node in self._derived
 
     def values(self, node: Node) -> tuple[Array, ...]:
         """What a step made, one array for each output; empty where it is not known."""
@@ -149,7 +157,7 @@ def _copy_saved(saved: Saved) -> Saved:
 
 
 def behind(root: Node) -> list[Node]:
-    """The nodes behind a node and itself, in the order in which they were made; the leaves after all others."""
+    """The nodes behind a node and itself, in the order in which they were made; then the leaves, in that of their first use."""
     seen: set[Node] = {root}
     stack = [root]
     while stack:
@@ -157,7 +165,9 @@ def behind(root: Node) -> list[Node]:
             if node is not None and node not in seen:
                 seen.add(node)
                 stack.append(node)
-    return sorted(seen, key=lambda node: (isinstance(node, AccumulateGrad), node.sequence))
+    steps = sorted((node for node in seen if not isinstance(node, AccumulateGrad)), key=lambda node: node.sequence)
+    leaves = dict.fromkeys(node for step in steps for node, _ in step.edges if isinstance(node, AccumulateGrad))
+    return [*steps, *leaves] if steps else [root]
 
 
 def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> engine.Capture:

@@ -21,10 +21,13 @@ from gradcli.core._index import FUNCTIONS, METHODS
 from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.graph import state
 from gradcli.core.objects import Constructor, PythonMethod, Routine, ScriptType
+from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import parser
+from gradcli.lang.builtins import ONE_OFF
 from gradcli.lang.checkpoint import Checkpoint
 from gradcli.lang.interpreter import Interpreter
+from gradcli.lang.values import BoundMethod, Builtin
 from gradcli.results import Derivative, Entry
 from gradcli.source import Source
 
@@ -112,6 +115,16 @@ def describe(name: str) -> Entry | None:
         return find(name)[0]
     except ProgramError:
         return None
+
+
+def of_value(path: str, value: Any, is_own: bool) -> Entry | None:
+    """What is known of a value that the prompt calls `path`, a name of the user's where `is_own`; None for what is not torch's."""
+    if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
+        return describe(f"Tensor.{value.name}")
+    if isinstance(value, Function):
+        return describe(f"{value.namespace}.{value.name}")
+    is_torch = isinstance(value, (Routine, ScriptType, dtypes.DType)) or (isinstance(value, Builtin) and ONE_OFF.get(value.name) is value)
+    return describe(path) if is_torch and not is_own else None
 
 
 def is_pattern(text: str) -> bool:

@@ -170,6 +170,7 @@ def run(words: Sequence[str]) -> int:
         except Exception as error:
             guard.finish()
             fault = InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli; --debug shows where it happened"])
+            fault.__cause__ = error
             return reporter(words).report(fault)
     except GradcliError as error:
         # the alarm, in the midst of another error; it comes once, and not when a report has begun

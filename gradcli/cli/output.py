@@ -39,6 +39,16 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
+def terminal_columns(stream: TextIO | None) -> int | None:
+    """The width of the terminal that `stream` is; None where it is none, or does not tell."""
+    if not is_terminal(stream) or stream is None:
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
 def prepare_streams() -> None:
     """What the terminal's encoding cannot say is shown as escapes, never a crash."""
     for stream in (sys.stdout, sys.stderr):

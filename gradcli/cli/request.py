@@ -40,6 +40,11 @@ class Request:
         """Whether the result may be coloured."""
         return self.shared.output is None and output.use_colour(sys.stdout, self.shared.color)
 
+    @property
+    def columns(self) -> int | None:
+        """How wide a table may be: as the terminal; None, which is as wide as it needs, everywhere else."""
+        return output.terminal_columns(sys.stdout) if self.shared.output is None else None
+
 
 def prepare(
     words: Sequence[str],

@@ -201,6 +201,7 @@ class Walk:
                 order = [node for node in order if needed[node]]
                 self.waiting = _count_consumers(order, targets)
             origin = self.origin = state.origin
+            state.walks += self.traced
             try:
                 if self.simple and not self.traced and not state.anomaly:
                     self._quickly(order)
@@ -212,6 +213,7 @@ class Walk:
                         self._sink(node)
             finally:
                 state.origin = origin
+                state.walks -= self.traced
         return self.found
 
     def _arrive(self, node: Node, number: int, value: Any) -> None:

@@ -21,7 +21,7 @@ NO_EDGE: Edge = (None, 0)
 class State:
     """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
 
-    __slots__ = ("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "watch")
+    __slots__ = ("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "walks", "watch")
 
     def __init__(self) -> None:
         #: whether operations are recorded: in grad mode, outside inference mode
@@ -35,6 +35,8 @@ class State:
         self.recount: float = math.inf
         self.anomaly = False
         self.anomaly_nan = True
+        #: how many backward walks with create_graph are under way
+        self.walks = 0
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
 

@@ -14,7 +14,7 @@ from gradcli.lang.compile_names import direct_key, store
 from gradcli.lang.compile_operators import condition
 from gradcli.lang.compile_targets import assign_to, delete_target
 from gradcli.lang.compiling import Context, Frame, Run
-from gradcli.lang.runtime import tick
+from gradcli.lang.runtime import runtime, tick
 from gradcli.lang.syntax import (
     Assert,
     Assign,
@@ -82,7 +82,12 @@ def expression_statement(node: ExprStmt, context: Context) -> Run:
     def run(frame: Frame) -> None:
         value(frame)
 
-    return run
+    def run_shown(frame: Frame) -> None:
+        result = value(frame)
+        if result is not None and runtime.display is not None:
+            runtime.display(node, result)
+
+    return run_shown if context.one_off and context.scope.is_module else run
 
 
 def assign(node: Assign, context: Context) -> Run:

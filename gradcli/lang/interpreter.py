@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang import types, values
 from gradcli.lang.addresses import Addresses
 from gradcli.lang.compiler import compile_expression, compile_program
-from gradcli.lang.runtime import locate, runtime
+from gradcli.lang.runtime import Display, locate, runtime
 from gradcli.lang.syntax import Expr, ExprStmt, Node, Program
 from gradcli.source import Span
 
@@ -77,9 +77,13 @@ class Interpreter:
         finally:
             self._one_off = before
 
-    def execute_input(self, program: Program) -> Any:
-        """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`."""
+    def execute_input(self, program: Program, display: Display | None = None) -> Any:
+        """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.
+
+        `display` gets the values of expression statements within blocks.
+        """
         with self._active():
+            runtime.display = None if display is None else self._displaying(display)
             value = self._run(program)
         last = program.body[-1] if program.body else None
         if not isinstance(last, ExprStmt):
@@ -87,6 +91,13 @@ class Interpreter:
         if value is not None:
             self._globals["_"] = value
         return value
+
+    def _displaying(self, display: Display) -> Display:
+        def shown(statement: ExprStmt, value: Any) -> None:
+            self._globals["_"] = value
+            display(statement, value)
+
+        return shown
 
     def evaluate(self, expression: Expr) -> Any:
         """The value of an expression."""
@@ -167,6 +178,7 @@ class Interpreter:
         signature.hooks.type_name = types.type_name
         signature.hooks.as_dtype = _as_dtype
         runtime.write = self._write
+        runtime.display = None
         runtime.depth = 0
         runtime.max_depth = bounds.calls
         runtime.steps, runtime.max_steps = self._steps, bounds.steps

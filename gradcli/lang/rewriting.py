@@ -7,7 +7,7 @@ written out: `torch.mean`, `torch.sum`, `print(...)`, `_ = ...`. The edits are m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gradcli.lang import builtins, names, namespaces
 from gradcli.lang.scope import Scope, analyse
@@ -58,13 +58,15 @@ class Input:
     """One input that succeeded.
 
     `echoes` has for each statement "" (it gave nothing), "silent" (a value that was not shown), "print" or "repr".
-    `bound` are the names that were bound before. `one_off` is False for the text of a file.
+    `bound` are the names that were bound before. `one_off` is False for the text of a file. `inner` has how the values of
+    expression statements within blocks were shown.
     """
 
     program: Program
     echoes: tuple[str, ...]
     bound: frozenset[str]
     one_off: bool = True
+    inner: Mapping[ExprStmt, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
@@ -102,6 +104,8 @@ class Writer:
             bound |= set(scope.bound)
             if isinstance(statement, ExprStmt):
                 edits.update(self._echo(statement, echo))
+        for inner, echo in one.inner.items():
+            edits.update(self._echo(inner, echo))
         text = one.source.text
         for at, _, new in sorted(edits, reverse=True):
             text = text[:at] + new + text[at:]

@@ -14,8 +14,10 @@ from gradcli import limits
 from gradcli.core.graph import state
 from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError
 from gradcli.lang.addresses import Addresses
-from gradcli.lang.syntax import Attribute, Node
+from gradcli.lang.syntax import Attribute, ExprStmt, Node
 from gradcli.source import Span
+
+Display = Callable[[ExprStmt, Any], None]
 
 
 def _nowhere(text: str) -> None:
@@ -25,10 +27,12 @@ def _nowhere(text: str) -> None:
 class Runtime:
     """The state of the program that runs."""
 
-    __slots__ = ("addresses", "deadline", "depth", "handling", "max_depth", "max_steps", "steps", "write", "written")
+    __slots__ = ("addresses", "deadline", "depth", "display", "handling", "max_depth", "max_steps", "steps", "write", "written")
 
     def __init__(self) -> None:
         self.write: Callable[[str], None] = _nowhere
+        #: gets values of expression statements within blocks, as Python's prompt shows them; None elsewhere
+        self.display: Display | None = None
         self.depth = 0
         self.max_depth: float = 500
         self.steps = 0
@@ -81,9 +85,14 @@ def too_deep() -> LimitError:
 
 def emit(text: str) -> None:
     """Write to the program's output."""
+    count_output(text)
+    runtime.write(text)
+
+
+def count_output(text: str) -> None:
+    """Count what is written. Raises LimitError."""
     runtime.written += limits.encoded_size(text)
     limits.check_output(runtime.written)
-    runtime.write(text)
 
 
 def locate(error: GradcliError) -> None:

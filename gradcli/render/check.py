@@ -16,11 +16,11 @@ from gradcli.results import CheckResult, Comparison, InputCheck, Origin
 _MOST = 10
 
 
-def check_text(result: CheckResult, *, colour: bool = False) -> str:
+def check_text(result: CheckResult, *, colour: bool = False, columns: int | None = None) -> str:
     """The whole verdict for people."""
     rows = [_row(one) for one in result.inputs]
     headings = ["input", "shape", "compared", "worst absolute", "worst relative", "at", "analytic", "numeric", "verdict"]
-    out = [layout(headings, rows, colour=colour)]
+    out = [layout(headings, rows, colour=colour, columns=columns)]
     for one in result.inputs:
         out += _elements(one, one.wrong, colour)
         out += _elements(one, one.kinks, colour)

@@ -11,22 +11,22 @@ from gradcli.render.tables import cell, layout, shape, short
 from gradcli.results import Block, Derivatives, Row
 
 
-def table(found: Derivatives, *, colour: bool = False) -> str:
+def table(found: Derivatives, *, colour: bool = False, columns: int | None = None) -> str:
     """One row for the output and each variable. A Hessian of several variables has a column of blocks for each."""
-    columns = [row.name for row in found.variables] if found.kind == "hessian" else [""]
+    names = [row.name for row in found.variables] if found.kind == "hessian" else [""]
     headings = ["name", "expression", "shape", "grad_fn", "value"]
     headings += ["gradient"] if found.with_gradient else []
-    headings += [f"{found.kind} {name}" if len(columns) > 1 else found.kind for name in columns]
+    headings += [f"{found.kind} {name}" if len(names) > 1 else found.kind for name in names]
     blocks = {(b.row, b.column): cell(b.value) for b in found.blocks}
     rows = []
     for row in (found.output, *found.variables):
         cells = [escape(row.name), short(row.expression), shape(row.value), escape(row.grad_fn), cell(row.value)]
         cells += ["-" if gradient is None else cell(gradient) for gradient in row.gradients]
-        for column in columns:
+        for column in names:
             place = (row.name, column) if column else ("out", row.name)
             cells.append(blocks.get(place, ""))
         rows.append(cells)
-    return layout(headings, rows, colour=colour)
+    return layout(headings, rows, colour=colour, columns=columns)
 
 
 def torch_text(found: Derivatives) -> str:

@@ -16,7 +16,7 @@ _LONGEST = 60
 _TALLEST = 8
 
 
-def explanation_table(explanation: Explanation, *, full: bool = False, colour: bool = False) -> str:
+def explanation_table(explanation: Explanation, *, full: bool = False, colour: bool = False, columns: int | None = None) -> str:
     """One row or more for each step, newest first, leaves last; with `full` the arithmetic of every step; then the notes."""
     rows = []
     for step in explanation.steps:
@@ -32,7 +32,8 @@ def explanation_table(explanation: Explanation, *, full: bool = False, colour: b
                     escape(made.came),
                 ]
             )
-    out = layout(["#", "expression", "grad_fn", "shape", "value", "gradient", "how it came"], rows, colour=colour)
+    headings = ["#", "expression", "grad_fn", "shape", "value", "gradient", "how it came"]
+    out = layout(headings, rows, colour=colour, columns=columns)
     if full:
         out += "\n" + "".join(_arithmetic(explanation))
     return out + notes(explanation)
@@ -55,10 +56,13 @@ def titled(step: StepResult) -> str:
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Printable text on one line, cut in the middle."""
+    """Printable text on one line, cut in the middle; of `log_softmax(#5) in LONG` the long text around the step."""
     text = escape(" ".join(text.split()))
     if len(text) <= longest:
         return text
+    step, _, around = text.partition(" in ")
+    if around and len(step) + 16 <= longest:
+        return f"{step} in {shortened(around, longest - len(step) - 4)}"
     half = (longest - 3) // 2
     return f"{text[: half + 1]}...{text[-half:]}"
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from gradcli.render.escape import escape
 from gradcli.render.explain import shortened, titled
+from gradcli.render.tables import folded
 from gradcli.results import Made, StepResult, TensorValue
 
-#: longer texts are cut in pictures
-_TEXT, _VALUE = 34, 34
+#: longer texts are cut in pictures; those of steps take two lines of `_LINE` characters
+_TEXT, _LINE, _VALUE = 72, 40, 38
+#: a step has so many outputs in a picture at most
+_OUTPUTS = 5
 
 
 def label(step: StepResult, *, values: bool, grads: bool) -> list[str]:
     """The lines of a node: what it is, its text, its shape, value and gradient."""
-    lines = [step.name] if step.is_leaf else [f"{step.name}  {step.grad_fn}", shortened(titled(step), _TEXT)]
+    lines = [step.name] if step.is_leaf else [f"{step.name}  {step.grad_fn}", *folded(shortened(titled(step), _TEXT), _LINE, 2)]
     several = len(step.outputs) > 1
-    for made in step.outputs[:4]:
+    shown = step.outputs if len(step.outputs) <= _OUTPUTS else step.outputs[: _OUTPUTS - 1]
+    for made in shown:
         lines += _about(made, several, values, grads)
-    if len(step.outputs) > 4:
-        lines.append(f"and {len(step.outputs) - 4} more outputs")
+    if len(step.outputs) > len(shown):
+        lines.append(f"and {len(step.outputs) - len(shown)} more outputs")
     return [escape(line) for line in lines]
 
 

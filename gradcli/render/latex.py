@@ -8,6 +8,7 @@ from gradcli.results import Explanation, Made, StepResult
 
 _HEAD = r"""\documentclass{article}
 \usepackage{amsmath,amssymb}
+\usepackage[a4paper,landscape,margin=15mm]{geometry}
 \setcounter{MaxMatrixCols}{40}
 \allowdisplaybreaks
 \begin{document}
@@ -22,13 +23,18 @@ def derivation(explanation: Explanation) -> str:
     lines += [_computed(step, made) for step in steps for made in step.outputs]
     out += [_BREAK.join(lines), "\n", r"\end{align*}", "\n", r"\section*{Backward}", "\n"]
     out.append(r"Here \(\bar v\) is the gradient of \(v\), and \(\odot\) multiplies elementwise." + "\n")
-    out += [r"\begin{align*}", "\n"]
-    out.append(_BREAK.join(_gradient(made) for step in explanation.steps for made in step.outputs))
+    gradients = _BREAK.join(_gradient(made) for step in explanation.steps for made in step.outputs)
+    if r"\#" in gradients:
+        out.append(r"In words, \#\(k\) is \(v_k\), and grad(\#\(k\)) is \(\bar v_k\)." + "\n")
+    out += [r"\begin{align*}", "\n", gradients]
     out += ["\n", r"\end{align*}", "\n", r"\end{document}", "\n"]
     return "".join(out)
 
 
 _BREAK = " \\\\\n"
+#: so many characters have room in a row
+_ROW = 110
+_COMMAND = re.compile(r"\\[A-Za-z]+|[{}\\]")
 
 
 def _given(step: StepResult) -> str:
@@ -37,16 +43,22 @@ def _given(step: StepResult) -> str:
 
 
 def _computed(step: StepResult, made: Made) -> str:
-    value = f" = {made.value_latex}" if made.value_latex else rf" \in {_shape(made)}"
-    return f"{made.name_latex} &= {step.expression_latex}{value}"
+    value = f"= {made.value_latex}" if made.value_latex else rf"\in {_shape(made)}"
+    return f"{made.name_latex} &= {_joined(step.expression_latex, value)}"
 
 
 def _gradient(made: Made) -> str:
     came = "" if made.gradient is None and not made.came_latex else made.came_latex
-    value = f" = {made.gradient_latex}" if made.gradient_latex else ""
+    value = f"= {made.gradient_latex}" if made.gradient_latex else ""
     if not came:
         return rf"{made.barred_latex} &= \text{{none}}"
-    return f"{made.barred_latex} &= {came}{value}"
+    return f"{made.barred_latex} &= {_joined(came, value)}"
+
+
+def _joined(formula: str, value: str) -> str:
+    """Both in one row where there is room, else the value below."""
+    room = len(_COMMAND.sub("", formula)) + len(_COMMAND.sub("", value)) <= _ROW and _BREAK not in formula
+    return f"{formula} {value}".rstrip() if room or not value else f"{formula}{_BREAK}  &{value}"
 
 
 def _shape(made: Made) -> str:

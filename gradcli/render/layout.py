@@ -17,9 +17,13 @@ GAP_X, GAP_Y, GAP_COLUMNS, MARGIN = 18.0, 34.0, 70.0, 16.0
 _LONGEST, _LONGEST_LEAF = 8, 3
 #: graphs higher than this are folded into columns
 _HIGHEST = 2400.0
+#: inputs of a step that would take more room than this side by side stand in rows
+_WIDEST = 1800.0
 _SWEEPS = 6
 #: the room an edge takes in a layer that it passes
 _LANE = 8.0
+#: from one edge to the next where they meet a box, and where numbers of outputs stand beside them
+_PORT, NUMBERED = 16.0, 32.0
 
 
 class Box:
@@ -91,8 +95,9 @@ def _assign_layers(boxes: list[Box], links: Sequence[tuple[int, int, str]]) -> i
     for start, end, _ in links:
         inputs[end].append(start)
     for end, starts in enumerate(inputs):
-        for start in starts:
-            depth[start] = max(depth[start], depth[end] + 1)
+        for start, row in zip(starts, _in_rows([boxes[start].width for start in starts]), strict=True):
+            # a row is two layers high: most often steps below their variables
+            depth[start] = max(depth[start], depth[end] + 1 + 2 * row)
     deepest = max(depth)
     # a variable stands right above its first use
     ranks = [deepest - own for own in depth]
@@ -109,6 +114,12 @@ def _assign_layers(boxes: list[Box], links: Sequence[tuple[int, int, str]]) -> i
     for box, rank in zip(boxes, ranks, strict=True):
         box.column, box.layer = rank // per_column, rank % per_column + 1
     return per_column + 1
+
+
+def _in_rows(widths: Sequence[float]) -> list[int]:
+    """The row, counted from below, for each of the inputs of a step: all in one, unless that would be too wide."""
+    count = math.ceil((sum(widths) + GAP_X * len(widths)) / _WIDEST)
+    return [count - 1 - k * count // len(widths) for k in range(len(widths))]
 
 
 def _typical(sizes: Sequence[float]) -> float:
@@ -199,10 +210,10 @@ class _Column:
         ends: dict[Edge, float] = {}
         for box, edges in leaving.items():
             edges.sort(key=lambda edge: (edge.lanes[0] if edge.lanes else edge.end).x)
-            starts |= zip(edges, _ports(box, len(edges)), strict=True)
+            starts |= zip(edges, _ports(box, len(edges), _PORT), strict=True)
         for box, edges in arriving.items():
             edges.sort(key=lambda edge: ((edge.lanes[-1] if edge.lanes else edge.start).x, starts[edge]))
-            ends |= zip(edges, _ports(box, len(edges)), strict=True)
+            ends |= zip(edges, _ports(box, len(edges), NUMBERED if any(edge.number for edge in edges) else _PORT), strict=True)
         for edge in self._edges:
             way = [(starts[edge], edge.start.y + edge.start.height / 2), (starts[edge], rows[edge.start.layer][1])]
             for lane in edge.lanes:
@@ -210,9 +221,9 @@ class _Column:
             edge.way = [*way, (ends[edge], rows[edge.end.layer][0]), (ends[edge], edge.end.y - edge.end.height / 2)]
 
 
-def _ports(box: Box, count: int) -> list[float]:
-    """Where several edges leave or reach a box."""
-    step = min(16.0, (box.width - 16.0) / count)
+def _ports(box: Box, count: int, step: float) -> list[float]:
+    """Where several edges leave or reach a box, `step` apart where there is room."""
+    step = min(step, (box.width - 16.0) / count)
     return [box.x + (i - (count - 1) / 2) * step for i in range(count)]
 
 

@@ -11,7 +11,7 @@ from gradcli.results import Description, GraphNodes, TensorValue, Variable
 _LINES = 6
 
 
-def variables_table(variables: tuple[Variable, ...], *, colour: bool = False) -> str:
+def variables_table(variables: tuple[Variable, ...], *, colour: bool = False, columns: int | None = None) -> str:
     """One row for each name."""
     rows = [
         [
@@ -25,17 +25,17 @@ def variables_table(variables: tuple[Variable, ...], *, colour: bool = False) ->
         ]
         for v in variables
     ]
-    return layout(["name", "shape", "dtype", "requires_grad", "grad_fn", "value", "grad"], rows, colour=colour)
+    return layout(["name", "shape", "dtype", "requires_grad", "grad_fn", "value", "grad"], rows, colour=colour, columns=columns)
 
 
-def nodes_table(found: GraphNodes, *, colour: bool = False) -> str:
+def nodes_table(found: GraphNodes, *, colour: bool = False, columns: int | None = None) -> str:
     """One row for each node (and output), and a line that says where the gradients come from."""
     rows = []
     for node in found.nodes:
         gradients = [_short(cell(gradient)) if gradient is not None else "-" for gradient in node.gradients]
         value = "" if node.value is None else _short(cell(node.value))
         rows.append([node.name, escape(node.expression), node.shape, node.grad_fn, value, "\n".join(gradients)])
-    table = layout(["name", "expression", "shape", "grad_fn", "value", "gradient"], rows, colour=colour)
+    table = layout(["name", "expression", "shape", "grad_fn", "value", "gradient"], rows, colour=colour, columns=columns)
     return table + (paint(f"  {found.note}", "dim", colour) + "\n" if found.note else "")
 
 

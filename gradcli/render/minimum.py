@@ -9,12 +9,12 @@ from gradcli.render.tables import cell, layout
 from gradcli.results import Minimum
 
 
-def table(found: Minimum, *, colour: bool = False) -> str:
+def table(found: Minimum, *, colour: bool = False, columns: int | None = None) -> str:
     """One row for each variable, then the value and how it was reached."""
     rows = [[escape(one.name), cell(one.start), cell(one.minimum), cell(one.gradient) if one.gradient else "-"] for one in found.variables]
-    first = layout(["name", "start", "minimum", "gradient"], rows, colour=colour)
+    first = layout(["name", "start", "minimum", "gradient"], rows, colour=colour, columns=columns)
     how = [cell(found.value), f"{found.gradient_norm:.4g}", str(found.steps), found.method]
-    return first + "\n" + layout(["value", "gradient norm", "steps", "method"], [how], colour=colour)
+    return first + "\n" + layout(["value", "gradient norm", "steps", "method"], [how], colour=colour, columns=columns)
 
 
 def torch_text(found: Minimum) -> str:

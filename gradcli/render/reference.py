@@ -8,32 +8,36 @@ from itertools import groupby
 
 from gradcli.render import csvs
 from gradcli.render.colour import paint
-from gradcli.render.escape import escape_lines
+from gradcli.render.escape import escape_lines, width
 from gradcli.render.explain import shortened
 from gradcli.render.jsons import dump
-from gradcli.render.tables import layout
+from gradcli.render.tables import folded, layout
 from gradcli.results import Derivative, Entry
 
 #: columns of the table: longer calls are cut, longer formulas go on in the next line
 _CALL, _FORMULA = 44, 60
 
 
-def reference_text(entries: Sequence[Entry], *, colour: bool = False) -> str:
-    """Each entry in full, with its example run."""
-    return "\n".join(_entry(entry, colour) for entry in entries)
+def reference_text(entries: Sequence[Entry], *, colour: bool = False, columns: int | None = None) -> str:
+    """Each entry in full, with its example run. Lines longer than `columns` are folded."""
+    return "\n".join(_entry(entry, colour, columns or 10**6) for entry in entries)
 
 
-def _entry(entry: Entry, colour: bool) -> str:
-    out = [paint(signature, "heading", colour) for signature in entry.signatures]
-    out.append(f"  {entry.doc}")
-    out += [f"  {title:<10}{text}" for title, text in _facts(entry)]
+def _entry(entry: Entry, colour: bool, columns: int) -> str:
+    out = [paint(line, "heading", colour) for signature in entry.signatures for line in folded(signature, columns, 4)]
+    out += folded(f"  {entry.doc}", columns, 2)
+    out += [line for title, text in _facts(entry) for line in folded(f"  {title:<10}{text}", columns, 12)]
     for grad_fn in entry.grad_fns:
         out.append(f"  {'grad_fn':<10}{grad_fn}")
         rules = [rule for rule in entry.derivatives if rule.grad_fn == grad_fn]
         wide = max((len(rule.argument) for rule in rules), default=0)
         for rule in rules:
-            note = paint(f"   ({rule.note})", "dim", colour) if rule.note else ""
-            out.append(f"    d/d {rule.argument:<{wide}}  {_formula(rule)}{note}")
+            line = f"    d/d {rule.argument:<{wide}}  {_formula(rule)}"
+            note = f"   ({rule.note})" if rule.note else ""
+            if width(line + note) > columns:
+                out += folded(line + note, columns, 10 + wide)
+            else:
+                out.append(line + paint(note, "dim", colour))
         if not rules:
             out.append("    no derivative")
     for typed, printed in entry.example():
@@ -61,42 +65,45 @@ def _facts(entry: Entry) -> list[tuple[str, str]]:
     return found
 
 
-def reference_table(entries: Sequence[Entry], *, colour: bool = False) -> str:
+def reference_table(entries: Sequence[Entry], *, colour: bool = False, columns: int | None = None) -> str:
     """A table for each family, with the first signature, grad_fn and derivatives; one function's name tells more."""
     out = []
     for family, members in groupby(entries, lambda entry: entry.family):
-        rows = [_row(entry) for entry in members]
+        rows = [_row(entry, columns) for entry in members]
         if any(row[1] for row in rows):
             headings = ["name", "grad_fn", "derivative"]
         else:
             headings, rows = ["name", "what it is"], [[row[0], row[3]] for row in rows]
-        table = layout(headings, [row[: len(headings)] for row in rows], colour=colour)
+        table = layout(headings, [row[: len(headings)] for row in rows], colour=colour, columns=columns)
         out.append(paint(family, "heading", colour) + "\n" + table)
     names = len(entries)
     tail = paint(f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example", "dim", colour)
     return "\n".join(out) + f"\n{tail}\n"
 
 
-def _row(entry: Entry) -> list[str]:
-    call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."))
+def _row(entry: Entry, columns: int | None) -> list[str]:
+    # what a terminal has left for the formula beside the call and the name of the grad_fn
+    longest = _CALL if columns is None else min(_CALL, columns // 3)
+    formula = _FORMULA if columns is None else max(20, min(_FORMULA, columns - longest - 28))
+    call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."), longest)
     if not entry.derivatives:
-        return [call, "", "\n".join(textwrap.wrap(entry.doc, _FORMULA)), entry.doc]
+        return [call, "", "\n".join(textwrap.wrap(entry.doc, formula)), entry.doc]
     several = len({rule.argument for rule in entry.derivatives}) > 1
     lines: list[str] = []
     names: list[str] = []
     for rule in entry.derivatives:
         head = f"d/d {rule.argument}: " if several else ""
-        folded = textwrap.wrap(head + _formula(rule), _FORMULA, subsequent_indent="  ", break_long_words=False)
-        names += [rule.grad_fn if rule.grad_fn not in names else ""] + [""] * (len(folded) - 1)
-        lines += folded
+        parts = textwrap.wrap(head + _formula(rule), formula, subsequent_indent="  ", break_long_words=False)
+        names += [rule.grad_fn if rule.grad_fn not in names else ""] + [""] * (len(parts) - 1)
+        lines += parts
     return [call, "\n".join(names), "\n".join(lines), entry.doc]
 
 
-def _short_call(call: str) -> str:
+def _short_call(call: str, longest: int) -> str:
     """A call for the table: of what is long, the keyword-only options go first."""
-    if len(call) > _CALL and ", *, " in call:
+    if len(call) > longest and ", *, " in call:
         call = call.partition(", *, ")[0] + ", ...)"
-    return shortened(call, _CALL)
+    return shortened(call, longest)
 
 
 def reference_plain(entries: Sequence[Entry]) -> str:

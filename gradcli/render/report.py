@@ -28,6 +28,9 @@ _HERE = Path(__file__)
 _STYLE = re.compile(r"<style>(.*?)</style>\n?", re.S)
 _NODE = re.compile(r'<g id="g-n([^"]*)" class="')
 _WORD = re.compile(r"[A-Za-z_]\w*", re.A)
+_WIDTH = re.compile(r'<svg[^>]* width="(\d+)"')
+#: graphs up to this many pixels wide are made as small as their place; larger ones scroll in it
+_SHRUNK = 1100
 #: cells of the table are cut at so many lines
 _TALLEST = 7
 #: more printed text than this is cut
@@ -143,7 +146,9 @@ def _graph(explanation: Explanation | None) -> tuple[str, str]:
         return "", ""
     picture = graph_svg(explanation._replace(notes=()), values=True, grads=True, prefix="g-")
     style = "".join(_STYLE.findall(picture))
-    picture = _STYLE.sub("", picture).replace('role="img"', 'class="graph" role="group" aria-label="the graph"', 1)
+    size = _WIDTH.search(picture)
+    look = "graph fit" if size and float(size[1]) <= _SHRUNK else "graph"
+    picture = _STYLE.sub("", picture).replace('role="img"', f'class="{look}" role="group" aria-label="the graph"', 1)
     return _NODE.sub(r'<g id="g-n\1" data-node="\1" class="', picture), style
 
 

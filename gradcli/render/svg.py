@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import titled
 from gradcli.render.labels import base, kind, label
-from gradcli.render.layout import Box, Edge, arrange
+from gradcli.render.layout import NUMBERED, Box, Edge, arrange
 from gradcli.results import Explanation, StepResult
 
 #: of the usual monospaced fonts at 12 pixels; `textLength` holds others to it
@@ -27,7 +28,7 @@ text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", "Liberation
 .again .box { fill: #ffffff; stroke: #6a7280; stroke-dasharray: 4 3; }
 .edge { fill: none; stroke: #6a7280; stroke-width: 1.2; }
 .tip { fill: #6a7280; }
-.small { font-size: 10px; fill: #4a515c; }
+.small { font-size: 10px; fill: #4a515c; stroke: #ffffff; stroke-width: 3px; paint-order: stroke; }
 @media (prefers-color-scheme: dark) {
 text { fill: #eef1f5; }
 .grad { fill: #ffb68f; }
@@ -38,7 +39,7 @@ text { fill: #eef1f5; }
 .again .box { fill: #14171c; stroke: #99a1ae; }
 .edge { stroke: #99a1ae; }
 .tip { fill: #99a1ae; }
-.small { fill: #b9c0cb; }
+.small { fill: #b9c0cb; stroke: #14171c; }
 }
 """
 
@@ -51,7 +52,8 @@ def graph_svg(explanation: Explanation, *, values: bool = False, grads: bool = F
     places = {step.name: i for i, step in enumerate(steps)}
     named = [(i, link.name, base(link.name)) for i, step in enumerate(steps) for link in step.inputs]
     links = [(places[name], i, full[len(name) :]) for i, full, name in named if name in places]
-    boxes = [Box(*_size(lines), is_leaf=step.is_leaf) for step, lines in zip(steps, texts, strict=True)]
+    numbered = Counter(end for _, end, number in links if number)
+    boxes = [Box(*_size(lines, numbered[i]), is_leaf=step.is_leaf) for i, (step, lines) in enumerate(zip(steps, texts, strict=True))]
     drawing = arrange(boxes, links, lambda i: _size([steps[i].name]))
     notes = explanation.notes[:8]
     wide = max([drawing.width, *(width(note) * _CHARACTER + 32 for note in notes)])
@@ -76,8 +78,10 @@ def _lines(step: StepResult, values: bool, grads: bool, brief: bool) -> list[str
     return lines[:1] if brief else lines
 
 
-def _size(lines: list[str]) -> tuple[float, float]:
-    return max(map(width, lines)) * _CHARACTER + 2 * _PAD_X, len(lines) * _LINE + 2 * _PAD_Y
+def _size(lines: list[str], numbered: int = 0) -> tuple[float, float]:
+    """The size of a box of these lines that so many edges with numbers reach."""
+    room = min(numbered, 16) * NUMBERED + 2 * _PAD_X if numbered > 1 else 0.0
+    return max(max(map(width, lines)) * _CHARACTER + 2 * _PAD_X, room), len(lines) * _LINE + 2 * _PAD_Y
 
 
 def _escaped(text: str) -> str:
@@ -124,7 +128,7 @@ def _again(name: str, box: Box, prefix: str) -> str:
 
 
 def _edge(edge: Edge) -> str:
-    """A curve along the way of an edge, with a tip, and the number of the output beside its start."""
+    """A curve along the way of an edge, with a tip, and the number of the output beside that."""
     way = edge.way
     x, y = way[0]
     path = f"M{x:.1f} {y:.1f}"
@@ -136,5 +140,5 @@ def _edge(edge: Edge) -> str:
             path += f"C{a[0]:.1f} {middle:.1f} {b[0]:.1f} {middle:.1f} {b[0]:.1f} {b[1]:.1f}"
     x, y = way[-1]
     tip = f'<path class="tip" d="M{x:.1f} {y:.1f}l-3.5 -7h7z"/>'
-    number = f'<text class="small" x="{way[0][0] + 3:.1f}" y="{way[0][1] + 11:.1f}">{_escaped(edge.number)}</text>' if edge.number else ""
+    number = f'<text class="small" x="{x + 5:.1f}" y="{y - 5:.1f}">{_escaped(edge.number)}</text>' if edge.number else ""
     return f'<path class="edge" d="{path}"/>{tip}{number}'

@@ -12,10 +12,14 @@ from gradcli.results import Explanation, StepResult, TensorValue
 _DEEPEST = 24
 #: longer values are cut
 _LONGEST = 48
+#: values and gradients begin in this column at the latest, where the line is not longer
+_COLUMN = 72
 
 
-def graph_tree(explanation: Explanation, *, values: bool = False, grads: bool = False, colour: bool = False) -> str:
-    """The tree, with values and gradients where they are wanted, and the notes below."""
+def graph_tree(
+    explanation: Explanation, *, values: bool = False, grads: bool = False, colour: bool = False, columns: int | None = None
+) -> str:
+    """The tree, with values and gradients where they are wanted, and the notes below. No line is longer than `columns`."""
     steps = {step.name: step for step in explanation.steps}
     lines: list[tuple[str, str, str, str]] = []
     drawn: set[str] = set()
@@ -43,7 +47,7 @@ def graph_tree(explanation: Explanation, *, values: bool = False, grads: bool = 
             for k in range(len(step.inputs) - 1, -1, -1):
                 last = k == len(step.inputs) - 1
                 stack.append((step.inputs[k].name, below + ("`-- " if last else "|-- "), below + ("    " if last else "|   "), depth + 1))
-    return _aligned(lines, colour) + notes(explanation)
+    return _aligned(lines, colour, columns or 10**6) + notes(explanation)
 
 
 def _described(step: StepResult, name: str, again: bool, values: bool, grads: bool) -> tuple[str, str, str]:
@@ -66,15 +70,39 @@ def _short(value: TensorValue) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def _aligned(lines: list[tuple[str, str, str, str]], colour: bool) -> str:
+def _cut(text: str, room: int) -> str:
+    """What there is room for; nothing where that would tell nothing."""
+    if width(text) <= room:
+        return text
+    while text and width(text) > room - 3:
+        text = text[:-1]
+    return f"{text}..." if len(text) > 3 else ""
+
+
+def _parts(about: str) -> list[str]:
+    """Value and gradient apart."""
+    value, between, gradient = about.partition("  grad ")
+    return [value, f"grad {gradient}"] if between else [about]
+
+
+def _aligned(lines: list[tuple[str, str, str, str]], colour: bool, columns: int) -> str:
     """Value and gradient begin in one column, unless a line is far longer than the others."""
+    lines = [
+        (lead, grad_fn, _cut(text, columns - width(lead) - (len(grad_fn) + 2 if grad_fn else 0)), about)
+        for lead, grad_fn, text, about in lines
+    ]
     heads = [f"{lead}{grad_fn}  {text}" if grad_fn else f"{lead}{text}" for lead, grad_fn, text, _ in lines]
     lengths = sorted(width(head) for head, (*_, about) in zip(heads, lines, strict=True) if about)
-    column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8) if lengths else 0
+    column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8, _COLUMN, max(columns - 30, 0)) if lengths else 0
     out = []
     for head, (lead, grad_fn, text, about) in zip(heads, lines, strict=True):
         name = f"{paint(grad_fn, 'heading', colour)}  " if grad_fn else ""
         painted = f"{paint(lead, 'dim', colour)}{name}{text}"
         gap = " " * max(2, column + 2 - width(head)) if about else ""
-        out.append(f"{painted}{gap}{about}".rstrip())
+        if about and width(head) + len(gap) + width(about) > columns:
+            # below the step, beside what its inputs hang on
+            below = lead.replace("|-- ", "|   ").replace("`-- ", "    ")
+            out += [painted, *(f"{paint(below, 'dim', colour)}    {_cut(part, columns - len(below) - 4)}" for part in _parts(about))]
+        else:
+            out.append(f"{painted}{gap}{about}".rstrip())
     return "\n".join(out) + "\n"

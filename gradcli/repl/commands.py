@@ -14,9 +14,10 @@ from gradcli.errors import UsageError
 from gradcli.render.colour import paint
 from gradcli.render.explain import explanation_table
 from gradcli.render.listing import description_text, nodes_table, variables_table
+from gradcli.render.reference import reference_text
 from gradcli.render.tables import layout
 from gradcli.render.tree import graph_tree
-from gradcli.results import Description
+from gradcli.results import Description, Entry
 
 if TYPE_CHECKING:
     from gradcli.repl.loop import Prompt
@@ -83,10 +84,12 @@ def describe(prompt: Prompt, path: str) -> None:
     if not _PATH.fullmatch(path):
         raise UsageError("a question mark goes with a name", hints=["for example mean? or ?torch.nn.functional.relu"])
     found = prompt.names.describe(path)
-    if isinstance(found, Description):
+    if isinstance(found, Entry):
+        prompt.screen.show(reference_text((found,), colour=prompt.screen.colour, columns=prompt.screen.columns()))
+    elif isinstance(found, Description):
         prompt.screen.show(description_text(found, colour=prompt.screen.colour))
     else:
-        prompt.screen.show(variables_table((found,), colour=prompt.screen.colour))
+        prompt.screen.show(variables_table((found,), colour=prompt.screen.colour, columns=prompt.screen.columns()))
 
 
 def _command_text(command: Command, colour: bool) -> str:
@@ -100,31 +103,33 @@ def _help(prompt: Prompt, argument: str) -> None:
         describe(prompt, path)
         return
     rows = [[f":{c.name} {c.arguments}".rstrip(), c.doc] for c in COMMANDS.values()]
-    prompt.screen.show(layout(["command", "what it does"], rows, colour=prompt.screen.colour) + "\n" + KEYS)
+    prompt.screen.show(
+        layout(["command", "what it does"], rows, colour=prompt.screen.colour, columns=prompt.screen.columns()) + "\n" + KEYS
+    )
 
 
 def _vars(prompt: Prompt, argument: str) -> None:
     found = prompt.names.variables()
     if found:
-        prompt.screen.show(variables_table(found, colour=prompt.screen.colour))
+        prompt.screen.show(variables_table(found, colour=prompt.screen.colour, columns=prompt.screen.columns()))
     else:
         prompt.screen.show("no names yet\n")
 
 
 def _grads(prompt: Prompt, argument: str) -> None:
-    prompt.screen.show(nodes_table(prompt.names.gradients(argument), colour=prompt.screen.colour))
+    prompt.screen.show(nodes_table(prompt.names.gradients(argument), colour=prompt.screen.colour, columns=prompt.screen.columns()))
 
 
 def _explain(prompt: Prompt, argument: str) -> None:
     with prompt.names.untouched():
-        told = prompt.session.explain(argument)
-    prompt.screen.show(explanation_table(told, colour=prompt.screen.colour))
+        told = prompt.session.explain(argument, summed=True)
+    prompt.screen.show(explanation_table(told, colour=prompt.screen.colour, columns=prompt.screen.columns()))
 
 
 def _graph(prompt: Prompt, argument: str) -> None:
     with prompt.names.untouched():
         told = prompt.session.graph(argument, gradients=False)
-    prompt.screen.show(graph_tree(told, colour=prompt.screen.colour))
+    prompt.screen.show(graph_tree(told, colour=prompt.screen.colour, columns=prompt.screen.columns()))
 
 
 def _zero(prompt: Prompt, argument: str) -> None:
@@ -191,7 +196,7 @@ def _data(prompt: Prompt, argument: str) -> None:
 
 def _vars_of(prompt: Prompt, name: str) -> None:
     found = tuple(v for v in prompt.names.variables() if v.name == name)
-    prompt.screen.show(variables_table(found, colour=prompt.screen.colour))
+    prompt.screen.show(variables_table(found, colour=prompt.screen.colour, columns=prompt.screen.columns()))
 
 
 def _refuse_untrusted(name: str) -> None:

@@ -114,7 +114,7 @@ class Prompt:
 
     def _echo(self, found: Evaluation) -> None:
         if self.format == "table":
-            self.screen.show(evaluation_table(found, colour=self.screen.colour))
+            self.screen.show(evaluation_table(found, colour=self.screen.colour, columns=self.screen.columns()))
         else:
             self.screen.result(found.value.repr() + "\n")
 

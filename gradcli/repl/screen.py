@@ -14,6 +14,8 @@ class Screen:
     safe: Callable[[str], None]
     error: Callable[[str], None]
     colour: bool = False
+    #: how wide tables may be now; None is as wide as they need
+    columns: Callable[[], int | None] = lambda: None
     #: whether a program left its line unfinished
     within_line: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import data, limits
@@ -18,7 +19,7 @@ from gradcli.limits import Limits
 from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
 from gradcli.session import reading
 from gradcli.session.showing import result
-from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, explain, gradient_table
+from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, SUMMED, explain, gradient_table
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
@@ -320,11 +321,14 @@ class Session:
 
     # --- explanations ---
 
-    def explain(self, source: Source | str, vector: str | None = None, *, of: str | None = None, full: bool = False) -> Explanation:
+    def explain(
+        self, source: Source | str, vector: str | None = None, *, of: str | None = None, full: bool = False, summed: bool = False
+    ) -> Explanation:
         """Every step behind a value, with its gradient and how that came: of an expression, of a bound name (both as `str`),
-        or, with `of`, of a name of a script. `vector` are the weights. Raises what `gradient` raises.
+        or, with `of`, of a name of a script. `vector` are the weights; without, and `summed`, what is no scalar is summed.
+        Raises what `gradient` raises.
         """
-        return self._explained(source, vector, of, full=full)
+        return self._explained(source, vector, of, full=full, summed=summed)
 
     def graph(
         self, source: Source | str, vector: str | None = None, *, of: str | None = None, gradients: bool = False, strict: bool = False
@@ -338,18 +342,18 @@ class Session:
         Meant for a session whose dtype is float64.
         """
         from gradcli.analysis.check import check
+        from gradcli.analysis.complex_step import ComplexStep
 
+        evaluate, span = self._function(source)
         tree = parser.parse_expression(source)
-        span = reading.whole(source)
-
-        def evaluate() -> Tensor:
-            return reading.as_tensor(self._interpreter.evaluate(tree), span)
 
         def weigh(out: Tensor) -> Tensor | None:
             return None if vector is None else self._weights(vector, out)
 
         try:
-            return check(evaluate, self._chosen(names), weigh, source.text.strip())
+            chosen, others = self._chosen(names), self._interpreter.variables
+            run, text = partial(evaluate, self._variables), source.text.strip()
+            return check(run, chosen, weigh, text, lambda out: ComplexStep(tree, chosen, others, out.array))
         except ProgramError as error:
             error.span = error.span or span
             raise
@@ -364,18 +368,24 @@ class Session:
         gradients: bool = True,
         drawn: bool = False,
         strict: bool = True,
+        summed: bool = False,
     ) -> Explanation:
         from gradcli.session import explaining
 
         found = explaining.subject(self._interpreter, source, of)
         self.output_shape = tuple(found.value.array.shape)
 
+        summed = summed and vector is None and found.value.array.size != 1
+
         def weigh(out: Tensor) -> Tensor | None:
+            if summed:
+                return reading.ones(out)
             return None if vector is None else self._weights(vector, out)
 
         # the prompt's last value is no name of the user's
         names = {name: value for name, value in self._interpreter.variables.items() if name != "_"}
-        return explaining.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
+        told = explaining.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
+        return told._replace(notes=(*told.notes, SUMMED)) if summed else told
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, Tensor]:
         if names is None:

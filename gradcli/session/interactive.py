@@ -18,9 +18,10 @@ from gradcli.lang import builtins, completing, editing, names, parser, rewriting
 from gradcli.lang.checkpoint import Checkpoint
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.rewriting import Input
+from gradcli.lang.runtime import count_output
 from gradcli.lang.syntax import Assign, ExprStmt, Name, Program
 from gradcli.lang.values import MISSING, NumpyArray
-from gradcli.results import Completion, Description, Evaluation, GraphNodes, TensorValue, Value, Variable
+from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, TensorValue, Value, Variable
 from gradcli.session.showing import result, shown
 from gradcli.source import Source
 
@@ -88,18 +89,26 @@ class Interactive:
         with _Atomic(self):
             program = parser.parse_input(Source(name, self.prepared(text)))
             bound = frozenset(self._interpreter.variables)
-            echoes = tuple([self._statement(program, at, echo) for at in range(len(program.body))])
+            inner: dict[ExprStmt, str] = {}
+            echoes = tuple([self._statement(program, at, echo, inner) for at in range(len(program.body))])
             if program.body:
-                self.inputs.append(Input(program, echoes, bound))
+                self.inputs.append(Input(program, echoes, bound, inner=inner))
 
-    def _statement(self, program: Program, at: int, echo: Echo) -> str:
+    def _statement(self, program: Program, at: int, echo: Echo, inner: dict[ExprStmt, str]) -> str:
+        """Run one statement; how its value was shown, and in `inner` how those within its blocks were."""
         statement = program.body[at]
+
+        def display(one: ExprStmt, value: Any) -> None:
+            count_output(self._interpreter.text(value))
+            inner[one] = self._echoed(one, value, echo)
+
         self._interpreter.begin_input()
         with recorded(self._recorder):
-            value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)))
-        if not isinstance(statement, ExprStmt) or value is None:
-            return ""
-        if statement.silent and _LINE_END.match(program.source.text, statement.end):
+            value = self._interpreter.execute_input(Program(program.source, statement.start, statement.end, (statement,)), display)
+        return "" if not isinstance(statement, ExprStmt) or value is None else self._echoed(statement, value, echo)
+
+    def _echoed(self, statement: ExprStmt, value: Any, echo: Echo) -> str:
+        if statement.silent and _LINE_END.match(statement.source.text, statement.end):
             return "silent"
         node = value.grad_fn if type(value) is Tensor else None
         echo(Evaluation(statement.text, self._show(value), node.type_name if node else None, node is not None))
@@ -173,7 +182,7 @@ class Interactive:
             program = parser.parse_input(Source("<command>", text))
             bound = frozenset(self._interpreter.variables)
             for at in range(len(program.body)):
-                self._statement(program, at, _quiet)
+                self._statement(program, at, _quiet, {})
             self.inputs.append(Input(program, ("",) * len(program.body), bound))
 
     def bound(self, name: str, bind: Callable[[], None]) -> None:
@@ -274,14 +283,16 @@ class Interactive:
     def _show(self, value: Any) -> Value:
         return result(value, self._interpreter.text)
 
-    def describe(self, path: str) -> Description | Variable:
-        """What `path` is: a function, with an example that is run now, or a value. Raises ProgramError."""
+    def describe(self, path: str) -> Entry | Description | Variable:
+        """What `path` is: something of torch's, with an example that is run now, a function or a value. Raises ProgramError."""
         value = self._lookup(path)
         if value is MISSING:
             hints = names.hints(path.rpartition(".")[2], self._interpreter.variables)
             raise ProgramError("NameError", f"name '{path}' is not defined", hints=hints)
-        found = describe.describe(path, value)
-        return self._variable(path, value) if found is None else found
+        from gradcli.analysis import reference
+
+        is_own = path.partition(".")[0] in self._interpreter.variables
+        return reference.of_value(path, value, is_own) or describe.describe(path, value) or self._variable(path, value)
 
     def _lookup(self, path: str) -> Any:
         value = completing.lookup(path, self._interpreter.variables)

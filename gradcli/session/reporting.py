@@ -128,7 +128,9 @@ def plots(
     if not ranges and len(spans) < len(variables) and found.explanation is not None:
         leaves = [made for step in found.explanation.steps if step.is_leaf for made in step.outputs]
         gradients = {made.name: made.gradient.array for made in leaves if made.gradient is not None}
-        makers.append(_descent(text, span, evaluate, kept, gradients))
+        moved = {name: value for name, value in kept.items() if name in gradients}
+        if (reach := _reach(moved, gradients)) > 0:
+            makers.append(_descent(text, span, evaluate, moved, gradients, reach))
     for make in makers:
         try:
             drawn.append(make())
@@ -158,14 +160,17 @@ def _map_of(text: str, span: Span, evaluate: plotting.Evaluate, spans: Mapping[s
     return lambda: plotting.heat_map(text, span, evaluate, (first, second), *axes, 1)
 
 
-def _descent(
-    text: str, span: Span, evaluate: plotting.Evaluate, variables: Mapping[str, Tensor], gradients: Mapping[str, Any]
-) -> Callable[[], Curves]:
-    """The value after one step against the gradient, over the size of the step."""
-    moved = {name: value for name, value in variables.items() if name in gradients}
+def _reach(moved: Mapping[str, Tensor], gradients: Mapping[str, Any]) -> float:
+    """The largest step against the gradient that is worth drawing; 0 for none, where a gradient is 0 or not finite."""
     steepest = max((float(np.abs(gradients[name]).max(initial=0.0)) for name in moved), default=0.0)
     largest = max((float(np.abs(value.array).max(initial=0.0)) for value in moved.values()), default=1.0)
-    reach = 2 * max(largest, 1.0) / steepest if np.isfinite(steepest) and steepest else 0.0
+    return 2 * max(largest, 1.0) / steepest if np.isfinite(steepest) and np.isfinite(largest) and steepest else 0.0
+
+
+def _descent(
+    text: str, span: Span, evaluate: plotting.Evaluate, moved: Mapping[str, Tensor], gradients: Mapping[str, Any], reach: float
+) -> Callable[[], Curves]:
+    """The value after one step against the gradient, over the size of the step, up to `reach`."""
 
     def after(values: Mapping[str, Tensor]) -> Tensor:
         if values["lr"].array.ndim:

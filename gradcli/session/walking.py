@@ -18,6 +18,8 @@ from gradcli.source import Source, Span
 
 SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
 NOT_SCALAR = "The Tensor returned by the function given to hessian should contain a single element"
+#: a remark on gradients of what is no scalar, at the prompt
+SUMMED = "gradients of the sum of this value, as it is no scalar"
 
 #: recorded steps: nodes with their output tensors
 Made = Sequence[tuple[Node, tuple[Tensor, ...]]]

@@ -9,10 +9,12 @@ import pytest
 
 from gradcli.analysis import differences
 from gradcli.analysis.check import check
+from gradcli.analysis.complex_step import ComplexStep
 from gradcli.core import catalog, generator
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Rule
 from gradcli.core.tensor import wrap
+from gradcli.lang.parser import parse_expression
 from gradcli.results import CheckResult
 from gradcli.source import Source
 from tests.analysis.looking import session
@@ -45,6 +47,57 @@ def test_right_rules_pass(expression: str, variables: dict[str, str]) -> None:
     result = checked(expression, variables)
     assert result.passed, result.inputs
     assert all(one.relative < 1e-5 for one in result.inputs)
+
+
+@pytest.mark.parametrize(
+    ("expression", "variables", "exact"),
+    [
+        ("mean((x+2)*(x+2)*2)", {"x": "[[1,2],[3,4]]"}, True),
+        ("sigmoid(w@x+b).log().mean()", {"w": "[[1,2],[3,4]]", "x": "1,2", "b": "0.1"}, True),
+        ("(torch.sin(x)*x**-2 - 2**x/3).sum()", {"x": "1,2,-3"}, True),
+        ("x.T.exp()", {"x": "[[1,2],[3,4]]"}, True),
+        ("x.abs().sum()", {"x": "1,2"}, False),
+        ("where(x>0, x, 2*x).sum()", {"x": "1,2"}, False),
+        ("(x * rand(2)).sum()", {"x": "1,2"}, False),
+    ],
+)
+def test_complex_steps_where_the_text_is_analytic(expression: str, variables: dict[str, str], exact: bool) -> None:
+    result = checked(expression, variables)
+    assert result.passed
+    assert ("complex steps" in result.conditions) is exact
+    if exact:
+        assert all(one.relative < 1e-12 for one in result.inputs)
+
+
+def test_complex_steps_find_what_differences_cannot() -> None:
+    """A derivative that is wrong by a part in a million is within the error of differences."""
+    x = wrap(np.array([0.3, 1.1]))
+    x.requires_grad = True
+    rule = Rule(lambda xp, grad, input: grad * xp.cos(input) * (1 + 1e-6), "grad * cos(input)")
+    op = Pointwise("SlightlyWrongBackward0", np.sin, "input", input=rule)
+    tree = parse_expression(Source("<expression>", "sin(x)"))
+    assert check(lambda: op(x), {"x": x}, lambda out: None, "").passed
+    result = check(lambda: op(x), {"x": x}, lambda out: None, "", lambda out: ComplexStep(tree, {"x": x}, {}, out.array))
+    assert [element.at for element in result.inputs[0].wrong] == [(0,), (1,)]
+
+
+def test_names_that_follow_a_variable_are_moved_too() -> None:
+    looked = session({"x": "2"}, dtype="float64")
+    looked.bind("y", "x*3", exact=True)
+    result = looked.check(Source("<expression>", "x*y"))
+    assert result.passed and result.inputs[0].worst is not None and result.inputs[0].worst.analytic == 12.0
+
+
+@pytest.mark.parametrize(("expression", "x", "count"), [("abs(x).sum()", "0,1", 1), ("max(x)", "1,1,0", 2), ("norm(x)", "0,0", 2)])
+def test_a_kink_is_named_although_the_differences_agree(expression: str, x: str, count: int) -> None:
+    result = checked(expression, {"x": x})
+    assert result.passed
+    assert len(result.inputs[0].kinks) == count
+    assert all("chosen: " in one.remark for one in result.inputs[0].kinks)
+
+
+def test_an_extremum_is_no_kink() -> None:
+    assert not checked("(x**2).cos().sum() + x.cosh()[1]", {"x": "0,0"}).inputs[0].kinks
 
 
 def wrong_sine() -> Any:
@@ -179,7 +232,7 @@ def test_nothing_changes() -> None:
 
 def test_a_step_is_fitted() -> None:
     """The usual step is far too wide for a function that changes over 1e-6."""
-    slope = differences.central(lambda d: np.array([np.sin(1e6 * d)]), 0.0, 2.2e-16, np.array([1e6]))
+    slope = differences.central(lambda d: np.array([np.sin(1e6 * d)]), 0.0, 2.2e-16, np.array([1e6]), np.zeros(1))
     assert slope.value[0] == pytest.approx(1e6, rel=1e-6)
 
 

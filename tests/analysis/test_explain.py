@@ -267,3 +267,54 @@ def test_what_is_said_is_true_of_recorded_scripts() -> None:
                 where = f"{path.name} {made.name}: {made.came}"
                 np.testing.assert_allclose(found, made.gradient.array, rtol=1e-3, atol=1e-5 * size, err_msg=where)
     assert checked > words
+
+
+def test_the_gradient_of_a_gradient_bears_no_forward_text() -> None:
+    """What a backward walk with create_graph makes is told as that, names of forward values are not given to it."""
+    text = """\
+import torch
+a = torch.tensor(2., requires_grad=True)
+b = torch.tensor(3., requires_grad=True)
+z = a * b * a
+g, = torch.autograd.grad(z, a, create_graph=True)
+loss = g * g
+"""
+    told = script(text, "loss")
+    steps = {step.name: (step.variable, step.expression) for step in told.steps}
+    assert steps["#1"] == ("", "a * b")
+    assert steps["#3"] == ("", "mul(#1) in the gradient of a * b * a")
+    assert steps["#4"] == ("", "mul(#2, b) in the gradient of a * b")
+    assert steps["#5"] == ("g", "add(#3, #4) in the gradient of a * b")
+    assert rows(told)["a"] == ("leaf", "grad(#1) * b + grad(#2)")
+
+
+def test_the_parts_of_a_list() -> None:
+    told = script(
+        "import torch\nws = [torch.tensor(float(i), requires_grad=True) for i in range(3)]\ny = torch.stack([w * 2 for w in ws]).sum()", "y"
+    )
+    found = rows(told)
+    assert found["#4"][0] == "torch.stack([w * 2 for w in ws])"
+    assert found["#2"] == ("w * 2", "part 1 of grad(#4)")
+    told = script("import torch\nx = torch.ones(2, 2, requires_grad=True)\ny = sum([row.sum() for row in x])", "y")
+    assert rows(told)["#1[0]"][0] == "unbind(x)"
+
+
+def test_another_name_of_a_variable_has_its_gradient() -> None:
+    told = script("import torch\nw1 = torch.ones(2, requires_grad=True)\nfor w in [w1]:\n    y = (w * 3).sum()", "y")
+    assert not any("no path" in note for note in told.notes)
+
+
+def test_what_a_block_without_recording_made() -> None:
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\nwith torch.no_grad():\n    k = x.sum()\ny = (x * k).sum()"
+    assert "k: made where nothing is recorded: k = x.sum() (line 4)" in script(text, "y").notes
+
+
+def test_augmented_assignments_read_as_what_they_give() -> None:
+    told = script("import torch\nx = torch.tensor(2., requires_grad=True)\nt = x * 1\nfor i in range(2):\n    t += x\ny = t * 2", "y")
+    assert [(step.variable, step.expression) for step in told.steps if step.grad_fn == "AddBackward0"] == [("t", "#2 + x"), ("t", "#1 + x")]
+
+
+def test_a_sum_where_there_is_no_scalar() -> None:
+    told = explain("x * 2", {"x": "1,2"}, summed=True)
+    assert rows(told)["x"][1] == "grad(#1) * 2"
+    assert told.notes[-1] == "gradients of the sum of this value, as it is no scalar"

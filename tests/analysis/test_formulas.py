@@ -59,15 +59,13 @@ IN_WORDS: dict[str, str] = {
         "LinalgQrBackward0.A LinalgSlogdetBackward0.A LinalgSolveExBackward0.A LinalgSolveTriangularBackward0.A "
         "LinalgSolveTriangularBackward0.B LinalgSvdBackward0.A"
     ),
-    "PyTorch has no derivative either": ("NotImplemented.input NotImplemented.values"),
+    "PyTorch has no derivative either": ("NotImplemented.input NotImplemented.other NotImplemented.values"),
 }
 
 #: formulas that no sample reaches: the derivative of a derivative that is 0, and what raises PyTorch's "not implemented"
 UNREACHED = {
     ("NllLossBackwardBackward0", "input"),
     ("NllLoss2DBackwardBackward0", "input"),
-    ("NotImplemented", "input"),
-    ("NotImplemented", "other"),
 }
 
 #: records that only other spellings than the samples' reach

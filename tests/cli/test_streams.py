@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from gradcli.cli.output import use_colour
@@ -152,3 +153,15 @@ def test_nothing_planted_in_the_working_directory_runs(tmp_path: Path) -> None:
     words = [sys.executable, "-P", "-m", "gradcli", "--version"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environ(), timeout=60)
     assert done.stdout == "gradcli 0.1.0\n"
+
+
+@pytest.mark.parametrize("columns", [100, 80, 60, 40])
+@pytest.mark.parametrize("command", ["grad", "explain", "eval"])
+def test_tables_fit_the_terminal(command: str, columns: int) -> None:
+    words = [command, "mean((x+2)*(x+2)*2)", "x=[-1.2301, 0.5498, -1.7590]", "--format", "table", "--color", "never"]
+    child = pexpect.spawn(sys.executable, ["-m", "gradcli", *words], dimensions=(50, columns), env=environ(TERM="xterm"), encoding="utf-8")
+    text = child.read()
+    child.close()
+    assert child.exitstatus == 0
+    assert "MeanBackward0" in text
+    assert max(map(len, text.splitlines())) <= columns

@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pytest
 
 from gradcli.render import csvs, jsons, plain, tables
 from gradcli.results import Evaluation, GradientTable, PlainValue, Row, TensorValue
@@ -99,3 +100,49 @@ def test_json_has_strings_for_what_it_has_no_numbers_for() -> None:
     text = jsons.evaluation_json(evaluation(tensor([np.nan, np.inf, -np.inf, 0.1], "")))
     assert json.loads(text)["value"] == ["nan", "inf", "-inf", 0.10000000149011612]
     assert "NaN" not in text and "Infinity" not in text
+
+
+HEADINGS = ["name", "expression", "value"]
+ROWS = [["x", "leaf", "[1., 2., 3.]"], ["#1", "softmax(x * 2, dim=0) + exp(x)", "[[1.0000, 2.0000],\n [3.0000, 4.0000]]"]]
+
+
+def test_tables_are_as_wide_as_they_need_or_as_the_terminal() -> None:
+    whole = tables.layout(HEADINGS, ROWS)
+    assert tables.layout(HEADINGS, ROWS, columns=200) == whole
+    folded = tables.layout(HEADINGS, ROWS, columns=45)
+    assert (
+        folded
+        == """\
+  name  expression        value
+ --------------------------------------------
+  x     leaf              [1., 2., 3.]
+  #1    softmax(x * 2,    [[1.0000, 2.0000],
+         dim=0) + exp(x)   [3.0000, 4.0000]]
+"""
+    )
+
+
+@pytest.mark.parametrize("columns", range(8, 70))
+def test_no_line_is_wider_than_the_terminal_and_no_text_is_lost(columns: int) -> None:
+    text = tables.layout(HEADINGS, ROWS, columns=columns)
+    if columns >= 30:
+        assert max(map(len, text.splitlines())) <= columns
+    bare = "".join(text.split())
+    for row in ROWS:
+        assert "".join(row[0].split()) in bare
+    if columns < 30:
+        assert "softmax(x*2,dim=0)+exp(x)" in bare
+
+
+def test_narrow_terminals_get_a_list() -> None:
+    assert (
+        tables.layout(HEADINGS, ROWS, columns=30)
+        == """\
+  x  leaf
+    value  [1., 2., 3.]
+  #1  softmax(x * 2, dim=0) +
+      exp(x)
+    value  [[1.0000, 2.0000],
+            [3.0000, 4.0000]]
+"""
+    )

@@ -108,6 +108,11 @@ def test_a_name_of_a_script(tmp_path: Path) -> None:
     assert "The graph is that of <code>z</code>." in made(tmp_path, str(tmp_path / "lesson.py"))
 
 
+@pytest.mark.parametrize("words", [["where(x>1, log(x), 2*x).sum()", "x=0,2"], ["(x*0).sum()", "x=1,2"], ["log(x).sum()", "x=0,0"]])
+def test_gradients_that_are_nothing_to_descend_along(tmp_path: Path, words: list[str]) -> None:
+    assert "after one step of gradient descent" not in made(tmp_path, *words)
+
+
 def test_without_a_graph(tmp_path: Path) -> None:
     text = made(tmp_path, "1 + 2")
     assert "there is no graph" in text and "<svg" not in text

@@ -296,3 +296,21 @@ def test_one_file_at_most(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert run(["repl", "a", "b"]) == 2
     assert run(["repl", "-o", "x"]) == 2
     assert "one file at most" in capsys.readouterr().err
+
+
+def test_values_in_blocks_are_shown_as_pythons_prompt_does(typist: Typist, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = typist.enter(
+        "for i in range(2):\n    i\n    None\n    'a';\n    x = i", "with no_grad():\n    ones(2) * 2", "_", "def f():\n    5", "f()"
+    )
+    assert shown == "0\n1\ntensor([2., 2.])\ntensor([2., 2.])\n"
+    path = tmp_path / "saved.py"
+    typist.enter(f":save {path}")
+    assert run(["run", str(path)]) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_what_blocks_show_counts_as_output(tmp_path: Path) -> None:
+    typist = Typist(tmp_path, untrusted=True)
+    shown = typist.enter("for i in range(10**6):\n    'text' * 10000")
+    assert "output" in shown or "time" in shown
+    assert len(shown) < 20 * 2**20

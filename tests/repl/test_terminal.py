@@ -126,7 +126,7 @@ def test_the_menu_tells_signatures_and_formulas(terminal: Start) -> None:
     one.read(1.5)
     one.send("x")
     one.send("\x7f" + TAB)
-    one.wait("sigmoid()   d/dinput = grad * out * (1 - out)")
+    one.wait("sigmoid()   d/d input: grad * out * (1 - out)")
 
 
 def test_the_preview_follows_the_line(terminal: Start) -> None:

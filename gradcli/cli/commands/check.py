@@ -17,7 +17,8 @@ gradcli check 'relu(x).sum()' x=-1,0,1 --format json"""
 
 HELP = """Compare every derivative with central differences, in float64; exit code 4 when one is wrong.
 
-The worst element of each input is shown with both numbers. Where a function has a kink (relu at 0, ties of max) the
+Expressions of analytic operations alone (+ - * / ** @, exp, log, sin, sum ...) are compared with complex steps too, which
+are exact to rounding. The worst element of each input is shown with both numbers. Where a function has a kink (relu at 0, ties of max) the
 slopes of both sides are named, and it counts as right when the gradient lies between them. The first step that makes a
 nan or an infinity is pointed out.
 """
@@ -48,7 +49,7 @@ def command(
     check_names(names, request.bindings)
     result = request.session.check(request.expression, vector[0] if vector else None, names)
     if chosen == "table":
-        request.finish(check.check_text(result, colour=request.colour), safe=True)
+        request.finish(check.check_text(result, colour=request.colour, columns=request.columns), safe=True)
     else:
         request.finish({"json": check.check_json, "csv": check.check_csv}[chosen](result), safe=False)
     return 0 if result.passed else Verdict.exit_code

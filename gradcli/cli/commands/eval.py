@@ -34,7 +34,7 @@ def command(
     request = prepare(words or [], "eval", shared)
     result = request.session.evaluate(request.expression)
     if chosen == "table":
-        return request.finish(tables.evaluation_table(result, colour=request.colour), safe=True)
+        return request.finish(tables.evaluation_table(result, colour=request.colour, columns=request.columns), safe=True)
     renderers = {
         "repr": plain.evaluation_repr,
         "plain": plain.evaluation_plain,

@@ -45,7 +45,7 @@ def command(
             error.hints += ways_out(request.expression.text, [b.word for b in request.bindings], request.session.output_shape)
         raise
     if chosen == "table":
-        return request.finish(tables.gradient_table(table, colour=request.colour), safe=True)
+        return request.finish(tables.gradient_table(table, colour=request.colour, columns=request.columns), safe=True)
     renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": jsons.gradient_json, "csv": csvs.gradient_csv}
     return request.finish(renderers[chosen](table), safe=False)
 

@@ -47,6 +47,6 @@ def command(
             error.hints.append(" ".join(["try gradcli hessian", reduced, *(shell_word(b.word) for b in request.bindings)]))
         raise
     if chosen == "table":
-        return request.finish(render.table(found, colour=request.colour), safe=True)
+        return request.finish(render.table(found, colour=request.colour, columns=request.columns), safe=True)
     renderers = {"repr": render.torch_text, "plain": render.plain, "json": render.json, "csv": render.csv}
     return request.finish(renderers[chosen](found), safe=False)

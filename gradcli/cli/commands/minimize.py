@@ -14,6 +14,7 @@ from gradcli.cli.options import Shared, Variables
 from gradcli.errors import UsageError
 
 if TYPE_CHECKING:
+    from gradcli.cli.request import Request
     from gradcli.results import Minimum
 
 EXAMPLES = """\
@@ -79,18 +80,18 @@ def command(
         if error.message == SCALAR_ONLY:
             error.hints.append("only one number can be smallest: reduce it, with .sum() for example")
         raise
-    request.finish(_text(found, chosen, request.colour), safe=chosen == "table")
+    request.finish(_text(found, chosen, request), safe=chosen == "table")
     if not found.failure:
         return 0
     verdict = Verdict(f"did not converge: {found.failure}", hints=[_advice(found, lr, steps)])
     return Reporter(shared.color, False, shared.debug).report(verdict)
 
 
-def _text(found: Minimum, chosen: str, colour: bool) -> str:
+def _text(found: Minimum, chosen: str, request: Request) -> str:
     from gradcli.render import minimum as render
 
     if chosen == "table":
-        return render.table(found, colour=colour)
+        return render.table(found, colour=request.colour, columns=request.columns)
     return {"repr": render.torch_text, "plain": render.plain, "json": render.json, "csv": render.csv}[chosen](found)
 
 

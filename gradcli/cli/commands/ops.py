@@ -42,10 +42,11 @@ def command(
     found = [entry for pattern in patterns for entry in reference.find(pattern)] if patterns else reference.entries()
     entries = list({entry.name: entry for entry in found}.values())
     colour = shared.output is None and output.use_colour(sys.stdout, shared.color)
+    columns = None if shared.output is not None else output.terminal_columns(sys.stdout)
     if chosen == "table":
         in_full = patterns and not any(map(reference.is_pattern, patterns))
         draw = render.reference_text if in_full else render.reference_table
-        text = draw(entries, colour=colour)
+        text = draw(entries, colour=colour, columns=columns)
     else:
         renderers = {"plain": render.reference_plain, "json": render.reference_json, "csv": render.reference_csv}
         text = renderers[chosen](entries)

@@ -65,6 +65,7 @@ def make_screen(shared: Shared) -> Screen:
         safe=lambda text: output.write_stdout(text, safe=True),
         error=output.write_stderr,
         colour=output.use_colour(sys.stdout, shared.color),
+        columns=lambda: output.terminal_columns(sys.stdout),
     )
 
 

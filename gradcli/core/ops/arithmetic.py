@@ -128,8 +128,8 @@ FLOOR_DIVIDE = Pointwise(
     lambda a, b: _floor_mode(a, b, "floor"),
     "input other",
     full_name="torch::autograd::NotImplemented",
-    input=Rule(lambda grad: _no_derivative(), "nan"),
-    other=Rule(lambda grad: _no_derivative(), "nan"),
+    input=Rule(lambda grad: _no_derivative(), "= none: backward raises"),
+    other=Rule(lambda grad: _no_derivative(), "= none: backward raises"),
 )
 
 
@@ -151,7 +151,7 @@ _NUMBER_REMAINDER = Pointwise(
     "input other",
     full_name="torch::autograd::NotImplemented",
     input=None,
-    other=Rule(lambda grad: _no_derivative("remainder"), "nan"),
+    other=Rule(lambda grad: _no_derivative("remainder"), "= none: backward raises"),
 )
 FMOD_NUMBER = Pointwise("FmodBackward0", np.fmod, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
 FMOD = Pointwise(

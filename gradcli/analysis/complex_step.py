@@ -1,0 +1,125 @@
+"""Derivatives by complex steps, for expressions of analytic operations: exact to rounding, as nothing is subtracted.
+
+f(x + ih) = f(x) + ih f'(x) + O(h^2) for analytic f and real x, so that the imaginary part over h is the derivative for any
+tiny h (Squire and Trapp, SIAM Review 40 (1998) 110). The tensors here have no complex dtype: the text is evaluated a second
+time, with numpy alone, which makes this independent of the operations that are checked, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.tensor import Array, Tensor
+from gradcli.lang import syntax
+
+_STEP = 1e-100
+
+_UNARY: dict[str, Callable[[Array], Array]] = {
+    **{name: getattr(np, name) for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt", "square", "reciprocal")},
+    **{name: getattr(np, f"arc{name[1:]}") for name in ("asin", "atan", "asinh", "atanh")},
+    "log2": np.log2,
+    "log10": np.log10,
+    "exp2": np.exp2,
+    "neg": np.negative,
+    "sum": np.sum,
+    "mean": np.mean,
+    "prod": np.prod,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "t": np.transpose,
+}
+_BINARY: dict[str, Callable[[Any, Any], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+    "@": np.matmul,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "pow": np.power,
+    "dot": np.dot,
+    "mv": np.matmul,
+    "mm": np.matmul,
+    "matmul": np.matmul,
+}
+_MODULES = frozenset({"torch", "F"})
+
+
+class NotAnalytic(Exception):
+    """The text has something that complex steps cannot pass, or do not know."""
+
+
+class ComplexStep:
+    """The expression `tree` of variables, whose value by the operations that are checked is `value`.
+
+    `slopes` are None where complex steps do not apply.
+    """
+
+    def __init__(self, tree: syntax.Expr, variables: Mapping[str, Tensor], others: Mapping[str, Any], value: Array) -> None:
+        self._tree = tree
+        # a name that was computed from variables does not stay as it is
+        fixed = {name: one for name, one in others.items() if type(one) is not Tensor or not one.requires_grad}
+        self._names: dict[str, Any] = {name: one.array if type(one) is Tensor else one for name, one in fixed.items()}
+        self._names |= {name: one.array.astype(np.complex128) for name, one in variables.items()}
+        # both must compute the same thing: log of a negative number is nan in one of them
+        here = self._evaluated()
+        self.applies = here is not None and here.shape == value.shape and bool(np.allclose(here.real, value, rtol=1e-9, atol=0))
+
+    def slopes(self, name: str, index: tuple[int, ...]) -> Array | None:
+        """The derivatives of all outputs, flat, by one element of a variable."""
+        if not self.applies:
+            return None
+        array = self._names[name]
+        before = array[index]
+        array[index] = before + 1j * _STEP
+        out = self._evaluated()
+        array[index] = before
+        found = None if out is None else np.asarray(out.imag, np.float64).reshape(-1) / _STEP
+        return found if found is not None and np.isfinite(found).all() else None
+
+    def _evaluated(self) -> Array | None:
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(self._value(self._tree))
+        except (NotAnalytic, ValueError, TypeError, ArithmeticError):
+            return None
+
+    def _value(self, node: syntax.Expr) -> Any:
+        if isinstance(node, syntax.Constant) and type(node.value) in (int, float):
+            return node.value
+        if isinstance(node, syntax.Name):
+            value = self._names.get(node.id)
+            if type(value) in (int, float) or (isinstance(value, np.ndarray) and value.dtype.kind in "fiuc"):
+                return value
+        elif isinstance(node, syntax.Unary) and node.op in "+-":
+            value = self._value(node.operand)
+            return -value if node.op == "-" else value
+        elif isinstance(node, syntax.Binary) and all(op in _BINARY for op in node.ops):
+            value = self._value(node.first)
+            for op, right in zip(node.ops, node.rest, strict=True):
+                value = _BINARY[op](value, self._value(right))
+            return value
+        elif isinstance(node, syntax.Attribute) and node.name == "T":
+            return np.transpose(self._value(node.value))
+        elif isinstance(node, syntax.Call) and not node.keywords:
+            return self._called(node)
+        raise NotAnalytic
+
+    def _called(self, node: syntax.Call) -> Any:
+        function, args = node.function, list(node.args)
+        name = function.id if isinstance(function, syntax.Name) else function.name if isinstance(function, syntax.Attribute) else ""
+        if isinstance(function, syntax.Attribute) and not (isinstance(function.value, syntax.Name) and function.value.id in _MODULES):
+            args.insert(0, function.value)
+        if name in self._names:
+            raise NotAnalytic
+        if len(args) == 1 and name in _UNARY:
+            return _UNARY[name](np.asarray(self._value(args[0])))
+        if len(args) == 2 and name in _BINARY:
+            return _BINARY[name](self._value(args[0]), self._value(args[1]))
+        raise NotAnalytic
