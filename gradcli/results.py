@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from gradcli.plain import Plain
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class TensorValue(NamedTuple):
+class TensorValue(Plain):
     """A tensor to be shown.
 
     `repr` gives PyTorch's own text; `cell` its layout without `tensor(...)`, for tables. Both are called when needed only.
@@ -27,7 +29,7 @@ class TensorValue(NamedTuple):
         return tuple(self.array.shape)
 
 
-class PlainValue(NamedTuple):
+class PlainValue(Plain):
     """A value that is no tensor. `data` is it in lists, dicts, strings, numbers and None, tensors as nested lists."""
 
     data: object
@@ -38,7 +40,7 @@ class PlainValue(NamedTuple):
 Value = TensorValue | PlainValue
 
 
-class Evaluation(NamedTuple):
+class Evaluation(Plain):
     """The value of an expression; `grad_fn` is the node's name, or None."""
 
     expression: str
@@ -47,7 +49,7 @@ class Evaluation(NamedTuple):
     requires_grad: bool
 
 
-class Row(NamedTuple):
+class Row(Plain):
     """One tensor of a gradient table: the output, an intermediate value or a variable.
 
     `gradients` has one entry for each vector; None is what PyTorch leaves when no gradient reaches the tensor.
@@ -60,7 +62,7 @@ class Row(NamedTuple):
     gradients: tuple[TensorValue | None, ...]
 
 
-class GradientTable(NamedTuple):
+class GradientTable(Plain):
     """`v^T J` for every vector: the output, the intermediate values from the output backwards, the variables."""
 
     output: Row
@@ -78,7 +80,7 @@ class GradientTable(NamedTuple):
         return len(self.output.gradients)
 
 
-class Variable(NamedTuple):
+class Variable(Plain):
     """A name of the prompt and its value; shape, requires_grad, grad_fn and grad are empty for what is no tensor."""
 
     name: str
@@ -89,7 +91,7 @@ class Variable(NamedTuple):
     grad: Value | None = None
 
 
-class GraphNode(NamedTuple):
+class GraphNode(Plain):
     """A node of the graph behind a value: what made it, and the gradient that reaches it; None is unknown or none."""
 
     name: str
@@ -100,14 +102,14 @@ class GraphNode(NamedTuple):
     gradients: tuple[TensorValue | None, ...]
 
 
-class GraphNodes(NamedTuple):
+class GraphNodes(Plain):
     """Every node behind a value, newest first. `note` says what the gradients are of, or why there are none."""
 
     nodes: tuple[GraphNode, ...]
     note: str
 
 
-class Description(NamedTuple):
+class Description(Plain):
     """What is known of a name. `formulas` are (argument, derivative, remark); `example` is pairs of input and output."""
 
     name: str
@@ -118,7 +120,7 @@ class Description(NamedTuple):
     example: tuple[tuple[str, str], ...]
 
 
-class Completion(NamedTuple):
+class Completion(Plain):
     """One way to go on typing: `text` replaces the last `length` characters; `about` is asked for when it is shown."""
 
     text: str
@@ -130,7 +132,7 @@ class Completion(NamedTuple):
 # --- explanations and graphs ---
 
 
-class Arithmetic(NamedTuple):
+class Arithmetic(Plain):
     """One computation written out: what was computed, the same with numbers, what came out."""
 
     formula: str
@@ -138,7 +140,7 @@ class Arithmetic(NamedTuple):
     result: str
 
 
-class Made(NamedTuple):
+class Made(Plain):
     """One output of a step. `name` is `#3`, `#3[0]` where there are several, or a variable's name.
 
     `came` says how the gradient came from the consumers'. What is not known is None. In mathematics: `came_latex`, `name_latex`,
@@ -158,7 +160,7 @@ class Made(NamedTuple):
     gradient_latex: str = ""
 
 
-class Link(NamedTuple):
+class Link(Plain):
     """An edge of the graph: input `argument` is output `output` of the step `name`."""
 
     name: str
@@ -166,7 +168,7 @@ class Link(NamedTuple):
     argument: str
 
 
-class StepResult(NamedTuple):
+class StepResult(Plain):
     """A node of the graph. `expression` is the user's text with `#k` for earlier steps, `variable` the name it was given.
 
     `start` and `end` are its place in the text called `source`, -1 where it has none.
@@ -186,7 +188,7 @@ class StepResult(NamedTuple):
     source: str = ""
 
 
-class Explanation(NamedTuple):
+class Explanation(Plain):
     """Every step behind a value, in backward order, leaves last; `notes` say why gradients are missing, and what is left out."""
 
     text: str
@@ -195,7 +197,7 @@ class Explanation(NamedTuple):
     total: int
 
 
-class Comparison(NamedTuple):
+class Comparison(Plain):
     """One element of a gradient, by rule and by differences. `output` is which element of the output, None for the only one."""
 
     at: tuple[int, ...]
@@ -205,7 +207,7 @@ class Comparison(NamedTuple):
     remark: str = ""
 
 
-class Origin(NamedTuple):
+class Origin(Plain):
     """Where a nan or an infinity was first made: the step, its line of text with the columns to mark, and what it saw.
 
     `place` is empty where the line alone is the whole text.
@@ -220,7 +222,7 @@ class Origin(NamedTuple):
     remark: str
 
 
-class InputCheck(NamedTuple):
+class InputCheck(Plain):
     """The check of one input: the worst absolute and relative error, the element of the worst, and what is remarkable."""
 
     name: str
@@ -233,7 +235,7 @@ class InputCheck(NamedTuple):
     checked: int
 
 
-class CheckResult(NamedTuple):
+class CheckResult(Plain):
     """Analytic gradients against differences. `conditions` says how they were taken."""
 
     expression: str
@@ -251,7 +253,7 @@ class CheckResult(NamedTuple):
 # --- whole matrices, and minima ---
 
 
-class Block(NamedTuple):
+class Block(Plain):
     """The derivatives of what `row` names by the variable `column`: of the shape of the first followed by that of the second."""
 
     row: str
@@ -259,7 +261,7 @@ class Block(NamedTuple):
     value: TensorValue
 
 
-class Derivatives(NamedTuple):
+class Derivatives(Plain):
     """A Jacobian (one block for each variable) or a Hessian (one for each pair). The rows of a Hessian's table have gradients."""
 
     kind: str
@@ -273,7 +275,7 @@ class Derivatives(NamedTuple):
         return bool(self.output.gradients)
 
 
-class Found(NamedTuple):
+class Found(Plain):
     """A variable of a minimisation: where it began, where it ended, the gradient there (None: the expression does not use it)."""
 
     name: str
@@ -282,7 +284,7 @@ class Found(NamedTuple):
     gradient: TensorValue | None
 
 
-class Minimum(NamedTuple):
+class Minimum(Plain):
     """How a minimisation ended. `failure` says why it did not converge; it is empty when it did."""
 
     expression: str
@@ -297,7 +299,7 @@ class Minimum(NamedTuple):
 # --- batches ---
 
 
-class Answer(NamedTuple):
+class Answer(Plain):
     """The answer to a request of a batch: what its script printed, warnings, and what its expression gave of what it wanted."""
 
     output: str | None
@@ -312,7 +314,7 @@ class Answer(NamedTuple):
 # --- the reference ---
 
 
-class Derivative(NamedTuple):
+class Derivative(Plain):
     """What reaches one argument of an operation: the formula, or words after `= `; `note` is on points without derivative."""
 
     grad_fn: str
@@ -321,7 +323,7 @@ class Derivative(NamedTuple):
     note: str
 
 
-class Entry(NamedTuple):
+class Entry(Plain):
     """A function, type, routine or constant of torch's. `name` is its full one, `aliases` are others, `kind` is what it is.
 
     `example` is run when it is called: pairs of what is typed and what is printed.
@@ -344,7 +346,7 @@ class Entry(NamedTuple):
 # --- plots ---
 
 
-class Curve(NamedTuple):
+class Curve(Plain):
     """A function of one variable at the points of a plot. `order` is 0 for values, 1 and 2 for derivatives.
 
     `joined` says of each pair of neighbours whether a line may go from one to the other: not over a jump, a pole or a nan.
@@ -358,7 +360,7 @@ class Curve(NamedTuple):
     defined: Array
 
 
-class Curves(NamedTuple):
+class Curves(Plain):
     """Curves over one variable. `low` and `high` are the values to be shown, less than all where a pole would flatten the rest.
 
     `at_once` says that one evaluation gave all points, as the expression works element by element.
@@ -374,7 +376,7 @@ class Curves(NamedTuple):
     at_once: bool
 
 
-class HeatMap(NamedTuple):
+class HeatMap(Plain):
     """A function of two variables on a grid, first axis `names[1]`, second `names[0]`; gradients in the order of `names`, or none."""
 
     expression: str
@@ -392,7 +394,7 @@ class HeatMap(NamedTuple):
 # --- reports ---
 
 
-class Report(NamedTuple):
+class Report(Plain):
     """All that a page shows of an expression or a script. `of` is the name of the script that is looked at, "" for an expression.
 
     `explanation` is None where no graph leads to the value, `value` where a script has none to be looked at. `others` are the texts

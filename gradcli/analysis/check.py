@@ -188,13 +188,13 @@ class Check:
         sides = differences.sides(moved, k, scale, self._unit)
         rule = one.analytic
         if not np.isfinite(sides.here):
-            return one._replace(remark=f"the value itself is {sides.here:g} here"), False
+            return one.replace(remark=f"the value itself is {sides.here:g} here"), False
         if np.isinf(rule) and rule == sides.steep:
-            return one._replace(numeric=sides.steep, remark=_STEEP), False
+            return one.replace(numeric=sides.steep, remark=_STEEP), False
         if np.isnan(sides.left) != np.isnan(sides.right):
             slope = sides.right if np.isnan(sides.left) else sides.left
             if abs(rule - slope) <= 1e-4 * max(abs(slope), 1.0):
-                return one._replace(numeric=slope, remark=_ONE_SIDED), False
+                return one.replace(numeric=slope, remark=_ONE_SIDED), False
         if not sides.kinked or not np.isfinite(rule):
             return one, False
         low, high = sorted((sides.left, sides.right))
@@ -202,7 +202,7 @@ class Check:
         name, choice = kinks.find(self, tensor, index)
         jump = "the value jumps, " if sides.jumps else ""
         remark = f"{name}: {jump}slope {sides.left:.4g} to the left, {sides.right:.4g} to the right{choice}"
-        return one._replace(remark=remark), bool(low - margin <= rule <= high + margin)
+        return one.replace(remark=remark), bool(low - margin <= rule <= high + margin)
 
     def run(self) -> tuple[Tensor, Recorder]:
         """One more run, recorded."""

@@ -144,7 +144,7 @@ def _graph(explanation: Explanation | None) -> tuple[str, str]:
     """The picture with its nodes marked for the page's program, and its style sheet."""
     if explanation is None:
         return "", ""
-    picture = graph_svg(explanation._replace(notes=()), values=True, grads=True, prefix="g-")
+    picture = graph_svg(explanation.replace(notes=()), values=True, grads=True, prefix="g-")
     style = "".join(_STYLE.findall(picture))
     size = _WIDTH.search(picture)
     look = "graph fit" if size and float(size[1]) <= _SHRUNK else "graph"

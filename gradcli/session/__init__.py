@@ -309,7 +309,7 @@ class Session:
         plots = reporting.plots(found, source.text.strip(), span, evaluate, self._variables, ranges)
         at = ", ".join(f"{name} = {self._variables[name].item():.6g}" for name in ranges)
         notes = (f"graph and gradients are those at {at}",) if at else ()
-        return found._replace(plots=plots, notes=found.notes + notes)
+        return found.replace(plots=plots, notes=found.notes + notes)
 
     def _differentiable(self, source: Source) -> tuple[Tensor, Span]:
         """The value of an expression as a tensor, and the expression's place."""
@@ -385,7 +385,7 @@ class Session:
         # the prompt's last value is no name of the user's
         names = {name: value for name, value in self._interpreter.variables.items() if name != "_"}
         told = explaining.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
-        return told._replace(notes=(*told.notes, SUMMED)) if summed else told
+        return told.replace(notes=(*told.notes, SUMMED)) if summed else told
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, Tensor]:
         if names is None:

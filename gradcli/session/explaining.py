@@ -95,7 +95,7 @@ def explanation(
         raise
     if gradients and not drawn:
         notes += missing.reasons(told, variables, found.tree, out)
-    return told._replace(notes=told.notes + notes)
+    return told.replace(notes=told.notes + notes)
 
 
 def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError:

@@ -54,7 +54,7 @@ def command(
         if error.message == SCALAR_ONLY and not vector:
             error.hints += ways_out("report", typed, request, of)
         raise
-    return request.finish(report_html(found._replace(printed="".join(printed)), gradcli.__version__), safe=True)
+    return request.finish(report_html(found.replace(printed="".join(printed)), gradcli.__version__), safe=True)
 
 
 def _check(words: list[str], vector: list[str] | None, shared: Shared) -> None:
