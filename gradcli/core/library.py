@@ -27,6 +27,8 @@ MODULES = (
     "optim.lr_scheduler",
     "random",
     "special",
+    "utils",
+    "utils.data",
 )
 
 _AUTOGRAD = "gradcli.core.autograd"
@@ -119,6 +121,8 @@ _TYPES = {
         "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR ConstantLR LinearLR PolynomialLR"
     ),
     ("optim.lr_scheduler", "optim.cycles"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
+    ("utils.data", "data.datasets"): "Dataset TensorDataset Subset ConcatDataset",
+    ("utils.data", "data.loading"): "Sampler SequentialSampler RandomSampler BatchSampler DataLoader",
     ("nn", "nn.module"): "Module",
     ("nn", "nn.layers"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
     ("nn", "nn.containers"): "Sequential ModuleList",
@@ -141,6 +145,9 @@ _UTILS = "clip_grad_norm_ clip_grad_value_ get_total_norm parameters_to_vector v
 PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init", name.upper()) for name in _INIT.split()}
 PLACES |= {f"nn.utils.{name}": ("gradcli.core.nn.utils", name.upper()) for name in _UTILS.split()}
 PLACES["nn.Parameter"] = PLACES["nn.parameter.Parameter"] = ("gradcli.core.nn.parameter", "PARAMETER")
+
+PLACES["utils.data.random_split"] = ("gradcli.core.data.datasets", "RANDOM_SPLIT")
+PLACES["utils.data.default_collate"] = ("gradcli.core.data.loading", "DEFAULT_COLLATE")
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 
