@@ -52,7 +52,8 @@ class Optimizer:
         for i, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {i}")
             lines += [f"    {key}: {formatted(group[key])}" for key in sorted(group) if key != "params"]
-        return "\n".join(lines) + "\n)"
+            lines.append("")
+        return "\n".join(lines[:-1]) + "\n)"
 
     # --- groups ---
 
