@@ -27,7 +27,6 @@ class LBFGS(Optimizer):
     """`torch.optim.LBFGS`; a step calls the closure several times."""
 
     SCRIPT_NAME = "LBFGS"
-    SCRIPT_METHODS = dict(Optimizer.SCRIPT_METHODS)
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class LBFGS(Optimizer):
             return _Run(self, self.only_group(), closure).run()
 
 
-LBFGS.SCRIPT_METHODS["step"] = Routine(LBFGS.step, "LBFGS.step")
+LBFGS.SCRIPT_STEP = Routine(LBFGS.step, "LBFGS.step")
 
 
 class _Run:
