@@ -80,6 +80,10 @@ def grad(
     leaves = _tensors(inputs)
     _check_tensors(roots, "outputs")
     _check_inputs(leaves)
+    if materialize_grads and allow_unused is False:
+        raise ProgramError(
+            "ValueError", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if is_grads_batched:
         raise ProgramError("NotImplementedError", "is_grads_batched=True is not part of gradcli; use torch.autograd.functional.jacobian")
     return engine.grad(

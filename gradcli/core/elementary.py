@@ -52,7 +52,9 @@ _WIDER: dict[Any, Any] = {_FLOAT32: _DOUBLE, np.dtype(np.float64): np.longdouble
 def fused(a: Any, b: Any, c: Any) -> Any:
     """`a * b + c`, rounded once for small float32 and float64 arrays; numbers take the arrays' dtype. Plain arithmetic otherwise."""
     kinds = {operand.dtype for operand in (a, b, c) if isinstance(operand, (np.ndarray, np.generic))}
-    kind = kinds.pop() if len(kinds) == 1 else None
+    if len(kinds) != 1:
+        return a * b + c
+    kind = kinds.pop()
     if kind not in _WIDER:
         return a * b + c
     exact: list[Any] = []

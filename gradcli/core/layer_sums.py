@@ -82,7 +82,7 @@ def backward(grad: Array, x: Array, weight: Array | None, eps: float) -> Array:
     whole = _product_sum(grad, scales)
     b = fused(whole, mean, -along) * a * a * a * scale
     c = fused(-b, mean, -(whole * a * scale))
-    return fused(b, x, a * grad * scales) + c
+    return np.asarray(fused(b, x, a * grad * scales) + c)
 
 
 def scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:

@@ -58,6 +58,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "func.jacfwd": (_FUNC, "JACFWD"),
     "func.hessian": (_FUNC, "HESSIAN"),
     "func.vmap": (_VMAP, "VMAP"),
+    "func.functional_call": ("gradcli.core.nn.calling", "FUNCTIONAL_CALL"),
     "vmap": (_VMAP, "VMAP"),
     "autograd.set_detect_anomaly": (_AUTOGRAD, "SET_DETECT_ANOMALY"),
     "autograd.detect_anomaly": (_AUTOGRAD, "DETECT_ANOMALY"),
@@ -120,6 +121,7 @@ _TYPES = {
     ("optim.lr_scheduler", "optim.schedules"): (
         "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR ConstantLR LinearLR PolynomialLR"
     ),
+    ("optim.lr_scheduler", "optim.combined"): "SequentialLR ChainedScheduler CyclicLR",
     ("optim.lr_scheduler", "optim.cycles"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
     ("utils.data", "data.datasets"): "Dataset TensorDataset Subset ConcatDataset",
     ("utils.data", "data.loading"): "Sampler SequentialSampler RandomSampler BatchSampler DataLoader",
@@ -140,7 +142,10 @@ PLACES |= {
     for (place, module), names in _TYPES.items()
     for name in names.split()
 }
-_INIT = "uniform_ normal_ constant_ ones_ zeros_ eye_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ calculate_gain"
+_INIT = (
+    "uniform_ normal_ constant_ ones_ zeros_ eye_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ trunc_normal_ "
+    "orthogonal_ sparse_ calculate_gain"
+)
 _UTILS = "clip_grad_norm_ clip_grad_value_ get_total_norm parameters_to_vector vector_to_parameters"
 PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init", name.upper()) for name in _INIT.split()}
 PLACES |= {f"nn.utils.{name}": ("gradcli.core.nn.utils", name.upper()) for name in _UTILS.split()}

@@ -201,9 +201,7 @@ class DataLoader:
                 )
             batch_size, drop_last = None, False
         elif batch_size is None and drop_last:
-            raise ProgramError(
-                "ValueError", "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-            )
+            raise ProgramError("ValueError", "batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         self.dataset = dataset
         self.generator = generator
         self.num_workers = num_workers

@@ -2,7 +2,8 @@
 
 PyTorch's compiled kernels fuse a product that is then added: the sum is rounded once. Sums of float32 are done here in
 float64 and rounded to float32, sums of float64 in the processor's extended precision where there is one, which gives the
-same digits; for large arrays, where it would take three times as long, they are not, and the last bit may differ. Factors are rounded to the arrays' dtype first, as PyTorch does.
+same digits; for large arrays, where it would take three times as long, they are not, and the last bit may differ.
+Factors are rounded to the arrays' dtype first, as PyTorch does.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from gradcli.core.product_sums import matmul
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
-
 #: what a step leaves in the state
 _KEPT = ("al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 

@@ -106,8 +106,11 @@ class Optimizer:
             changed = hook(self, (self, *args), kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise ProgramError("RuntimeError", f"step_pre_hook should return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.")
-                (_, *args), kwargs = changed  # type: ignore[assignment]
+                    raise ProgramError(
+                        "RuntimeError",
+                        f"step_pre_hook should return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.",
+                    )
+                args, kwargs = tuple(changed[0][1:]), changed[1]
         made = self.SCRIPT_STEP(self, *args, **kwargs)
         for hook in self.after:
             hook(self, (self, *args), kwargs)
