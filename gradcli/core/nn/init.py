@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import blocks, catalog, dtypes, generator, warnings
+from gradcli.core import blocks, dtypes, generator, warnings
 from gradcli.core.objects import Routine
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
@@ -138,14 +138,36 @@ def _below(x: float) -> float:
 
 
 def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b: Any = 2.0, generator: Any = None) -> Tensor:
-    """Normal within [a, b]: uniform draws through the inverse of the distribution."""
+    """Normal within [a, b], by rejection: from normals where they often fall there, from uniforms otherwise."""
     t = _checked(tensor)
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.emit("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.")
-    low, high = _below((a - mean) / std), _below((b - mean) / std)
-    draws = Tensor(_draw_uniform(t, 2 * low - 1, 2 * high - 1, generator).array, t.dtype)
-    normal = catalog.function("erfinv")(draws) * (std * math.sqrt(2.0)) + mean
-    return _fill(t, catalog.function("clamp")(normal, a, b).array)
+    if _below((b - mean) / std) - _below((a - mean) / std) > _OFTEN:
+        made = np.array(_draw_normal(t, mean, std, generator).array)
+        low, high = made.dtype.type(a), made.dtype.type(b)
+        while (outside := (made < low) | (made > high)).any():
+            made = np.where(outside, _draw_normal(t, mean, std, generator).array, made)
+        return _fill(t, made)
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    made = np.array(_draw_uniform(t, a, b, generator).array)
+    pending = _rejected(t, made, mean, std, peak, generator)
+    while pending.any():
+        draws = np.array(_draw_uniform(t, a, b, generator).array)
+        made = np.where(pending, draws, made)
+        pending = pending & _rejected(t, draws, mean, std, peak, generator)
+    return _fill(t, made)
+
+
+#: from this share of normals within the bounds on, they are drawn as normals
+_OFTEN = 0.3
+
+
+def _rejected(t: Tensor, draws: Array, mean: float, std: float, peak: float, source: Any) -> Array:
+    """Where the logarithm of a uniform draw lies above that of the density, relative to its peak."""
+    kind = draws.dtype.type
+    density = ((draws - kind(mean)) / kind(std)) ** 2 * kind(-0.5) - kind(peak)
+    with np.errstate(divide="ignore"):
+        return np.array(np.log(_draw_uniform(t, 0.0, 1.0, source).array) > density)
 
 
 def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
