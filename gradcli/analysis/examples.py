@@ -281,6 +281,14 @@ _SCHEDULES = {
 }
 
 _DATA = {
+    "Tensor.register_post_accumulate_grad_hook": (
+        "x = tensor(2., requires_grad=True)",
+        "h = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))",
+        "(x ** 2).backward()",
+    ),
+    "Tensor.geometric_": ("g = manual_seed(0)", "zeros(2).geometric_(0.5)"),
+    "Tensor.cauchy_": ("g = manual_seed(0)", "zeros(2).cauchy_()"),
+    "Tensor.log_normal_": ("g = manual_seed(0)", "zeros(2).log_normal_()"),
     "utils.data.Dataset": ("isinstance(torch.utils.data.TensorDataset(ones(2)), torch.utils.data.Dataset)",),
     "utils.data.TensorDataset": ("torch.utils.data.TensorDataset(arange(4), ones(4))[1]",),
     "utils.data.Subset": ("torch.utils.data.Subset([5, 6, 7], [2, 0])[0]",),
