@@ -275,9 +275,36 @@ _SCHEDULES = {
     "PolynomialLR": "(o)",
     "CosineAnnealingWarmRestarts": "(o, 4)",
     "OneCycleLR": "(o, 0.1, total_steps=10)",
+    "SequentialLR": "(o, [optim.lr_scheduler.ConstantLR(o), optim.lr_scheduler.ExponentialLR(o, 0.5)], [1])",
+    "ChainedScheduler": "([optim.lr_scheduler.ExponentialLR(o, 0.5)])",
+    "CyclicLR": "(o, 0.1, 0.5, step_size_up=2, cycle_momentum=False)",
 }
 
-EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **_AUTOGRAD, **_SETTINGS, **_MODULES, **_OPTIM}
+_DATA = {
+    "Tensor.register_post_accumulate_grad_hook": (
+        "x = tensor(2., requires_grad=True)",
+        "h = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))",
+        "(x ** 2).backward()",
+    ),
+    "Tensor.geometric_": ("g = manual_seed(0)", "zeros(2).geometric_(0.5)"),
+    "Tensor.cauchy_": ("g = manual_seed(0)", "zeros(2).cauchy_()"),
+    "Tensor.log_normal_": ("g = manual_seed(0)", "zeros(2).log_normal_()"),
+    "utils.data.Dataset": ("isinstance(torch.utils.data.TensorDataset(ones(2)), torch.utils.data.Dataset)",),
+    "utils.data.TensorDataset": ("torch.utils.data.TensorDataset(arange(4), ones(4))[1]",),
+    "utils.data.Subset": ("torch.utils.data.Subset([5, 6, 7], [2, 0])[0]",),
+    "utils.data.ConcatDataset": ("torch.utils.data.ConcatDataset([[5, 6], [7]])[2]",),
+    "utils.data.Sampler": ("isinstance(torch.utils.data.SequentialSampler([5, 6]), torch.utils.data.Sampler)",),
+    "utils.data.SequentialSampler": ("list(torch.utils.data.SequentialSampler([5, 6]))",),
+    "utils.data.RandomSampler": ("g = manual_seed(0)", "list(torch.utils.data.RandomSampler([5, 6, 7]))"),
+    "utils.data.BatchSampler": ("list(torch.utils.data.BatchSampler(torch.utils.data.SequentialSampler([5, 6, 7]), 2, False))",),
+    "utils.data.DataLoader": ("list(torch.utils.data.DataLoader(arange(5), batch_size=2))",),
+    "utils.data.random_split": ("g = manual_seed(0)", "[s.indices for s in torch.utils.data.random_split([5, 6, 7], [2, 1])]"),
+    "utils.data.default_collate": ("torch.utils.data.default_collate([(1, 2.), (3, 4.)])",),
+    "nn.init.sparse_": ("g = manual_seed(0)", "nn.init.sparse_(zeros(2, 2), 0.5)"),
+    "func.functional_call": ("m = nn.Linear(1, 1)", "func.functional_call(m, {'weight': ones(1, 1), 'bias': ones(1)}, ones(1))"),
+}
+
+EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **_AUTOGRAD, **_SETTINGS, **_MODULES, **_OPTIM, **_DATA}
 
 
 def lines(name: str) -> tuple[str, ...]:

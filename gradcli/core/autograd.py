@@ -80,6 +80,10 @@ def grad(
     leaves = _tensors(inputs)
     _check_tensors(roots, "outputs")
     _check_inputs(leaves)
+    if materialize_grads and allow_unused is False:
+        raise ProgramError(
+            "ValueError", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if is_grads_batched:
         raise ProgramError("NotImplementedError", "is_grads_batched=True is not part of gradcli; use torch.autograd.functional.jacobian")
     return engine.grad(
@@ -241,6 +245,19 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
     return handle
 
 
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
+    """Call `hook(tensor)` when the gradient of this leaf was added to `.grad`."""
+    if not self.requires_grad:
+        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise ProgramError("RuntimeError", "post accumulate grad hooks cannot be registered on non-leaf tensors")
+    node = self.sink()
+    self.set_property("sink", node)
+    handle = HookHandle(node)
+    node.hooks = [*(node.hooks or []), (engine.AFTER, handle.number, hook)]
+    return handle
+
+
 def alias(tensor: Tensor) -> Tensor:
     """A view of everything: what `x[...]` and a view to the same shape share."""
     made = Tensor(tensor.array.view(), tensor.dtype)
@@ -325,6 +342,9 @@ IS_INFERENCE_MODE_ENABLED = Routine(_is_inference_mode_enabled, "is_inference_mo
 METHODS = (
     PythonMethod(_backward_method, "backward", "Gradients of the leaves; `gradient` is the v of v^T J."),
     PythonMethod(register_hook, "register_hook", "A function to call with the gradient."),
+    PythonMethod(
+        register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", "A function to call when `.grad` has the gradient."
+    ),
 )
 
 

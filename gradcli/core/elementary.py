@@ -45,17 +45,27 @@ def _careful_pair(ufunc: Any) -> Callable[[Any, Any], Any]:
     return compute
 
 
+#: where a product and the sum after it are made, so that the result is rounded once
+_WIDER: dict[Any, Any] = {_FLOAT32: _DOUBLE, np.dtype(np.float64): np.longdouble}
+
+
 def fused(a: Any, b: Any, c: Any) -> Any:
-    """`a * b + c`, rounded once for small float32 arrays; numbers take the arrays' dtype. Plain arithmetic otherwise."""
+    """`a * b + c`, rounded once for small float32 and float64 arrays; numbers take the arrays' dtype. Plain arithmetic otherwise."""
+    kinds = {operand.dtype for operand in (a, b, c) if isinstance(operand, (np.ndarray, np.generic))}
+    if len(kinds) != 1:
+        return a * b + c
+    kind = kinds.pop()
+    if kind not in _WIDER:
+        return a * b + c
     exact: list[Any] = []
     for operand in (a, b, c):
-        if isinstance(operand, (int, float)) and not isinstance(operand, np.generic):
-            exact.append(np.float32(operand))
-        elif isinstance(operand, (np.ndarray, np.generic)) and operand.dtype is _FLOAT32 and operand.size <= LARGEST:
+        if isinstance(operand, (np.ndarray, np.generic)):
+            if operand.size > LARGEST:
+                return a * b + c
             exact.append(operand)
         else:
-            return a * b + c
-    return np.asarray(np.multiply(exact[0], exact[1], dtype=_DOUBLE) + exact[2]).astype(_FLOAT32)
+            exact.append(kind.type(operand))
+    return np.asarray(np.multiply(exact[0], exact[1], dtype=_WIDER[kind]) + exact[2]).astype(kind)
 
 
 #: exp(s) = 1 + s + s^2 * (1/2 + s/6 + ...), fitted for |s| <= log(2) / 2; from the highest power

@@ -263,7 +263,11 @@ class Walk:
         """Let an accumulator take what has arrived."""
         grads = self._arrived(node)
         if self.targets is None and grads[0] is not None:
-            accumulate(node.variable, grads.pop(), self.traced)  # type: ignore[attr-defined]
+            variable: Tensor = node.variable  # type: ignore[attr-defined]
+            accumulate(variable, grads.pop(), self.traced)
+            for number, _, hook in list(node.hooks or ()):
+                if number == AFTER and hook(variable) is not None:
+                    raise ProgramError("RuntimeError", "Tensor post accumulate grad hooks should return None.")
 
     def _quickly(self, order: list[Node]) -> None:
         """The walk where nobody looks on: steps of small arrays through rules on arrays.
@@ -370,6 +374,8 @@ class Walk:
         """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
         state.origin = self.origin  # it is the walk that calls them, none of its steps
         for number, _, hook in list(node.hooks or ()):
+            if number == AFTER:
+                continue
             value = grads[number]
             tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])
             with recording(self.traced):
@@ -385,6 +391,10 @@ class Walk:
                     tensor.grad = value if known is None else known + value
                 else:  # never in place: the gradient travels on
                     tensor.grad = Tensor(np.array(value) if known is None else known.array + value, tensor.dtype)
+
+
+#: stands for an output number where a hook waits until a leaf has its gradient
+AFTER = -1
 
 
 def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:

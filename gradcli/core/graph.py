@@ -21,7 +21,19 @@ NO_EDGE: Edge = (None, 0)
 class State:
     """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
 
-    __slots__ = ("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "walks", "watch")
+    __slots__ = (
+        "enabled",
+        "grad_mode",
+        "inference",
+        "origin",
+        "sequence",
+        "recount",
+        "anomaly",
+        "anomaly_nan",
+        "walks",
+        "watch",
+        "mapped",
+    )
 
     def __init__(self) -> None:
         #: whether operations are recorded: in grad mode, outside inference mode
@@ -39,6 +51,8 @@ class State:
         self.walks = 0
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
+        #: how many calls of vmap are running, in which no value may become a Python number
+        self.mapped = 0
 
 
 state = State()

@@ -27,6 +27,8 @@ MODULES = (
     "optim.lr_scheduler",
     "random",
     "special",
+    "utils",
+    "utils.data",
 )
 
 _AUTOGRAD = "gradcli.core.autograd"
@@ -56,6 +58,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "func.jacfwd": (_FUNC, "JACFWD"),
     "func.hessian": (_FUNC, "HESSIAN"),
     "func.vmap": (_VMAP, "VMAP"),
+    "func.functional_call": ("gradcli.core.nn.calling", "FUNCTIONAL_CALL"),
     "vmap": (_VMAP, "VMAP"),
     "autograd.set_detect_anomaly": (_AUTOGRAD, "SET_DETECT_ANOMALY"),
     "autograd.detect_anomaly": (_AUTOGRAD, "DETECT_ANOMALY"),
@@ -118,7 +121,10 @@ _TYPES = {
     ("optim.lr_scheduler", "optim.schedules"): (
         "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR ConstantLR LinearLR PolynomialLR"
     ),
+    ("optim.lr_scheduler", "optim.combined"): "SequentialLR ChainedScheduler CyclicLR",
     ("optim.lr_scheduler", "optim.cycles"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
+    ("utils.data", "data.datasets"): "Dataset TensorDataset Subset ConcatDataset",
+    ("utils.data", "data.loading"): "Sampler SequentialSampler RandomSampler BatchSampler DataLoader",
     ("nn", "nn.module"): "Module",
     ("nn", "nn.layers"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
     ("nn", "nn.containers"): "Sequential ModuleList",
@@ -136,11 +142,17 @@ PLACES |= {
     for (place, module), names in _TYPES.items()
     for name in names.split()
 }
-_INIT = "uniform_ normal_ constant_ ones_ zeros_ eye_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ calculate_gain"
+_INIT = (
+    "uniform_ normal_ constant_ ones_ zeros_ eye_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ trunc_normal_ "
+    "orthogonal_ sparse_ calculate_gain"
+)
 _UTILS = "clip_grad_norm_ clip_grad_value_ get_total_norm parameters_to_vector vector_to_parameters"
 PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init", name.upper()) for name in _INIT.split()}
 PLACES |= {f"nn.utils.{name}": ("gradcli.core.nn.utils", name.upper()) for name in _UTILS.split()}
 PLACES["nn.Parameter"] = PLACES["nn.parameter.Parameter"] = ("gradcli.core.nn.parameter", "PARAMETER")
+
+PLACES["utils.data.random_split"] = ("gradcli.core.data.datasets", "RANDOM_SPLIT")
+PLACES["utils.data.default_collate"] = ("gradcli.core.data.loading", "DEFAULT_COLLATE")
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 

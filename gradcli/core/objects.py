@@ -213,6 +213,47 @@ Generated.SCRIPT_METHODS["__iter__"] = Routine(Generated.__iter__)
 Generated.SCRIPT_METHODS["__next__"] = Routine(Generated.__next__)
 
 
+class Hooks:
+    """Functions to call at a point, in the order of registration."""
+
+    __slots__ = ("functions", "count")
+
+    def __init__(self) -> None:
+        self.functions: dict[int, Callable[..., Any]] = {}
+        self.count = 0
+
+    def add(self, function: Callable[..., Any]) -> Removable:
+        """Register a function."""
+        self.count += 1
+        self.functions[self.count] = function
+        return Removable(self.functions, self.count)
+
+    def __iter__(self) -> Iterator[Callable[..., Any]]:
+        return iter(list(self.functions.values()))
+
+
+class Removable:
+    """What registering a hook returns: `remove()` takes the hook away."""
+
+    __slots__ = ("functions", "number", "__weakref__")
+
+    SCRIPT_NAME = "RemovableHandle"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, functions: dict[int, Callable[..., Any]], number: int) -> None:
+        self.functions = functions
+        self.number = number
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        self.functions.pop(self.number, None)
+
+
+Removable.SCRIPT_METHODS["remove"] = Routine(Removable.remove)
+
+
 class PythonMethod(Routine):
     """A tensor method that PyTorch writes in Python: found like a Function, with Python's errors for wrong calls."""
 

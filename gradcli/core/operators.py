@@ -193,6 +193,12 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
 
 def truth(tensor: Tensor) -> bool:
     """`bool(tensor)`; PyTorch's errors for none or several elements."""
+    if state.mapped:
+        raise ProgramError(
+            "RuntimeError",
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
+            "please file an issue at https://github.com/pytorch/pytorch/issues .",
+        )
     array = tensor.array
     if array.size == 1:
         return bool(array.item())

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import catalog
+from gradcli.core import catalog, generator
 from gradcli.core.func import name_of
 from gradcli.core.functional import call, type_text
+from gradcli.core.graph import state
 from gradcli.core.objects import Routine
 from gradcli.core.tensor import Tensor
 from gradcli.core.trees import LEAF, Spec, flatten, rebuild, spread
@@ -32,12 +33,33 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
         _check_out_dims(func, out_dims)
         leaves, spec, dims, count = _batch(func, in_dims, args)
         samples = []
+        before = generator.default.get_state()
         for at in range(max(count, 1)):
             sliced = [leaf if dim is None else _slice(leaf, dim, at) for leaf, dim in zip(leaves, dims, strict=True)]
-            samples.append(flatten(call(func, rebuild(spec, sliced), kwargs)))
+            state.mapped += 1
+            try:
+                samples.append(flatten(call(func, rebuild(spec, sliced), kwargs)))
+            finally:
+                state.mapped -= 1
+            if at == 0 and not np.array_equal(before, generator.default.get_state()):
+                _check_randomness(randomness)
+            if randomness == "same" and at < count - 1:
+                generator.default.set_state(before)
         return _joined(func, samples, out_dims, count)
 
     return Routine(wrapped, name_of(func))
+
+
+def _check_randomness(randomness: str) -> None:
+    """After random numbers were drawn for a sample."""
+    if randomness == "error":
+        raise ProgramError(
+            "RuntimeError",
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+            "flags on vmap or perform the randomness operation out of vmap",
+        )
+    if randomness == "different":  # PyTorch draws for the whole batch at once, in another order
+        raise ProgramError("NotImplementedError", "randomness='different' is not part of gradcli; draw before vmap")
 
 
 def _check_out_dims(func: Any, out_dims: Any) -> None:

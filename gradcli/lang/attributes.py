@@ -47,6 +47,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     slice: {"start": lambda value: value.start, "stop": lambda value: value.stop, "step": lambda value: value.step},
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
+    Generator: {"device": lambda value: settings.CPU},
     NumpyArray: {
         "shape": lambda value: value.array.shape,
         "ndim": lambda value: value.array.ndim,

@@ -125,6 +125,9 @@ def _repr_own(value: Any) -> str:
         return _repr_result(value)
     if isinstance(value, FUNCTIONS):
         return _repr_torch_function(value)
+    made = getattr(kind, "SCRIPT_TYPE", None)
+    if made is not None and _has_plain_repr(kind):
+        return f"<{made.module}.{made.name} object at {address(value)}>"
     if isinstance(value, Node) or _has_plain_repr(kind):
         return f"<{path_of(value)} object at {address(value)}>"
     return repr(value)

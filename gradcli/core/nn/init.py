@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core import blocks, dtypes, generator, warnings
 from gradcli.core.objects import Routine
 from gradcli.core.optim.checks import number
@@ -131,6 +132,72 @@ def kaiming_normal_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity:
     return _checked(tensor) if std is None else _draw_normal(tensor, 0.0, std, generator)
 
 
+def _below(x: float) -> float:
+    """The share of a standard normal below x."""
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b: Any = 2.0, generator: Any = None) -> Tensor:
+    """Normal within [a, b], by rejection: from normals where they often fall there, from uniforms otherwise."""
+    t = _checked(tensor)
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.emit("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.")
+    if _below((b - mean) / std) - _below((a - mean) / std) > _OFTEN:
+        made = np.array(_draw_normal(t, mean, std, generator).array)
+        low, high = made.dtype.type(a), made.dtype.type(b)
+        while (outside := (made < low) | (made > high)).any():
+            made = np.where(outside, _draw_normal(t, mean, std, generator).array, made)
+        return _fill(t, made)
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    made = np.array(_draw_uniform(t, a, b, generator).array)
+    pending = _rejected(t, made, mean, std, peak, generator)
+    while pending.any():
+        draws = np.array(_draw_uniform(t, a, b, generator).array)
+        made = np.where(pending, draws, made)
+        pending = pending & _rejected(t, draws, mean, std, peak, generator)
+    return _fill(t, made)
+
+
+#: from this share of normals within the bounds on, they are drawn as normals
+_OFTEN = 0.3
+
+
+def _rejected(t: Tensor, draws: Array, mean: float, std: float, peak: float, source: Any) -> Array:
+    """Where the logarithm of a uniform draw lies above that of the density, relative to its peak."""
+    kind = draws.dtype.type
+    density = ((draws - kind(mean)) / kind(std)) ** 2 * kind(-0.5) - kind(peak)
+    with np.errstate(divide="ignore"):
+        return np.array(np.log(_draw_uniform(t, 0.0, 1.0, source).array) > density)
+
+
+def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
+    """Rows (or columns, where there are fewer) that are orthonormal, times gain (Saxe et al. 2013)."""
+    t = _checked(tensor)
+    shape = t.array.shape
+    if len(shape) < 2:
+        raise ProgramError("ValueError", "Only tensors with 2 or more dimensions are supported")
+    if not t.array.size:
+        return t
+    rows, columns = shape[0], t.array.size // shape[0]
+    draws = _source(generator).normal((rows, columns), t.dtype.np)
+    limits.check_work(rows * columns * min(rows, columns))
+    q, r = np.linalg.qr(draws.T if rows < columns else draws)
+    q = q * np.sign(np.diagonal(r))
+    return _fill(t, (q.T if rows < columns else q).reshape(shape) * t.dtype.np.type(gain))
+
+
+def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) -> Tensor:
+    """Normal, with a part of each column set to zero (Martens 2010)."""
+    t = _checked(tensor)
+    if t.array.ndim != 2:
+        raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
+    rows, columns = t.array.shape
+    made = np.array(_draw_normal(t, 0, number(std), generator).array)
+    for column in range(columns):
+        made[_source(None).randperm(rows)[: math.ceil(sparsity * rows)], column] = 0
+    return _fill(t, made)
+
+
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
 
 
@@ -167,4 +234,7 @@ XAVIER_UNIFORM_ = Routine(xavier_uniform_)
 XAVIER_NORMAL_ = Routine(xavier_normal_)
 KAIMING_UNIFORM_ = Routine(kaiming_uniform_)
 KAIMING_NORMAL_ = Routine(kaiming_normal_)
+TRUNC_NORMAL_ = Routine(trunc_normal_)
+ORTHOGONAL_ = Routine(orthogonal_)
+SPARSE_ = Routine(sparse_)
 CALCULATE_GAIN = Routine(calculate_gain)

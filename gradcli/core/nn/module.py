@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.core import blocks, dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.mapping import Mapping, OrderedDict
-from gradcli.core.objects import Generated, Routine, ScriptType, script_type
+from gradcli.core.objects import Generated, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -31,6 +31,9 @@ class Module:
         self.own_parameters: dict[str, Tensor | None] = {}
         self.own_buffers: dict[str, Tensor | None] = {}
         self.children_by_name: dict[str, Module] = {}
+        #: hooks before and after `forward`, once there are any
+        self.before: Hooks | None = None
+        self.after: Hooks | None = None
 
     # --- calls ---
 
@@ -43,7 +46,16 @@ class Module:
         routine = Module._forwards.get(kind)
         if routine is None:
             routine = Module._forwards[kind] = Routine(kind.forward, f"{self.SCRIPT_NAME}.forward")
-        return routine(self, *args, **kwargs)
+        for hook in self.before or ():
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        result = routine(self, *args, **kwargs)
+        for hook in self.after or ():
+            changed = hook(self, args, result)
+            if changed is not None:
+                result = changed
+        return result
 
     # --- repr ---
 
@@ -290,6 +302,18 @@ def _apply(self: Module, fn: Any) -> Module:
     return self
 
 
+def _register_forward_hook(self: Module, hook: Any) -> Removable:
+    """Call `hook(module, args, output)` after `forward`; what it returns, if anything, replaces the output."""
+    self.after = self.after or Hooks()
+    return self.after.add(hook)
+
+
+def _register_forward_pre_hook(self: Module, hook: Any) -> Removable:
+    """Call `hook(module, args)` before `forward`; what it returns, if anything, replaces the arguments."""
+    self.before = self.before or Hooks()
+    return self.before.add(hook)
+
+
 def _extra_repr(self: Module) -> str:
     return self.extra()
 
@@ -317,6 +341,8 @@ Module.SCRIPT_METHODS |= {
         ("to", _to),
         ("apply", _apply),
         ("extra_repr", _extra_repr),
+        ("register_forward_hook", _register_forward_hook),
+        ("register_forward_pre_hook", _register_forward_pre_hook),
         ("float", _caster(dtypes.float32)),
         ("double", _caster(dtypes.float64)),
         ("half", _caster(dtypes.float16)),

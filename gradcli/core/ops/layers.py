@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from gradcli.core import blocks
+from gradcli.core import blocks, layer_sums
 from gradcli.core.ops import arithmetic, scalars
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
@@ -26,7 +27,19 @@ def _moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]
     return mean.astype(x.dtype), rstd.astype(x.dtype)
 
 
+def _columns(shape: tuple[int, ...], count: int) -> int:
+    """The elements of one group that is normalised together."""
+    return math.prod(shape[len(shape) - count :])
+
+
 def _layer_norm(x: Array, weight: Array | None, bias: Array | None, count: int, eps: float) -> tuple[Array, Array, Array]:
+    columns = _columns(x.shape, count)
+    if layer_sums.fits(x, columns):
+        rows = x.reshape(-1, columns)
+        mean, rstd = layer_sums.moments(rows, eps)
+        made = layer_sums.scaled(rows, mean, rstd, *(None if p is None else p.reshape(-1) for p in (weight, bias)))
+        kept = (*x.shape[: x.ndim - count], *(1 for _ in range(count)))
+        return made.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
     mean, rstd = _moments(x, _inner(x.ndim, count), eps)
     return _scaled((x - mean) * rstd, weight, bias), mean, rstd
 
@@ -57,7 +70,26 @@ def _standardised_rule(xp: Any, grad: Any, x: Any, axes: tuple[int, ...], eps: f
     return (grad - xp.sum(grad, axes, True) / count - normal * along) * rstd
 
 
+def _layer_weight_rule(xp: Any, grad: Any, input: Any, count: int, eps: float) -> Any:
+    columns = _columns(input.shape, count)
+    if isinstance(grad, np.ndarray) and layer_sums.fits(input, columns):
+        made = layer_sums.weight_gradient(grad.reshape(-1, columns), input.reshape(-1, columns), eps)
+        return made.reshape(input.shape[input.ndim - count :])
+    return grad * _standardised(xp, input, _inner(len(input.shape), count), eps)[0]
+
+
+def _layer_bias_rule(grad: Any, count: int) -> Any:
+    columns = _columns(grad.shape, count)
+    if isinstance(grad, np.ndarray) and layer_sums.fits(grad, columns):
+        return np.add.accumulate(grad.reshape(-1, columns), axis=0)[-1].reshape(grad.shape[grad.ndim - count :])
+    return grad
+
+
 def _layer_rule(xp: Any, grad: Any, input: Any, weight: Any, count: int, eps: float) -> Any:
+    columns = _columns(input.shape, count)
+    if isinstance(grad, np.ndarray) and layer_sums.fits(input, columns):
+        flat = None if weight is None else weight.reshape(-1)
+        return layer_sums.backward(grad.reshape(-1, columns), input.reshape(-1, columns), flat, eps).reshape(input.shape)
     if weight is not None:
         grad = grad * weight
     return _standardised_rule(xp, grad, input, _inner(len(input.shape), count), eps)
@@ -73,10 +105,10 @@ LAYER_NORM = Op(
         _layer_rule, "= (g - mean(g) - out * mean(g * out)) / std over the last dimensions, with g = grad * weight and out before scaling"
     ),
     weight=Rule(
-        lambda xp, grad, input, count, eps: grad * _standardised(xp, input, _inner(len(input.shape), count), eps)[0],
+        _layer_weight_rule,
         "= grad * (input - mean) / std",
     ),
-    bias=Rule(lambda grad: grad, "grad"),
+    bias=Rule(_layer_bias_rule, "grad"),
 )
 
 

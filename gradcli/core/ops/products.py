@@ -258,6 +258,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     if mat1.array.shape[1] == mat2.array.shape[0]:
         expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
         _add_checked(input, mat2, "mat2")
+        if mat1.dtype is not mat2.dtype:
+            raise _error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
     _check_pair(mat1, mat2)
     return ADDMM(input, mat1, mat2, beta, alpha, by_columns(mat1.array), by_columns(mat2.array))  # type: ignore[no-any-return]
 

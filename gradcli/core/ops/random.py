@@ -136,7 +136,7 @@ def _randint_like_up_to(input: Tensor, high: Tensor, *rest: Any) -> Tensor:
 
 def _randperm(n: int, generator: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     if n < 0:
-        raise ProgramError("RuntimeError", f"n must be non-negative, got{n}")
+        raise ProgramError("RuntimeError", f"Trying to create tensor with negative dimension {n}: [{n}]")
     wanted = dtype or dtypes.int64
     limits.check_elements(n, wanted.itemsize)
     return finish(_source(generator).randperm(n, wanted.np), wanted, requires_grad)
@@ -145,6 +145,8 @@ def _randperm(n: int, generator: Any, dtype: DType | None, layout: Any, device: 
 def _normal_tensors(mean: Any, std: Any, generator: Any) -> Tensor:
     given = mean if type(mean) is Tensor else std
     means = mean.array if type(mean) is Tensor else np.full(given.array.shape, mean, given.dtype.np)
+    if type(std) is not Tensor and std < 0:
+        raise ProgramError("RuntimeError", f"normal expects std >= 0.0, but found std {std:g}")
     stds = std.array if type(std) is Tensor else np.full(given.array.shape, std, given.dtype.np)
     return finish(_source(generator).normal_tensors(means, stds, given.dtype.np), given.dtype)
 
@@ -209,6 +211,11 @@ def _overwriting(grad_fn: str) -> Op:
     return Op(grad_fn, lambda a: a, "input", input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"))
 
 
+def _draw_float(input: Tensor, grad_fn: str, draw: Callable[..., Array], *options: float) -> Tensor:
+    """Fill with draws of one of the generator's distributions."""
+    return _fill(input, grad_fn, lambda shape, _: draw(shape, input.dtype.np, *options, bfloat16=input.dtype is dtypes.bfloat16))
+
+
 def _uniform_(input: Tensor, low: float, high: float, generator: Any) -> Tensor:
     if low > high:
         raise ProgramError("RuntimeError", f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
@@ -245,7 +252,19 @@ def _bernoulli_tensor_(input: Tensor, p: Tensor, generator: Any) -> Tensor:
 
 
 def _exponential_(input: Tensor, lambd: float, generator: Any) -> Tensor:
-    return _fill(input, "ExponentialBackward0", lambda shape, _: _source(generator).exponential(shape, input.dtype.np, lambd))
+    return _draw_float(input, "ExponentialBackward0", _source(generator).exponential, lambd)
+
+
+def _geometric_(input: Tensor, p: float, generator: Any) -> Tensor:
+    return _draw_float(input, "GeometricBackward0", _source(generator).geometric, p)
+
+
+def _cauchy_(input: Tensor, median: float, sigma: float, generator: Any) -> Tensor:
+    return _draw_float(input, "CauchyBackward0", _source(generator).cauchy, median, sigma)
+
+
+def _log_normal_(input: Tensor, mean: float, std: float, generator: Any) -> Tensor:
+    return _draw_float(input, "LogNormalBackward0", _source(generator).log_normal, mean, std)
 
 
 _OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
@@ -317,6 +336,21 @@ FUNCTIONS = (
         ("Tensor input, Tensor p, *, Generator? generator=None", _bernoulli_tensor_),
         ("Tensor input, float p=0.5, *, Generator? generator=None", _bernoulli_p_),
         doc="Fill with 0 and 1.",
+    ),
+    _method(
+        "geometric_",
+        ("Tensor input, float p, *, Generator? generator=None", _geometric_),
+        doc="Fill with numbers of trials up to the first success.",
+    ),
+    _method(
+        "cauchy_",
+        ("Tensor input, float median=0.0, float sigma=1.0, *, Generator? generator=None", _cauchy_),
+        doc="Fill with Cauchy numbers.",
+    ),
+    _method(
+        "log_normal_",
+        ("Tensor input, float mean=1.0, float std=2.0, *, Generator? generator=None", _log_normal_),
+        doc="Fill with exponentials of normal numbers.",
     ),
     _method(
         "exponential_", ("Tensor input, float lambd=1.0, *, Generator? generator=None", _exponential_), doc="Fill with exponential numbers."

@@ -7,7 +7,9 @@ from typing import Any
 from gradcli import limits
 from gradcli.core import autograd
 from gradcli.core.function import Function, Sample
+from gradcli.core.graph import state
 from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
 
 
 def _is_floating_point(input: Tensor) -> bool:
@@ -17,6 +19,18 @@ def _is_floating_point(input: Tensor) -> bool:
 def _tolist(input: Tensor) -> Any:
     limits.check_list(input.array.size)
     return input.tolist()
+
+
+def item(input: Tensor) -> Any:
+    """`tensor.item()`; not within vmap, where the number would be that of one sample."""
+    if state.mapped:
+        raise ProgramError(
+            "RuntimeError",
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
+            "try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, "
+            "please file a bug report.",
+        )
+    return input.item()
 
 
 FUNCTIONS: tuple[Any, ...] = (
@@ -32,7 +46,7 @@ FUNCTIONS: tuple[Any, ...] = (
         function=False,
     ),
     Function("retain_grad", ("Tensor input", autograd.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
-    Function("item", ("Tensor input", Tensor.item), doc="The only element as a Python number.", function=False),
+    Function("item", ("Tensor input", item), doc="The only element as a Python number.", function=False),
     Function("tolist", ("Tensor input", _tolist), doc="Nested lists of Python numbers.", function=False),
     Function("is_floating_point", ("Tensor input", _is_floating_point), doc="Whether the dtype is a float."),
     Function("is_complex", ("Tensor input", lambda t: False), doc="Whether the dtype is complex: never here."),

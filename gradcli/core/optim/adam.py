@@ -109,7 +109,7 @@ class Adam(Moments):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
-        checks.fused(fused, differentiable)
+        checks.fused(fused, differentiable, foreach)
 
     def begin(self, group: Group, param: Tensor, state: dict[str, Any]) -> None:
         super().begin(group, param, state)

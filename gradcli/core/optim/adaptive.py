@@ -139,7 +139,7 @@ class Adagrad(Scaled):
             "fused": fused,
         }
         super().__init__(params, defaults)
-        checks.fused(fused, differentiable)
+        checks.fused(fused, differentiable, foreach)
         for group in self.param_groups:
             for param in group["params"]:
                 state = self.state[param]

@@ -55,7 +55,9 @@ def betas(value: Any) -> None:
             raise ProgramError("ValueError", f"Invalid beta parameter at index {i}: {_text(value[i])}")
 
 
-def fused(value: Any, differentiable: Any) -> None:
+def fused(value: Any, differentiable: Any, foreach: Any = None) -> None:
     """`fused` and `foreach` change nothing here, but PyTorch refuses some pairs."""
     if value and differentiable:
         raise ProgramError("RuntimeError", "`fused` does not support `differentiable`")
+    if value and foreach:
+        raise ProgramError("RuntimeError", "`fused` and `foreach` cannot be `True` together.")

@@ -105,13 +105,13 @@ class OneCycleLR(Scheduler):
         if cycle_momentum and not self.use_beta1 and "momentum" not in optimizer.defaults:
             raise ProgramError("ValueError", "optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         groups = optimizer.param_groups
-        for group, most in zip(groups, _each("max_lr", max_lr, groups), strict=True):
+        for group, most in zip(groups, each_group("max_lr", max_lr, groups), strict=True):
             if last_epoch == -1:
                 group["initial_lr"] = most / div_factor
                 group["max_lr"] = most
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         if cycle_momentum and last_epoch == -1:
-            bounds = (_each("max_momentum", max_momentum, groups), _each("base_momentum", base_momentum, groups))
+            bounds = (each_group("max_momentum", max_momentum, groups), each_group("base_momentum", base_momentum, groups))
             for group, most, least in zip(groups, *bounds, strict=True):
                 self.set_momentum(group, most)
                 group["max_momentum"] = most
@@ -169,7 +169,7 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
     return count
 
 
-def _each(name: str, value: Any, groups: list[Group]) -> list[Any]:
+def each_group(name: str, value: Any, groups: list[Group]) -> list[Any]:
     """One value for each group."""
     if not isinstance(value, (list, tuple)):
         return [value] * len(groups)
@@ -200,7 +200,10 @@ class ReduceLROnPlateau(Scheduler):
         if factor >= 1.0:
             raise ProgramError("ValueError", "Factor should be < 1.0.")
         self.optimizer = checked(optimizer)
-        self.min_lrs = _each("min_lrs", min_lr, optimizer.param_groups)
+        groups = optimizer.param_groups
+        if isinstance(min_lr, (list, tuple)) and len(min_lr) != len(groups):
+            raise ProgramError("ValueError", f"expected {len(groups)} min_lrs, got {len(min_lr)}")
+        self.min_lrs = each_group("min_lrs", min_lr, groups)
         if mode not in ("min", "max"):
             raise ProgramError("ValueError", f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):
@@ -255,7 +258,7 @@ def _float(value: Any) -> float:
     return float(value)
 
 
-ReduceLROnPlateau.SCRIPT_METHODS = Scheduler.SCRIPT_METHODS | {"step": Routine(ReduceLROnPlateau.step)}
+ReduceLROnPlateau.SCRIPT_METHODS = Scheduler.SCRIPT_METHODS | {"step": Routine(ReduceLROnPlateau.step, "ReduceLROnPlateau.step")}
 CosineAnnealingWarmRestarts.SCRIPT_METHODS = Scheduler.SCRIPT_METHODS | {"step": Routine(CosineAnnealingWarmRestarts.step)}
 
 COSINEANNEALINGWARMRESTARTS_TYPE = scheduler_type(CosineAnnealingWarmRestarts)

@@ -1,8 +1,9 @@
 """In-place arithmetic of the optimisers on arrays, rounded as PyTorch's CPU kernels round it.
 
 PyTorch's compiled kernels fuse a product that is then added: the sum is rounded once. Sums of float32 are done here in
-float64 and rounded to float32, which gives the same digits; for large arrays, where it would take three times as long,
-they are not, and the last bit may differ. Factors are rounded to the arrays' dtype first, as PyTorch does.
+float64 and rounded to float32, sums of float64 in the processor's extended precision where there is one, which gives the
+same digits; for large arrays, where it would take three times as long, they are not, and the last bit may differ.
+Factors are rounded to the arrays' dtype first, as PyTorch does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ import numpy as np
 from gradcli.core.tensor import Array
 
 #: where sums are made for arrays of a dtype
-_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {np.dtype(np.float16): np.dtype(np.float32), np.dtype(np.float32): np.dtype(np.float64)}
+_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float16): np.dtype(np.float32),
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.float64): np.dtype(np.longdouble),
+}
 #: arrays of more elements than this are added in their own precision
 _FUSED = 1 << 12
 

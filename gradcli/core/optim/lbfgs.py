@@ -14,15 +14,18 @@ from gradcli.core.objects import Routine
 from gradcli.core.optim import checks, kernels
 from gradcli.core.optim.line_search import Point, search
 from gradcli.core.optim.optimizer import Group, Optimizer, called, optimizer_type, written
+from gradcli.core.product_sums import matmul
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
+
+#: what a step leaves in the state
+_KEPT = ("al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
 
 class LBFGS(Optimizer):
     """`torch.optim.LBFGS`; a step calls the closure several times."""
 
     SCRIPT_NAME = "LBFGS"
-    SCRIPT_METHODS = dict(Optimizer.SCRIPT_METHODS)
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class LBFGS(Optimizer):
             return _Run(self, self.only_group(), closure).run()
 
 
-LBFGS.SCRIPT_METHODS["step"] = Routine(LBFGS.step, "LBFGS.step")
+LBFGS.SCRIPT_STEP = Routine(LBFGS.step, "LBFGS.step")
 
 
 class _Run:
@@ -75,10 +78,18 @@ class _Run:
 
     def run(self) -> Any:
         """Iterate; returns what the closure returned first."""
-        group, state = self.group, self.state
         result = self.evaluate()
-        if np.abs(self.gradient).max() <= group["tolerance_grad"]:
+        if np.abs(self.gradient).max() <= self.group["tolerance_grad"]:
             return result
+        self.iterate()
+        for key in _KEPT:  # in the order in which scripts that print the state see it
+            if key in self.state:
+                self.state[key] = self.state.pop(key)
+        return result
+
+    def iterate(self) -> None:
+        """Up to `max_iter` iterations."""
+        group, state = self.group, self.state
         evaluations = 1
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
@@ -86,7 +97,7 @@ class _Run:
             state["prev_flat_grad"], state["prev_loss"] = Tensor(self.gradient.copy(), self.params[0].dtype), self.loss
             before = self.loss
             direction = state["d"].array
-            slope = np.dot(self.gradient, direction)
+            slope = matmul(self.gradient, direction)
             lr = checks.number(group["lr"])
             state["t"] = min(1.0, 1.0 / np.abs(self.gradient).sum().item()) * lr if state["n_iter"] == 1 else lr
             if slope > -group["tolerance_change"]:
@@ -101,7 +112,6 @@ class _Run:
                 break
             if abs(self.loss - before) < group["tolerance_change"]:
                 break
-        return result
 
     def evaluate(self) -> Any:
         """Call the closure; keeps the loss and the gradient."""
@@ -121,7 +131,7 @@ class _Run:
             return
         change = gradient - state["prev_flat_grad"].array
         moved = state["d"].array * gradient.dtype.type(state["t"])
-        product = np.dot(change, moved)
+        product = matmul(change, moved)
         changes, moves, ro = state["old_dirs"], state["old_stps"], state["ro"]
         if product > 1e-10:
             if len(changes) == self.group["history_size"]:
@@ -130,18 +140,18 @@ class _Run:
             changes.append(Tensor(change, dtype))
             moves.append(Tensor(moved, dtype))
             ro.append(Tensor(np.asarray(1.0 / product), dtype))
-            state["H_diag"] = Tensor(np.asarray(product / np.dot(change, change)), dtype)
+            state["H_diag"] = Tensor(np.asarray(product / matmul(change, change)), dtype)
         limits.check_elements(self.group["history_size"], 8)
         direction = -gradient
         weights: list[Any] = [None] * self.group["history_size"]
         for i in range(len(changes) - 1, -1, -1):
-            weight = np.dot(moves[i].array, direction) * ro[i].array[()]
+            weight = matmul(moves[i].array, direction) * ro[i].array[()]
             weights[i] = Tensor(np.asarray(weight), dtype)
             kernels.add(direction, changes[i].array, -float(weight))
         scale = state["H_diag"]
         direction = direction * (scale.array if type(scale) is Tensor else scale)
         for i in range(len(changes)):
-            weight = np.dot(changes[i].array, direction) * ro[i].array[()]
+            weight = matmul(changes[i].array, direction) * ro[i].array[()]
             kernels.add(direction, moves[i].array, float(weights[i].array - weight))
         state.update(d=Tensor(direction, dtype), al=weights)
 
@@ -169,7 +179,7 @@ class _Run:
                 blocks.settle()
                 param.array[...] = values
                 written(param)
-            return Point(step, self.loss, self.gradient, np.dot(self.gradient, direction))
+            return Point(step, self.loss, self.gradient, matmul(self.gradient, direction))
 
         start = Point(0, self.loss, self.gradient, slope)
         longest = np.abs(direction).max()

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core import blocks, dtypes, warnings
 from gradcli.core.mapping import DefaultDict, table_of
 from gradcli.core.mode import recording
-from gradcli.core.objects import Attributes, Routine, ScriptType, script_type
+from gradcli.core.objects import Attributes, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.shown import formatted
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
@@ -26,6 +26,8 @@ class Optimizer:
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("param_groups state defaults")
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("param_groups")
     SCRIPT_METHODS: dict[str, Routine] = {}
+    #: `step` itself, without hooks
+    SCRIPT_STEP: Routine
 
     def __init__(self, params: Any, defaults: Any) -> None:
         if type(params) is Tensor:
@@ -40,6 +42,7 @@ class Optimizer:
         #: whether a step was made since a scheduler first asked
         self.stepped = False
         self.watched = False
+        self.before, self.after = Hooks(), Hooks()
         given = _listed(params)
         if not given:
             raise ProgramError("ValueError", "optimizer got an empty parameter list")
@@ -52,7 +55,8 @@ class Optimizer:
         for i, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {i}")
             lines += [f"    {key}: {formatted(group[key])}" for key in sorted(group) if key != "params"]
-        return "\n".join(lines) + "\n)"
+            lines.append("")
+        return "\n".join(lines[:-1]) + "\n)"
 
     # --- groups ---
 
@@ -96,6 +100,30 @@ class Optimizer:
 
     # --- steps ---
 
+    def hooked(self, *args: Any, **kwargs: Any) -> Any:
+        """`step`, with the hooks before and after it."""
+        for hook in self.before:
+            changed = hook(self, (self, *args), kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise ProgramError(
+                        "RuntimeError",
+                        f"step_pre_hook should return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.",
+                    )
+                args, kwargs = tuple(changed[0][1:]), changed[1]
+        made = self.SCRIPT_STEP(self, *args, **kwargs)
+        for hook in self.after:
+            hook(self, (self, *args), kwargs)
+        return made
+
+    def register_step_pre_hook(self, hook: Any) -> Removable:
+        """Call `hook(optimizer, args, kwargs)` before each step."""
+        return self.before.add(hook)
+
+    def register_step_post_hook(self, hook: Any) -> Removable:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return self.after.add(hook)
+
     def step(self, closure: Any = None) -> Any:
         """Update every parameter that has a gradient; the loss if a closure computed it."""
         self.stepped = True
@@ -105,6 +133,8 @@ class Optimizer:
                 loss = called(closure)
         blocks.settle()
         for group in self.param_groups:
+            if group.get("differentiable"):
+                _refuse_differentiable(group)
             self.update(group)
         return loss
 
@@ -161,8 +191,18 @@ class Optimizer:
         self.state = DefaultDict(state)
 
 
-for _name in ("step", "zero_grad", "add_param_group", "state_dict", "load_state_dict"):
+for _name in ("register_step_pre_hook", "register_step_post_hook", "zero_grad", "add_param_group", "state_dict", "load_state_dict"):
     Optimizer.SCRIPT_METHODS[_name] = Routine(vars(Optimizer)[_name], f"Optimizer.{_name}")
+Optimizer.SCRIPT_STEP = Routine(Optimizer.step, "Optimizer.step")
+Optimizer.SCRIPT_METHODS["step"] = Routine(Optimizer.hooked, "Optimizer.step")
+
+
+def _refuse_differentiable(group: Group) -> None:
+    """A step that is itself recorded writes to its parameters, which leaves forbid."""
+    for param in group["params"]:
+        if param.grad is not None and param.node is None:
+            raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
+    raise ProgramError("NotImplementedError", "differentiable=True is not part of gradcli")
 
 
 def _listed(params: Any) -> list[Any]:

@@ -72,6 +72,10 @@ class Scheduler:
         """Go to the next epoch, or to the one given."""
         self.warn(epoch)
         self.steps += 1
+        self.go(epoch)
+
+    def go(self, epoch: Any) -> None:
+        """A step that is not counted."""
         self.within_step = True
         try:
             if epoch is None:

@@ -49,7 +49,7 @@ class SGD(Optimizer):
             "fused": fused,
         }
         super().__init__(params, defaults)
-        checks.fused(fused, differentiable)
+        checks.fused(fused, differentiable, foreach)
 
     def update(self, group: Group) -> None:
         lr = checks.number(group["lr"])

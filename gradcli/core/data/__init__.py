@@ -1,0 +1,1 @@
+"""`torch.utils.data`: data sets, the orders in which they are read, and batches."""

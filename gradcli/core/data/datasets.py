@@ -1,0 +1,200 @@
+"""Data sets: tensors side by side, parts and chains of data sets."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import Any
+
+from gradcli import limits
+from gradcli.core import generator, warnings
+from gradcli.core.objects import Attributes, Routine, ScriptType, script_type, sequence_of
+from gradcli.core.ops.indexing import getitem
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+#: host values that can stand for a data set
+_SEQUENCES = (list, tuple, str, range)
+
+
+def size_of(data: Any) -> int:
+    """How many samples there are. TypeError for what has no length."""
+    if type(data) is Tensor and data.array.ndim:
+        return len(data.array)
+    if isinstance(data, (*_SEQUENCES, dict, Dataset)):
+        return len(data)
+    raise ProgramError("TypeError", f"object of type '{hooks.type_name(data)}' has no len()")
+
+
+def sample_of(data: Any, index: Any) -> Any:
+    """`data[index]`."""
+    if type(data) is Tensor:
+        return getitem(data, index)
+    if isinstance(data, dict) and index not in data:
+        raise ProgramError("KeyError", repr(index), args=(index,))
+    if isinstance(data, (*_SEQUENCES, dict, Dataset)):
+        return data[index]
+    raise ProgramError("TypeError", f"'{hooks.type_name(data)}' object is not subscriptable")
+
+
+class Dataset:
+    """The base of data sets."""
+
+    SCRIPT_NAME = "Dataset"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self) -> None:
+        pass
+
+    def __len__(self) -> int:
+        raise ProgramError("TypeError", f"object of type '{self.SCRIPT_NAME}' has no len()")
+
+    def __getitem__(self, index: Any) -> Any:
+        raise ProgramError("NotImplementedError", "Subclasses of Dataset should implement __getitem__.")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Python's way through what has numbered items: from 0 until an IndexError."""
+        for index in range(len(self)):
+            yield self[index]
+
+    def __add__(self, other: Any) -> Dataset:
+        return ConcatDataset([self, other])
+
+
+_NAMES = ("__len__", "__getitem__", "__iter__", "__add__")
+Dataset.SCRIPT_METHODS = {name: Routine(vars(Dataset)[name], name) for name in _NAMES}
+
+
+def _methods(made: type[Dataset]) -> dict[str, Routine]:
+    return Dataset.SCRIPT_METHODS | {name: Routine(vars(made)[name], name) for name in ("__len__", "__getitem__")}
+
+
+class TensorDataset(Dataset):
+    """Tensors whose first dimension counts the samples; a sample is a tuple."""
+
+    SCRIPT_NAME = "TensorDataset"
+    SCRIPT_ATTRIBUTES = Attributes.read("tensors")
+
+    def __init__(self, *tensors: Any) -> None:
+        for tensor in tensors:
+            if type(tensor) is not Tensor:
+                raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'size'")
+            if not tensor.array.ndim:
+                raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+        if any(len(tensor.array) != len(tensors[0].array) for tensor in tensors):
+            raise ProgramError("AssertionError", "Size mismatch between tensors")
+        self.tensors = tensors
+
+    def __len__(self) -> int:
+        return len(self.tensors[0].array)
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(getitem(tensor, index) for tensor in self.tensors)
+
+
+TensorDataset.SCRIPT_METHODS = _methods(TensorDataset)
+
+
+class Subset(Dataset):
+    """Chosen samples of a data set."""
+
+    SCRIPT_NAME = "Subset"
+    SCRIPT_ATTRIBUTES = Attributes.read("dataset indices")
+
+    def __init__(self, dataset: Any, indices: Any) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __len__(self) -> int:
+        return size_of(self.indices)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, list):
+            return sample_of(self.dataset, [sample_of(self.indices, i) for i in index])
+        return sample_of(self.dataset, sample_of(self.indices, index))
+
+
+Subset.SCRIPT_METHODS = _methods(Subset)
+
+
+class ConcatDataset(Dataset):
+    """Data sets one after the other."""
+
+    SCRIPT_NAME = "ConcatDataset"
+    SCRIPT_ATTRIBUTES = Attributes.read("datasets cumulative_sizes")
+
+    def __init__(self, datasets: Any) -> None:
+        self.datasets = list(sequence_of(datasets, hooks.type_name))
+        if not self.datasets:
+            raise ProgramError("AssertionError", "datasets should not be an empty iterable")
+        self.cumulative_sizes = list(accumulate(map(size_of, self.datasets)))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: Any) -> Any:
+        if index < 0:
+            if -index > len(self):
+                raise ProgramError("ValueError", "absolute value of index should not exceed dataset length")
+            index += len(self)
+        place = bisect_right(self.cumulative_sizes, index)
+        if place == len(self.datasets):
+            raise ProgramError("IndexError", "list index out of range")
+        before = self.cumulative_sizes[place - 1] if place else 0
+        return sample_of(self.datasets[place], index - before)
+
+
+ConcatDataset.SCRIPT_METHODS = _methods(ConcatDataset)
+
+
+def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
+    """Lengths that are parts of 1 as counts; what is left over goes one by one to the first."""
+    if not (math.isclose(sum(lengths), 1) and sum(lengths) <= 1):
+        return lengths
+    for i, part in enumerate(lengths):
+        if part < 0 or part > 1:
+            raise ProgramError("ValueError", f"Fraction at index {i} is not between 0 and 1")
+    sizes = [math.floor(total * part) for part in lengths]
+    for i in range(total - sum(sizes)):
+        sizes[i % len(sizes)] += 1
+    for i, size in enumerate(sizes):
+        if size == 0:
+            warnings.emit(f"Length of split at index {i} is 0. This might result in an empty dataset.")
+    return sizes
+
+
+def random_split(dataset: Any, lengths: Any, generator: Any = generator.default) -> list[Subset]:
+    """A data set in parts without common samples, drawn at random."""
+    total = size_of(dataset)
+    sizes = _split_sizes(total, list(sequence_of(lengths, hooks.type_name)))
+    if sum(sizes) != total:
+        raise ProgramError("ValueError", "Sum of input lengths does not equal the length of the input dataset!")
+    limits.check_list(total)
+    order = source_of(generator).randperm(total).tolist()
+    return [Subset(dataset, order[end - size : end]) for end, size in zip(accumulate(sizes), sizes, strict=True)]
+
+
+def source_of(source: Any) -> generator.Generator:
+    """The generator given, or the default one."""
+    if source is None:
+        return generator.default
+    if type(source) is not generator.Generator:
+        raise ProgramError("TypeError", f"argument 'generator' must be torch.Generator, not {hooks.type_name(source)}")
+    return source
+
+
+def dataset_type(made: type[Dataset]) -> ScriptType:
+    """The type of a data set."""
+    return script_type(made, "torch.utils.data.dataset")
+
+
+DATASET_TYPE = dataset_type(Dataset)
+TENSORDATASET_TYPE = dataset_type(TensorDataset)
+SUBSET_TYPE = dataset_type(Subset)
+CONCATDATASET_TYPE = dataset_type(ConcatDataset)
+RANDOM_SPLIT = Routine(random_split)

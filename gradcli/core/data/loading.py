@@ -1,0 +1,255 @@
+"""Samplers, which say in what order samples are read, and the DataLoader, which reads them in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core import dtypes
+from gradcli.core.data.datasets import sample_of, size_of, source_of
+from gradcli.core.generator import Generator, default
+from gradcli.core.objects import Attributes, Routine, script_type
+from gradcli.core.ops.creation import from_data
+from gradcli.core.ops.joining import stack
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _drawn_seed(source: Generator) -> int:
+    return int(source.random_full((), np.dtype(np.int64))[()])
+
+
+class Sampler:
+    """The base of samplers."""
+
+    SCRIPT_NAME = "Sampler"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, data_source: Any = None) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[Any]:
+        raise ProgramError("NotImplementedError", "")
+
+    def __len__(self) -> int:
+        raise ProgramError("TypeError", f"object of type '{self.SCRIPT_NAME}' has no len()")
+
+
+class SequentialSampler(Sampler):
+    """From the first sample to the last."""
+
+    SCRIPT_NAME = "SequentialSampler"
+    SCRIPT_ATTRIBUTES = Attributes.read("data_source")
+
+    def __init__(self, data_source: Any) -> None:
+        super().__init__(data_source)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(range(size_of(self.data_source)))
+
+    def __len__(self) -> int:
+        return size_of(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """In random order; each pass seeds a generator of its own from the default one, unless one is given."""
+
+    SCRIPT_NAME = "RandomSampler"
+    SCRIPT_ATTRIBUTES = Attributes.read("data_source replacement generator") | {"num_samples": len}
+
+    def __init__(self, data_source: Any, replacement: Any = False, num_samples: Any = None, generator: Any = None) -> None:
+        if type(replacement) is not bool:
+            raise ProgramError("TypeError", f"replacement should be a boolean value, but got replacement={replacement}")
+        super().__init__(data_source)
+        self.replacement = replacement
+        self.wanted = num_samples
+        self.generator = generator
+        count = size_of(data_source) if num_samples is None else num_samples
+        if not isinstance(count, int) or count <= 0:
+            raise ProgramError("ValueError", f"num_samples should be a positive integer value, but got num_samples={count}")
+
+    def __iter__(self) -> Iterator[Any]:
+        source = Generator().manual_seed(_drawn_seed(default)) if self.generator is None else source_of(self.generator)
+        total, count = size_of(self.data_source), len(self)
+        limits.check_list(max(total, count))
+        if self.replacement:
+            for begin in range(0, count, 32):
+                yield from source.randint(0, total, (min(32, count - begin),)).tolist()
+            return
+        for _ in range(count // total):
+            yield from source.randperm(total).tolist()
+        yield from source.randperm(total).tolist()[: count % total]
+
+    def __len__(self) -> int:
+        return size_of(self.data_source) if self.wanted is None else int(self.wanted)
+
+
+class BatchSampler(Sampler):
+    """The numbers of another sampler in lists."""
+
+    SCRIPT_NAME = "BatchSampler"
+    SCRIPT_ATTRIBUTES = Attributes.read("sampler batch_size drop_last")
+
+    def __init__(self, sampler: Any, batch_size: Any, drop_last: Any) -> None:
+        if type(batch_size) is not int or batch_size <= 0:
+            raise ProgramError("ValueError", f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        if type(drop_last) is not bool:
+            raise ProgramError("ValueError", f"drop_last should be a boolean value, but got drop_last={drop_last}")
+        super().__init__()
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[Any]:
+        batch: list[Any] = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+for _kind in (Sampler, SequentialSampler, RandomSampler, BatchSampler):
+    _kind.SCRIPT_METHODS = {"__iter__": Routine(_kind.__iter__), "__len__": Routine(_kind.__len__)}
+
+
+def default_collate(batch: Any) -> Any:
+    """Samples of one shape as a batch: tensors stacked, numbers as a tensor, tuples and dicts part by part."""
+    if not batch:
+        raise ProgramError("IndexError", "list index out of range")
+    first = batch[0]
+    if type(first) is Tensor:
+        return stack(batch)
+    if isinstance(first, float):
+        return from_data(batch, dtypes.float64)
+    if isinstance(first, int):
+        return from_data(batch, None)
+    if isinstance(first, str):
+        return batch
+    if isinstance(first, dict):
+        return {key: default_collate([sample_of(sample, key) for sample in batch]) for key in first}
+    if isinstance(first, (list, tuple)):
+        if any(len(sample) != len(first) for sample in batch):
+            raise ProgramError("RuntimeError", "each element in list of batch should be of equal size")
+        return [default_collate(list(part)) for part in zip(*batch, strict=True)]
+    raise ProgramError(
+        "TypeError",
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{hooks.type_name(first)}'>",
+    )
+
+
+def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_memory: Any) -> None:
+    """No process is started here: workers would read the same batches, but run functions of the script elsewhere."""
+    if num_workers < 0:
+        raise ProgramError("ValueError", "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+    if num_workers and not (collate_fn is None and worker_init_fn is None):
+        raise ProgramError("NotImplementedError", "num_workers together with collate_fn or worker_init_fn is not part of gradcli")
+    if pin_memory:
+        raise ProgramError("NotImplementedError", "pin_memory=True is not part of gradcli; tensors live on the cpu")
+
+
+class DataLoader:
+    """Reads a data set batch by batch."""
+
+    SCRIPT_NAME = "DataLoader"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read(
+        "dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers"
+    )
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: Any = 1,
+        shuffle: Any = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: Any = 0,
+        collate_fn: Any = None,
+        pin_memory: Any = False,
+        drop_last: Any = False,
+        timeout: Any = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: Any = None,
+        persistent_workers: Any = False,
+        pin_memory_device: Any = "",
+        in_order: Any = True,
+    ) -> None:
+        _check_workers(num_workers, collate_fn, worker_init_fn, pin_memory)
+        if sampler is not None and shuffle:
+            raise ProgramError("ValueError", "sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ProgramError(
+                    "ValueError", "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            batch_size, drop_last = None, False
+        elif batch_size is None and drop_last:
+            raise ProgramError("ValueError", "batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        self.dataset = dataset
+        self.generator = generator
+        self.num_workers = num_workers
+        if sampler is None:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.collate_fn = collate_fn
+
+    def __len__(self) -> int:
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        # workers would be seeded by this draw; PyTorch makes it without workers too, so that it moves the stream
+        order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        _drawn_seed(source_of(self.generator))
+        return self.read(order)
+
+    def read(self, order: Iterator[Any]) -> Iterator[Any]:
+        """The batches, or without batches the samples, in the order of the numbers or lists of numbers given."""
+        for chosen in order:
+            if self.batch_sampler is None:
+                sample = sample_of(self.dataset, chosen)
+                yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
+                continue
+            batch = [sample_of(self.dataset, index) for index in chosen]
+            yield default_collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+
+
+def _converted(sample: Any) -> Any:
+    """A sample that stands alone: tuples become lists, as in a batch."""
+    if isinstance(sample, (list, tuple)):
+        return [_converted(part) for part in sample]
+    if isinstance(sample, dict):
+        return {key: _converted(part) for key, part in sample.items()}
+    return sample
+
+
+DataLoader.SCRIPT_METHODS = {"__iter__": Routine(DataLoader.__iter__), "__len__": Routine(DataLoader.__len__)}
+
+_SAMPLING = "torch.utils.data.sampler"
+SAMPLER_TYPE = script_type(Sampler, _SAMPLING)
+SEQUENTIALSAMPLER_TYPE = script_type(SequentialSampler, _SAMPLING)
+RANDOMSAMPLER_TYPE = script_type(RandomSampler, _SAMPLING)
+BATCHSAMPLER_TYPE = script_type(BatchSampler, _SAMPLING)
+DATALOADER_TYPE = script_type(DataLoader, "torch.utils.data.dataloader")
+DEFAULT_COLLATE = Routine(default_collate)

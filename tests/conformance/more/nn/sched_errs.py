@@ -1,0 +1,36 @@
+# sched errs
+import torch
+from torch.optim import lr_scheduler as L
+x = torch.ones(2, requires_grad=True)
+o = torch.optim.SGD([x], lr=0.5)
+def t(f):
+    try:
+        print(f())
+    except Exception as e:
+        print(type(e).__name__, '|', e)
+t(lambda: L.StepLR(o))
+t(lambda: L.StepLR(3, 2))
+t(lambda: L.StepLR(o, 2, foo=1))
+t(lambda: L.ConstantLR(o, 2))
+t(lambda: L.LinearLR(o, 2))
+t(lambda: L.LinearLR(o, 0.2, 3))
+t(lambda: L.LambdaLR(o, [lambda e: 1, lambda e: 2]))
+t(lambda: L.CosineAnnealingWarmRestarts(o, 0))
+t(lambda: L.CosineAnnealingWarmRestarts(o, 2, 0))
+t(lambda: L.CosineAnnealingWarmRestarts(o, 2.5))
+t(lambda: L.OneCycleLR(o, 0.1))
+t(lambda: L.OneCycleLR(o, 0.1, total_steps=-1))
+t(lambda: L.OneCycleLR(o, 0.1, total_steps=10, pct_start=3))
+t(lambda: L.OneCycleLR(o, 0.1, total_steps=10, anneal_strategy='x'))
+t(lambda: L.CyclicLR(o, 0.1, 0.2))
+t(lambda: L.CyclicLR(o, 0.1, 0.2, mode='x'))
+t(lambda: L.ReduceLROnPlateau(o, factor=1.0))
+t(lambda: L.ReduceLROnPlateau(o, 'x'))
+t(lambda: L.ReduceLROnPlateau(o, min_lr=[1, 2]))
+t(lambda: L.ReduceLROnPlateau(o).step())
+t(lambda: L.StepLR(o, 2, last_epoch=3))
+t(lambda: L.ExponentialLR(o))
+t(lambda: L.Foo(o))
+t(lambda: L.MultiStepLR(o, 3))
+t(lambda: L.SequentialLR(o, [], []))
+t(lambda: L.StepLR(o, 0))

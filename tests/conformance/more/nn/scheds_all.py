@@ -1,0 +1,35 @@
+# scheds all
+import torch
+from torch.optim import lr_scheduler as L
+def go(name, f, n=8):
+    x = torch.ones(2, requires_grad=True)
+    o = torch.optim.SGD([x], lr=0.5, momentum=0.9)
+    s = f(o)
+    r = []
+    for i in range(n):
+        o.step()
+        r.append(s.get_last_lr()[0])
+        s.step()
+    print(name, r, s.last_epoch)
+go('step', lambda o: L.StepLR(o, 3))
+go('step2', lambda o: L.StepLR(o, step_size=2, gamma=0.3))
+go('multi', lambda o: L.MultiStepLR(o, [2, 2, 5]))
+go('const', lambda o: L.ConstantLR(o))
+go('const', lambda o: L.ConstantLR(o, factor=0.25, total_iters=3))
+go('linear', lambda o: L.LinearLR(o))
+go('linear', lambda o: L.LinearLR(o, 0.1, 0.8, 6))
+go('exp', lambda o: L.ExponentialLR(o, 0.9))
+go('poly', lambda o: L.PolynomialLR(o, total_iters=6, power=2.0))
+go('cos', lambda o: L.CosineAnnealingLR(o, 5))
+go('cos', lambda o: L.CosineAnnealingLR(o, T_max=4, eta_min=0.01), 12)
+go('warm', lambda o: L.CosineAnnealingWarmRestarts(o, 3))
+go('warm', lambda o: L.CosineAnnealingWarmRestarts(o, T_0=2, T_mult=2, eta_min=0.05), 12)
+go('lambda', lambda o: L.LambdaLR(o, lambda e: 0.95 ** e))
+go('mult', lambda o: L.MultiplicativeLR(o, lambda e: 0.95))
+go('cyclic', lambda o: L.CyclicLR(o, 0.01, 0.1, step_size_up=3), 10)
+go('cyclic', lambda o: L.CyclicLR(o, 0.01, 0.1, step_size_up=3, mode='triangular2'), 14)
+go('cyclic', lambda o: L.CyclicLR(o, 0.01, 0.1, step_size_up=3, mode='exp_range', gamma=0.9), 10)
+go('one', lambda o: L.OneCycleLR(o, 0.1, total_steps=10), 9)
+go('one', lambda o: L.OneCycleLR(o, max_lr=0.1, epochs=2, steps_per_epoch=5, anneal_strategy='linear', three_phase=True), 9)
+go('seq', lambda o: L.SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], milestones=[3]))
+go('chain', lambda o: L.ChainedScheduler([L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)]))
