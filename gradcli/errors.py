@@ -13,6 +13,7 @@ GradcliError                  exit code
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.source import Span
 
@@ -137,6 +138,11 @@ class LanguageError(GradcliError):
 
     exit_code = 3
     kind = "SyntaxError"
+
+    def __init__(self, message: str, *, kind: str = "SyntaxError", **more: Any) -> None:
+        super().__init__(message, **more)
+        #: Python's name: SyntaxError, or IndentationError or TabError
+        self.kind = kind
 
 
 class DataError(GradcliError):

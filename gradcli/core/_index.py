@@ -766,6 +766,7 @@ METHODS: dict[str, str] = {
     "reciprocal": "arithmetic",
     "reciprocal_": "arithmetic",
     "register_hook": "tensor",
+    "register_post_accumulate_grad_hook": "tensor",
     "relu": "activation",
     "relu_": "activation",
     "remainder": "arithmetic",

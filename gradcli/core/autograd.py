@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import engine, mode, warnings
-from gradcli.core.graph import Node, state
+from gradcli.core.graph import AFTER, BEFORE, Node, state
 from gradcli.core.mode import GradMode
 from gradcli.core.objects import PythonMethod, Routine, ScriptType
 from gradcli.core.record import mark_view
@@ -201,26 +201,28 @@ def retain_grad(self: Tensor) -> None:
 
 
 class HookHandle:
-    """What `register_hook` returns: `remove()` takes the hook away."""
+    """What `register_hook` and its like return: `remove()` takes the hook away.
 
-    __slots__ = ("node", "number")
+    `take_away(number)` removes the hook of that number from wherever it hangs.
+    """
 
-    SCRIPT_NAME = "RemovableHandle"
+    __slots__ = ("take_away", "number")
+
+    SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
 
     _count = 0
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
+    def __init__(self, take_away: Callable[[int], None]) -> None:
+        self.take_away = take_away
         HookHandle._count += 1
         self.number = HookHandle._count
 
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
-        if self.node.hooks is not None:
-            self.node.hooks = [h for h in self.node.hooks if h[1] != self.number] or None
+        self.take_away(self.number)
 
 
 HookHandle.SCRIPT_METHODS["remove"] = Routine(HookHandle.remove)
@@ -234,10 +236,41 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
     if node is None:
         node = self.sink()
         self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
-    handle = HookHandle(node)
+    return _hang(node, self.output_nr, hook)
 
+
+def _hang(node: Node, number: int, hook: Any) -> HookHandle:
+    def take_away(known: int) -> None:
+        node.hooks = [h for h in node.hooks or () if h[1] != known] or None
+
+    handle = HookHandle(take_away)
     node.plain = False
-    node.hooks = [*(node.hooks or []), (self.output_nr, handle.number, hook)]
+    node.hooks = [*(node.hooks or []), (number, handle.number, hook)]
+    return handle
+
+
+def register_node_hook(node: Node, fn: Any) -> HookHandle:
+    """`grad_fn.register_hook(fn)`: call `fn(grad_inputs, grad_outputs)` when the node has run; what it returns replaces grad_inputs."""
+    return _hang(node, AFTER, fn)
+
+
+def register_node_prehook(node: Node, fn: Any) -> HookHandle:
+    """`grad_fn.register_prehook(fn)`: call `fn(grad_outputs)` before the node runs; what it returns replaces them."""
+    return _hang(node, BEFORE, fn)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
+    """Call `hook(leaf)` each time its `.grad` has been filled."""
+    if not self.requires_grad:
+        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise ProgramError("RuntimeError", "post accumulate grad hooks cannot be registered on non-leaf tensors")
+
+    def take_away(known: int) -> None:
+        self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])
+
+    handle = HookHandle(take_away)
+    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, hook)])
     return handle
 
 
@@ -275,21 +308,21 @@ class AnomalyMode:
 
     __slots__ = ("before",)
 
-    SCRIPT_NAME = "set_detect_anomaly"
+    SCRIPT_NAME = "torch.autograd.anomaly_mode.set_detect_anomaly"
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.before = (state.anomaly, state.anomaly_nan)
-        state.anomaly, state.anomaly_nan = bool(mode), bool(check_nan)
+        state.set_anomaly(bool(mode), bool(check_nan))
 
     def enter(self) -> None:
         """Begin the block."""
 
     def exit(self) -> None:
         """End the block."""
-        state.anomaly, state.anomaly_nan = self.before
+        state.set_anomaly(*self.before)
 
 
 def _set_detect_anomaly(mode: bool, check_nan: bool = True) -> AnomalyMode:
@@ -299,6 +332,14 @@ def _set_detect_anomaly(mode: bool, check_nan: bool = True) -> AnomalyMode:
 def _detect_anomaly(check_nan: bool = True) -> AnomalyMode:
     warnings.emit("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.")
     return AnomalyMode(True, check_nan)
+
+
+def _is_anomaly_enabled() -> bool:
+    return state.anomaly
+
+
+def _is_anomaly_check_nan_enabled() -> bool:
+    return state.anomaly_nan
 
 
 def _is_grad_enabled() -> bool:
@@ -312,19 +353,26 @@ def _is_inference_mode_enabled() -> bool:
 def reset_modes() -> None:
     """Everything as in a fresh session."""
     state.enabled, state.grad_mode, state.inference = True, True, False
-    state.anomaly, state.anomaly_nan = False, True
+    state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
 
 
 BACKWARD = Routine(backward)
 GRAD = Routine(grad)
 SET_DETECT_ANOMALY = Routine(_set_detect_anomaly, "set_detect_anomaly")
 DETECT_ANOMALY = Routine(_detect_anomaly, "detect_anomaly")
+IS_ANOMALY_ENABLED = Routine(_is_anomaly_enabled, "is_anomaly_enabled")
+IS_ANOMALY_CHECK_NAN_ENABLED = Routine(_is_anomaly_check_nan_enabled, "is_anomaly_check_nan_enabled")
 IS_GRAD_ENABLED = Routine(_is_grad_enabled, "is_grad_enabled")
 IS_INFERENCE_MODE_ENABLED = Routine(_is_inference_mode_enabled, "is_inference_mode_enabled")
 
 METHODS = (
     PythonMethod(_backward_method, "backward", "Gradients of the leaves; `gradient` is the v of v^T J."),
     PythonMethod(register_hook, "register_hook", "A function to call with the gradient."),
+    PythonMethod(
+        register_post_accumulate_grad_hook,
+        "register_post_accumulate_grad_hook",
+        "A function to call with the leaf when its .grad has been filled.",
+    ),
 )
 
 

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 Edge = tuple["Node | None", int]
 NO_EDGE: Edge = (None, 0)
+#: in place of an output's number: a hook that gets what arrives at a node, or that and what the node makes of it
+BEFORE, AFTER = -1, -2
 
 
 class State:
     """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
 
-    __slots__ = ("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "walks", "watch")
+    __slots__ = ("enabled", "grad_mode", "inference", "origin", "sequence", "recount", "anomaly", "anomaly_nan", "anomaly_turns", "walks", "watch")
 
     def __init__(self) -> None:
         #: whether operations are recorded: in grad mode, outside inference mode
@@ -37,8 +39,17 @@ class State:
         self.anomaly_nan = True
         #: how many backward walks with create_graph are under way
         self.walks = 0
+        #: the sequence numbers at which anomaly detection was switched, on first: what lies between is known by its place
+        self.anomaly_turns: tuple[int, ...] = ()
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
+
+
+    def set_anomaly(self, on: bool, check_nan: bool) -> None:
+        """Switch anomaly detection."""
+        if on is not self.anomaly:
+            self.anomaly_turns = (*self.anomaly_turns, self.sequence)
+        self.anomaly, self.anomaly_nan = on, check_nan
 
 
 state = State()
@@ -65,8 +76,8 @@ class Node:
         if state.sequence > state.recount:
             recount()
         self.origin = state.origin
-        #: tensor hooks: (output number, handle id, function on Tensor)
-        self.hooks: list[tuple[int, int, Callable[[Tensor], Tensor | None]]] | None = None
+        #: tensor hooks: (output number, handle id, function on Tensor); those of the node have BEFORE or AFTER as the number
+        self.hooks: list[tuple[int, int, Callable[..., Any]]] | None = None
         #: output number -> the tensor whose gradient is kept (retain_grad)
         self.retained: dict[int, Tensor] | None = None
         self.plain = dtype.is_plain

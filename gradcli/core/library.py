@@ -64,6 +64,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "inference_mode": (_AUTOGRAD, "INFERENCE_MODE"),
     "set_grad_enabled": (_AUTOGRAD, "SET_GRAD_ENABLED"),
     "is_grad_enabled": (_AUTOGRAD, "IS_GRAD_ENABLED"),
+    "is_anomaly_enabled": (_AUTOGRAD, "IS_ANOMALY_ENABLED"),
+    "is_anomaly_check_nan_enabled": (_AUTOGRAD, "IS_ANOMALY_CHECK_NAN_ENABLED"),
     "is_inference_mode_enabled": (_AUTOGRAD, "IS_INFERENCE_MODE_ENABLED"),
     "autograd.no_grad": (_AUTOGRAD, "NO_GRAD"),
     "autograd.enable_grad": (_AUTOGRAD, "ENABLE_GRAD"),

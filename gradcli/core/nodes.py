@@ -290,6 +290,16 @@ def short_name(grad_fn: str) -> str:
     return grad_fn.rstrip("0123456789").removesuffix("Backward")
 
 
+_FOUND = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
+    "there or anywhere later. Good luck!"
+)
+_NOT_FOUND = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+
 def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
     """PyTorch's error when a saved tensor was written to before backward needed it."""
     where = "" if node is None else f", which is output {number} of {short_name(node.name())},"
@@ -297,6 +307,5 @@ def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, numb
         "RuntimeError",
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{dtype.torch_name}Tensor {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
-        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+        f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",
     )

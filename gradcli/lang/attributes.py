@@ -1,7 +1,7 @@
 """Attributes: every type has its tables of names; nothing else of a value can be reached.
 
 Of names that begin with an underscore only those stand here that PyTorch users read: `__name__` of types and functions,
-`_version`, and the `_saved_` names of a grad_fn.
+`__doc__` of functions, `__class__`, which is what `type()` gives, `_version`, and the `_saved_` names of a grad_fn.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from gradcli import limits
-from gradcli.core import catalog, settings
+from gradcli.core import catalog, dtypes, settings
+from gradcli.core.dtypes import DType
 from gradcli.core._index import METHODS
 from gradcli.core.function import Function
 from gradcli.core.generator import Generator
@@ -33,10 +34,19 @@ Method = Callable[..., Any]
 
 _NAMED = {"__name__": lambda value: value.name}
 
+
+
 #: what is read from values without being called, by type
 GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     Tensor: tensor_attributes.GETTERS,
-    UserFunction: _NAMED,
+    UserFunction: {**_NAMED, "__doc__": lambda value: value.code.doc},
+    Decorated: {**_NAMED, "__doc__": lambda value: get_attribute(value.function, "__doc__")},
+    DType: {
+        "is_floating_point": lambda value: value.is_floating_point,
+        "is_complex": lambda value: False,
+        "is_signed": lambda value: value.rank > dtypes.uint8.rank,
+        "itemsize": lambda value: value.itemsize,
+    },
     Builtin: _NAMED,
     BoundMethod: _NAMED,
     TypeValue: _NAMED,
@@ -157,7 +167,7 @@ def find_attribute(value: Any, name: str) -> Any:
     if kind is Namespace:
         if not name.startswith("_"):
             return value.get(name)
-        return value.path if name == "__name__" else MISSING
+        return value.path if name == "__name__" else types.type_of(value) if name == "__class__" else MISSING
     getters = GETTERS.get(kind)
     if getters is not None and name in getters:
         return getters[name](value)
@@ -172,6 +182,8 @@ def find_attribute(value: Any, name: str) -> Any:
         return declared[name](value)
     if name == "__name__" and is_function(value):
         return value.name
+    if name == "__class__":
+        return types.type_of(value)
     method = None if name.startswith("_") else finder(name)(kind)
     return MISSING if method is None else BoundMethod(value, name, method)
 
@@ -182,6 +194,10 @@ _HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: di
 
 def unbound(owner: Any, name: str) -> Any:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
+    if owner is types.DICT and name == "fromkeys":
+        from gradcli.lang.constructors import dict_from_keys  # above this module
+
+        return Builtin(name, dict_from_keys)
     kind = Tensor if owner is settings.TENSOR else _HOST_OF.get(owner)
     method = None if kind is None else find_method(kind, name)
     if method is None or kind is None:
