@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli.core import engine, mode, warnings
+from gradcli.core import catalog, engine, mode, warnings
 from gradcli.core.graph import AFTER, BEFORE, Node, state
 from gradcli.core.mode import GradMode
 from gradcli.core.objects import PythonMethod, Routine, ScriptType
@@ -30,7 +31,7 @@ def _gradients(value: Any, count: int) -> list[Tensor | None]:
     """`grad_outputs` and its like: None, a tensor, or a sequence of tensors and Nones."""
     if value is None:
         return [None] * count
-    given = _tensors(value)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, str) else _tensors(value)
     for g in given:
         if g is not None and type(g) is not Tensor:
             raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {hooks.type_name(g)}")
@@ -80,17 +81,37 @@ def grad(
     leaves = _tensors(inputs)
     _check_tensors(roots, "outputs")
     _check_inputs(leaves)
+    gradients = _gradients(grad_outputs, len(roots))
+
+    def walk(weights: list[Tensor | None], keep: Any) -> tuple[Tensor | None, ...]:
+        return engine.grad(
+            roots,
+            leaves,
+            weights,
+            retain_graph=keep,
+            create_graph=bool(create_graph),
+            allow_unused=allow_unused,
+            materialize_grads=bool(materialize_grads),
+        )
+
     if is_grads_batched:
-        raise ProgramError("NotImplementedError", "is_grads_batched=True is not part of gradcli; use torch.autograd.functional.jacobian")
-    return engine.grad(
-        roots,
-        leaves,
-        _gradients(grad_outputs, len(roots)),
-        retain_graph=retain_graph,
-        create_graph=bool(create_graph),
-        allow_unused=allow_unused,
-        materialize_grads=bool(materialize_grads),
-    )
+        return _batched(walk, gradients, bool(create_graph) if retain_graph is None else retain_graph)
+    return walk(gradients, retain_graph)
+
+
+def _batched(
+    walk: Callable[[list[Tensor | None], Any], tuple[Tensor | None, ...]], gradients: list[Tensor | None], keep: Any
+) -> tuple[Tensor | None, ...]:
+    """`is_grads_batched`: one walk for each entry along the first dimension of the gradients; the results are stacked."""
+    sizes = {g.array.shape[0] for g in gradients if g is not None and g.array.ndim}
+    if len(sizes) != 1 or any(g is None or not g.array.ndim for g in gradients):
+        raise ProgramError("RuntimeError", "is_grads_batched=True needs gradients of one and the same batch size, in their first dimension")
+    (count,) = sizes
+    if not count:
+        raise ProgramError("RuntimeError", "is_grads_batched=True needs a batch size of at least 1")
+    row, stack = catalog.method("select").method, catalog.function("stack")
+    rows = [walk([row(g, (0, i), {}) for g in gradients], keep or i < count - 1) for i in range(count)]
+    return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
@@ -107,6 +128,8 @@ def detach(input: Tensor) -> Tensor:
     """The same values outside the graph: shares memory and version, never requires grad."""
     made = Tensor(input.array, input.dtype)
     made.version = input.counter()
+    if input.meta is not None and input.meta.get("inference"):
+        made.meta = {"inference": True}
     return made
 
 
@@ -131,17 +154,26 @@ def read_data(tensor: Tensor) -> Tensor:
     return Tensor(tensor.array, tensor.dtype)
 
 
+_ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
+_DETACH_INSTEAD = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+)
+
+
+def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
+    """`tensor.requires_grad = flag`: unlike the method refused for a computed tensor also where nothing changes."""
+    if flag is True and tensor.node is not None:
+        raise ProgramError("RuntimeError", _ONLY_LEAVES)
+    set_requires_grad(tensor, flag, "floating point and complex")
+
+
 def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
-    """`tensor.requires_grad = flag`; `kinds` is what the error says of the dtypes."""
+    """Make a leaf require grad or not; `kinds` is what the error says of the dtypes."""
     if type(flag) is not bool:
         raise ProgramError("RuntimeError", "requires_grad must be a bool")
     if tensor.node is not None:
         if not flag:
-            raise ProgramError(
-                "RuntimeError",
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
-                "that doesn't require differentiation use var_no_grad = var.detach().",
-            )
+            raise ProgramError("RuntimeError", _ONLY_LEAVES + _DETACH_INSTEAD)
         return
     if flag and not tensor.dtype.is_floating_point:
         raise ProgramError("RuntimeError", f"only Tensors of {kinds} dtype can require gradients")
@@ -272,6 +304,39 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
     handle = HookHandle(take_away)
     self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, hook)])
     return handle
+
+
+def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> HookHandle:
+    """Call `fn(grads)` once in each backward, when the gradients of all `tensors` are known ("any": `fn(grad)` with the first)."""
+    if mode not in ("all", "any"):
+        raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {mode}")
+    own = _tensors(tensors)
+    known: list[Tensor | None] = [None] * len(own)
+    seen: list[int] = []
+
+    def arrived(i: int, grad: Tensor) -> None:
+        known[i] = grad
+        seen.append(i)
+        if mode == "any" and len(seen) == 1:
+            fn(grad)
+        complete = len(seen) == len(own)
+        if complete:
+            grads = list(known)
+            known[:] = [None] * len(own)
+            seen.clear()
+            if mode == "all":
+                fn(grads)
+
+    handles = [register_hook(tensor, partial(arrived, i)) for i, tensor in enumerate(own)]
+
+    def take_away(_: int) -> None:
+        for handle in handles:
+            handle.remove()
+
+    return HookHandle(take_away)
+
+
+REGISTER_MULTI_GRAD_HOOK = Routine(_register_multi_grad_hook, "register_multi_grad_hook")
 
 
 def alias(tensor: Tensor) -> Tensor:

@@ -405,7 +405,6 @@ class Walk:
                 else:  # never in place: the gradient travels on
                     tensor.grad = Tensor(np.array(value) if known is None else known.array + value, tensor.dtype)
 
-
     def _node_hooks(self, node: Node, which: int, changing: list[Any], fixed: Sequence[Any]) -> None:
         """Run the hooks of the node itself; what one returns takes the place of `changing`, the gradients that go on."""
         state.origin = self.origin

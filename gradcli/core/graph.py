@@ -44,7 +44,6 @@ class State:
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
 
-
     def set_anomaly(self, on: bool, check_nan: bool) -> None:
         """Switch anomaly detection."""
         if on is not self.anomaly:

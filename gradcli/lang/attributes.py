@@ -1,7 +1,7 @@
 """Attributes: every type has its tables of names; nothing else of a value can be reached.
 
 Of names that begin with an underscore only those stand here that PyTorch users read: `__name__` of types and functions,
-`__doc__` of functions, `__class__`, which is what `type()` gives, `_version`, and the `_saved_` names of a grad_fn.
+`torch.__version__`, `_version`, and the `_saved_` names of a grad_fn.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core import catalog, dtypes, settings
-from gradcli.core.dtypes import DType
 from gradcli.core._index import METHODS
 from gradcli.core.function import Function
+from gradcli.core.dtypes import DType
 from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
 from gradcli.core.objects import ScriptType
@@ -35,12 +35,10 @@ Method = Callable[..., Any]
 _NAMED = {"__name__": lambda value: value.name}
 
 
-
 #: what is read from values without being called, by type
 GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     Tensor: tensor_attributes.GETTERS,
-    UserFunction: {**_NAMED, "__doc__": lambda value: value.code.doc},
-    Decorated: {**_NAMED, "__doc__": lambda value: get_attribute(value.function, "__doc__")},
+    UserFunction: _NAMED,
     DType: {
         "is_floating_point": lambda value: value.is_floating_point,
         "is_complex": lambda value: False,
@@ -56,6 +54,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     range: containers.RANGE_ATTRIBUTES,
     slice: {"start": lambda value: value.start, "stop": lambda value: value.stop, "step": lambda value: value.step},
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
+    bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
     NumpyArray: {
         "shape": lambda value: value.array.shape,
@@ -167,7 +166,7 @@ def find_attribute(value: Any, name: str) -> Any:
     if kind is Namespace:
         if not name.startswith("_"):
             return value.get(name)
-        return value.path if name == "__name__" else types.type_of(value) if name == "__class__" else MISSING
+        return value.path if name == "__name__" else value.members.get(name, MISSING)
     getters = GETTERS.get(kind)
     if getters is not None and name in getters:
         return getters[name](value)
@@ -182,8 +181,6 @@ def find_attribute(value: Any, name: str) -> Any:
         return declared[name](value)
     if name == "__name__" and is_function(value):
         return value.name
-    if name == "__class__":
-        return types.type_of(value)
     method = None if name.startswith("_") else finder(name)(kind)
     return MISSING if method is None else BoundMethod(value, name, method)
 
@@ -251,6 +248,8 @@ def missing(value: Any, name: str) -> ProgramError:
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
     """A hint with the known names that are close to `name`; at most one line."""
+    if name == "__class__":
+        return ["type(...) gives it"]
     if name.startswith("_"):
         return []
     close = difflib.get_close_matches(name, list(known), 3, 0.7)

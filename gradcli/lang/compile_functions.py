@@ -15,7 +15,7 @@ from gradcli.lang.compiling import Context, Frame, Run
 from gradcli.lang.functions import Code, UserFunction
 from gradcli.lang.runtime import tick
 from gradcli.lang.scope import Scope
-from gradcli.lang.syntax import Comprehension, Constant, ExprStmt, For_, FunctionDef, Lambda, Parameter, Return
+from gradcli.lang.syntax import Comprehension, For_, FunctionDef, Lambda, Parameter, Return
 from gradcli.lang.values import UNBOUND, IteratorValue
 
 
@@ -24,7 +24,6 @@ def function_def(node: FunctionDef, context: Context) -> Run:
     inner = context.inner(node)
     code = _code(node.name, node.parameters, inner)
     code.run = _body(node, inner)
-    code.doc = _docstring(node)
     make = _maker(code, node, inner, context)
     decorators = [(context.expression(d), d) for d in node.decorators]
     put = store(node.name, context)
@@ -45,13 +44,6 @@ def lambda_(node: Lambda, context: Context) -> Run:
     code = _code("<lambda>", node.parameters, inner)
     code.run = inner.expression(node.body)
     return _maker(code, node, inner, context)
-
-
-def _docstring(node: FunctionDef) -> str | None:
-    first = node.body[0]
-    if isinstance(first, ExprStmt) and isinstance(first.value, Constant) and type(first.value.value) is str:
-        return first.value.value
-    return None
 
 
 def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:

@@ -19,7 +19,6 @@ class Code:
     __slots__ = (
         "cell_slots",
         "counting",
-        "doc",
         "double_star",
         "keyword_only",
         "locals",
@@ -41,8 +40,6 @@ class Code:
         double_star: str | None,
     ) -> None:
         self.name = name
-        #: `__doc__`
-        self.doc: str | None = None
         #: with the functions around it, for messages: `outer.<locals>.inner`
         self.qualified = name
         self.positional = positional
@@ -62,7 +59,7 @@ class Code:
 
 
 class UserFunction:
-    """A function of the script; opaque but for its name and docstring. Core calls it like any host function."""
+    """A function of the script; opaque but for its name. Core calls it like any host function."""
 
     __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "tail", "variables")
 

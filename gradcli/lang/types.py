@@ -78,7 +78,8 @@ def path_of(value: Any) -> str:
 def type_name(value: Any) -> str:
     """The name of a value's type in messages, such as "'int' object is not callable"."""
     path = path_of(value)
-    return path if path.startswith(("torch.", "numpy.")) and path.count(".") == 1 else path.rpartition(".")[2]
+    whole = path.startswith("torch.return_types.") or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
+    return path if whole else path.rpartition(".")[2]
 
 
 def _maker(name: str) -> Callable[..., Any]:
