@@ -12,7 +12,6 @@ from gradcli.lang.values import MISSING, BoundMethod
 _GETTERS: dict[str, Callable[[Node], Any]] = {
     "next_functions": lambda node: node.next_functions,
     "requires_grad": lambda node: True,
-    "metadata": lambda node: {},
 }
 
 _SAVED = "_saved_"
