@@ -93,6 +93,10 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
 }
 
 
+#: the names under which Python prints the types that are not its own
+QUALIFIED = {"_LinAlgError": "torch._C._LinAlgError", "GradcheckError": "torch.autograd.gradcheck.GradcheckError"}
+
+
 class ProgramError(GradcliError):
     """An error of the program, as PyTorch or Python would raise it: a type name and the text of `str(e)`.
 
@@ -116,7 +120,7 @@ class ProgramError(GradcliError):
     @property
     def kind(self) -> str:  # type: ignore[override]
         """The type's name, as it is printed before the message."""
-        return self.type_name
+        return QUALIFIED.get(self.type_name, self.type_name)
 
     def is_a(self, type_name: str) -> bool:
         """Whether `except type_name` catches this error."""

@@ -312,20 +312,22 @@ def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Ho
         raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {mode}")
     own = _tensors(tensors)
     known: list[Tensor | None] = [None] * len(own)
-    seen: list[int] = []
+    #: how many of the tensors the walk has yet to come to; 0 between walks
+    left = 0
 
     def arrived(i: int, grad: Tensor) -> None:
-        known[i] = grad
-        seen.append(i)
-        if mode == "any" and len(seen) == 1:
-            fn(grad)
-        complete = len(seen) == len(own)
-        if complete:
-            grads = list(known)
+        nonlocal left
+        walk = engine.Walk.running
+        first = not left
+        if first:
+            left = sum(walk is not None and walk.reaches(tensor.edge()[0]) for tensor in own)
             known[:] = [None] * len(own)
-            seen.clear()
-            if mode == "all":
-                fn(grads)
+        known[i] = grad
+        left -= 1
+        if mode == "any" and first:
+            fn(grad)
+        elif mode == "all" and not left:
+            fn(list(known))
 
     handles = [register_hook(tensor, partial(arrived, i)) for i, tensor in enumerate(own)]
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
 from sys import getrefcount
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
@@ -171,7 +171,10 @@ _EVERY = (True,) * 16
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("buffers", "capture", "found", "keep", "needed", "origin", "simple", "targets", "traced", "waiting")
+    __slots__ = ("buffers", "capture", "found", "keep", "needed", "order", "origin", "simple", "targets", "traced", "waiting")
+
+    #: the walk that is under way
+    running: ClassVar[Walk | None] = None
 
     def __init__(self, keep: bool, traced: bool, capture: Capture | None) -> None:
         self.keep = keep
@@ -202,8 +205,10 @@ class Walk:
                 self.needed = needed = _leading_to(order, targets)
                 order = [node for node in order if needed[node]]
                 self.waiting = _count_consumers(order, targets)
+            self.order = order
             origin = self.origin = state.origin
             state.walks += self.traced
+            outer, Walk.running = Walk.running, self
             try:
                 if self.simple and not self.traced and not state.anomaly:
                     self._quickly(order)
@@ -216,7 +221,12 @@ class Walk:
             finally:
                 state.origin = origin
                 state.walks -= self.traced
+                Walk.running = outer
         return self.found
+
+    def reaches(self, node: Node | None) -> bool:
+        """Whether this walk comes to a node."""
+        return node in self.waiting or node in self.order
 
     def _arrive(self, node: Node, number: int, value: Any) -> None:
         """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype."""
@@ -390,6 +400,8 @@ class Walk:
             if number < 0:
                 continue
             value = grads[number]
+            if value is not None and not self.traced and type(value) is not np.ndarray:
+                value = grads[number] = np.array(value)  # a hook may write to it
             tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])
             with recording(self.traced):
                 changed = hook(tensor)

@@ -420,12 +420,12 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
 
     def construct(*args: Any) -> Tensor:
         wanted = dtype or dtypes.get_default()
+        if len(args) == 1 and isinstance(args[0], Size):
+            return creation.constant("empty", tuple(args[0]), 0, wanted, False)
         if not args:
             return creation.from_data([], wanted)
         first = args[0]
-        if len(args) == 1 and isinstance(first, Size):
-            args = first
-        elif len(args) == 1 and type(first) is Tensor:
+        if len(args) == 1 and type(first) is Tensor:
             return _same_type(first, dtype)
         elif len(args) == 1 and type(first) is not int:
             if not isinstance(first, (list, tuple, range, str)):

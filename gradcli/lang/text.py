@@ -12,7 +12,7 @@ from gradcli.core.mode import GradMode
 from gradcli.core.objects import Routine
 from gradcli.core.results import NamedResult
 from gradcli.core.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang import reprs
 from gradcli.lang.calls import Decorated
 from gradcli.lang.formatting import format_value
@@ -112,7 +112,7 @@ _OWN: dict[type, Callable[[Any], str]] = {
     Builtin: lambda value: value.shown,
     BoundMethod: _repr_bound,
     TypeValue: lambda value: f"<class '{value.path}'>",
-    ExceptionType: lambda value: f"<class '{value.name}'>",
+    ExceptionType: lambda value: f"<class '{QUALIFIED.get(value.name, value.name)}'>",
     Namespace: lambda value: f"<module '{value.path}'>",
     NumpyArray: repr,
     ProgramError: _repr_error,
