@@ -14,8 +14,8 @@ from typing import Any
 from gradcli import limits
 from gradcli.core import catalog, dtypes, settings
 from gradcli.core._index import METHODS
-from gradcli.core.function import Function
 from gradcli.core.dtypes import DType
+from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
 from gradcli.core.objects import ScriptType
