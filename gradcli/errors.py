@@ -13,6 +13,7 @@ GradcliError                  exit code
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.source import Span
 
@@ -92,6 +93,10 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
 }
 
 
+#: the names under which Python prints the types that are not its own
+QUALIFIED = {"_LinAlgError": "torch._C._LinAlgError", "GradcheckError": "torch.autograd.gradcheck.GradcheckError"}
+
+
 class ProgramError(GradcliError):
     """An error of the program, as PyTorch or Python would raise it: a type name and the text of `str(e)`.
 
@@ -115,7 +120,7 @@ class ProgramError(GradcliError):
     @property
     def kind(self) -> str:  # type: ignore[override]
         """The type's name, as it is printed before the message."""
-        return self.type_name
+        return QUALIFIED.get(self.type_name, self.type_name)
 
     def is_a(self, type_name: str) -> bool:
         """Whether `except type_name` catches this error."""
@@ -137,6 +142,11 @@ class LanguageError(GradcliError):
 
     exit_code = 3
     kind = "SyntaxError"
+
+    def __init__(self, message: str, *, kind: str = "SyntaxError", **more: Any) -> None:
+        super().__init__(message, **more)
+        #: Python's name: SyntaxError, or IndentationError or TabError
+        self.kind = kind
 
 
 class DataError(GradcliError):

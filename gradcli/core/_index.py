@@ -566,6 +566,7 @@ METHODS: dict[str, str] = {
     "cov": "statistics",
     "cpu": "casting",
     "cross": "linalg",
+    "cuda": "casting",
     "cummax": "cumulative",
     "cummin": "cumulative",
     "cumprod": "cumulative",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli.core import engine, mode, warnings
-from gradcli.core.graph import Node, state
+from gradcli.core import catalog, engine, mode, warnings
+from gradcli.core.graph import AFTER, BEFORE, Node, state
 from gradcli.core.mode import GradMode
 from gradcli.core.objects import PythonMethod, Routine, ScriptType
 from gradcli.core.record import mark_view
@@ -30,7 +31,7 @@ def _gradients(value: Any, count: int) -> list[Tensor | None]:
     """`grad_outputs` and its like: None, a tensor, or a sequence of tensors and Nones."""
     if value is None:
         return [None] * count
-    given = _tensors(value)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, str) else _tensors(value)
     for g in given:
         if g is not None and type(g) is not Tensor:
             raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {hooks.type_name(g)}")
@@ -84,17 +85,37 @@ def grad(
         raise ProgramError(
             "ValueError", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
+    gradients = _gradients(grad_outputs, len(roots))
+
+    def walk(weights: list[Tensor | None], keep: Any) -> tuple[Tensor | None, ...]:
+        return engine.grad(
+            roots,
+            leaves,
+            weights,
+            retain_graph=keep,
+            create_graph=bool(create_graph),
+            allow_unused=allow_unused,
+            materialize_grads=bool(materialize_grads),
+        )
+
     if is_grads_batched:
-        raise ProgramError("NotImplementedError", "is_grads_batched=True is not part of gradcli; use torch.autograd.functional.jacobian")
-    return engine.grad(
-        roots,
-        leaves,
-        _gradients(grad_outputs, len(roots)),
-        retain_graph=retain_graph,
-        create_graph=bool(create_graph),
-        allow_unused=allow_unused,
-        materialize_grads=bool(materialize_grads),
-    )
+        return _batched(walk, gradients, bool(create_graph) if retain_graph is None else retain_graph)
+    return walk(gradients, retain_graph)
+
+
+def _batched(
+    walk: Callable[[list[Tensor | None], Any], tuple[Tensor | None, ...]], gradients: list[Tensor | None], keep: Any
+) -> tuple[Tensor | None, ...]:
+    """`is_grads_batched`: one walk for each entry along the first dimension of the gradients; the results are stacked."""
+    sizes = {g.array.shape[0] for g in gradients if g is not None and g.array.ndim}
+    if len(sizes) != 1 or any(g is None or not g.array.ndim for g in gradients):
+        raise ProgramError("RuntimeError", "is_grads_batched=True needs gradients of one and the same batch size, in their first dimension")
+    (count,) = sizes
+    if not count:
+        raise ProgramError("RuntimeError", "is_grads_batched=True needs a batch size of at least 1")
+    row, stack = catalog.method("select").method, catalog.function("stack")
+    rows = [walk([row(g, (0, i), {}) for g in gradients], keep or i < count - 1) for i in range(count)]
+    return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
@@ -111,6 +132,8 @@ def detach(input: Tensor) -> Tensor:
     """The same values outside the graph: shares memory and version, never requires grad."""
     made = Tensor(input.array, input.dtype)
     made.version = input.counter()
+    if input.meta is not None and input.meta.get("inference"):
+        made.meta = {"inference": True}
     return made
 
 
@@ -135,17 +158,26 @@ def read_data(tensor: Tensor) -> Tensor:
     return Tensor(tensor.array, tensor.dtype)
 
 
+_ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
+_DETACH_INSTEAD = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+)
+
+
+def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
+    """`tensor.requires_grad = flag`: unlike the method refused for a computed tensor also where nothing changes."""
+    if flag is True and tensor.node is not None:
+        raise ProgramError("RuntimeError", _ONLY_LEAVES)
+    set_requires_grad(tensor, flag, "floating point and complex")
+
+
 def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
-    """`tensor.requires_grad = flag`; `kinds` is what the error says of the dtypes."""
+    """Make a leaf require grad or not; `kinds` is what the error says of the dtypes."""
     if type(flag) is not bool:
         raise ProgramError("RuntimeError", "requires_grad must be a bool")
     if tensor.node is not None:
         if not flag:
-            raise ProgramError(
-                "RuntimeError",
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
-                "that doesn't require differentiation use var_no_grad = var.detach().",
-            )
+            raise ProgramError("RuntimeError", _ONLY_LEAVES + _DETACH_INSTEAD)
         return
     if flag and not tensor.dtype.is_floating_point:
         raise ProgramError("RuntimeError", f"only Tensors of {kinds} dtype can require gradients")
@@ -205,26 +237,28 @@ def retain_grad(self: Tensor) -> None:
 
 
 class HookHandle:
-    """What `register_hook` returns: `remove()` takes the hook away."""
+    """What `register_hook` and its like return: `remove()` takes the hook away.
 
-    __slots__ = ("node", "number")
+    `take_away(number)` removes the hook of that number from wherever it hangs.
+    """
 
-    SCRIPT_NAME = "RemovableHandle"
+    __slots__ = ("take_away", "number")
+
+    SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
 
     _count = 0
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
+    def __init__(self, take_away: Callable[[int], None]) -> None:
+        self.take_away = take_away
         HookHandle._count += 1
         self.number = HookHandle._count
 
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
-        if self.node.hooks is not None:
-            self.node.hooks = [h for h in self.node.hooks if h[1] != self.number] or None
+        self.take_away(self.number)
 
 
 HookHandle.SCRIPT_METHODS["remove"] = Routine(HookHandle.remove)
@@ -238,24 +272,77 @@ def register_hook(self: Tensor, hook: Any) -> HookHandle:
     if node is None:
         node = self.sink()
         self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
-    handle = HookHandle(node)
+    return _hang(node, self.output_nr, hook)
 
+
+def _hang(node: Node, number: int, hook: Any) -> HookHandle:
+    def take_away(known: int) -> None:
+        node.hooks = [h for h in node.hooks or () if h[1] != known] or None
+
+    handle = HookHandle(take_away)
     node.plain = False
-    node.hooks = [*(node.hooks or []), (self.output_nr, handle.number, hook)]
+    node.hooks = [*(node.hooks or []), (number, handle.number, hook)]
     return handle
 
 
+def register_node_hook(node: Node, fn: Any) -> HookHandle:
+    """`grad_fn.register_hook(fn)`: call `fn(grad_inputs, grad_outputs)` when the node has run; what it returns replaces grad_inputs."""
+    return _hang(node, AFTER, fn)
+
+
+def register_node_prehook(node: Node, fn: Any) -> HookHandle:
+    """`grad_fn.register_prehook(fn)`: call `fn(grad_outputs)` before the node runs; what it returns replaces them."""
+    return _hang(node, BEFORE, fn)
+
+
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
-    """Call `hook(tensor)` when the gradient of this leaf was added to `.grad`."""
+    """Call `hook(leaf)` each time its `.grad` has been filled."""
     if not self.requires_grad:
         raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
         raise ProgramError("RuntimeError", "post accumulate grad hooks cannot be registered on non-leaf tensors")
-    node = self.sink()
-    self.set_property("sink", node)
-    handle = HookHandle(node)
-    node.hooks = [*(node.hooks or []), (engine.AFTER, handle.number, hook)]
+
+    def take_away(known: int) -> None:
+        self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])
+
+    handle = HookHandle(take_away)
+    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, hook)])
     return handle
+
+
+def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> HookHandle:
+    """Call `fn(grads)` once in each backward, when the gradients of all `tensors` are known ("any": `fn(grad)` with the first)."""
+    if mode not in ("all", "any"):
+        raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {mode}")
+    own = _tensors(tensors)
+    known: list[Tensor | None] = [None] * len(own)
+    #: how many of the tensors the walk has yet to come to; 0 between walks
+    left = 0
+
+    def arrived(i: int, grad: Tensor) -> None:
+        nonlocal left
+        walk = engine.Walk.running
+        first = not left
+        if first:
+            left = sum(walk is not None and walk.reaches(tensor.edge()[0]) for tensor in own)
+            known[:] = [None] * len(own)
+        known[i] = grad
+        left -= 1
+        if mode == "any" and first:
+            fn(grad)
+        elif mode == "all" and not left:
+            fn(list(known))
+
+    handles = [register_hook(tensor, partial(arrived, i)) for i, tensor in enumerate(own)]
+
+    def take_away(_: int) -> None:
+        for handle in handles:
+            handle.remove()
+
+    return HookHandle(take_away)
+
+
+REGISTER_MULTI_GRAD_HOOK = Routine(_register_multi_grad_hook, "register_multi_grad_hook")
 
 
 def alias(tensor: Tensor) -> Tensor:
@@ -292,21 +379,21 @@ class AnomalyMode:
 
     __slots__ = ("before",)
 
-    SCRIPT_NAME = "set_detect_anomaly"
+    SCRIPT_NAME = "torch.autograd.anomaly_mode.set_detect_anomaly"
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.before = (state.anomaly, state.anomaly_nan)
-        state.anomaly, state.anomaly_nan = bool(mode), bool(check_nan)
+        state.set_anomaly(bool(mode), bool(check_nan))
 
     def enter(self) -> None:
         """Begin the block."""
 
     def exit(self) -> None:
         """End the block."""
-        state.anomaly, state.anomaly_nan = self.before
+        state.set_anomaly(*self.before)
 
 
 def _set_detect_anomaly(mode: bool, check_nan: bool = True) -> AnomalyMode:
@@ -316,6 +403,14 @@ def _set_detect_anomaly(mode: bool, check_nan: bool = True) -> AnomalyMode:
 def _detect_anomaly(check_nan: bool = True) -> AnomalyMode:
     warnings.emit("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.")
     return AnomalyMode(True, check_nan)
+
+
+def _is_anomaly_enabled() -> bool:
+    return state.anomaly
+
+
+def _is_anomaly_check_nan_enabled() -> bool:
+    return state.anomaly_nan
 
 
 def _is_grad_enabled() -> bool:
@@ -329,13 +424,15 @@ def _is_inference_mode_enabled() -> bool:
 def reset_modes() -> None:
     """Everything as in a fresh session."""
     state.enabled, state.grad_mode, state.inference = True, True, False
-    state.anomaly, state.anomaly_nan = False, True
+    state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
 
 
 BACKWARD = Routine(backward)
 GRAD = Routine(grad)
 SET_DETECT_ANOMALY = Routine(_set_detect_anomaly, "set_detect_anomaly")
 DETECT_ANOMALY = Routine(_detect_anomaly, "detect_anomaly")
+IS_ANOMALY_ENABLED = Routine(_is_anomaly_enabled, "is_anomaly_enabled")
+IS_ANOMALY_CHECK_NAN_ENABLED = Routine(_is_anomaly_check_nan_enabled, "is_anomaly_check_nan_enabled")
 IS_GRAD_ENABLED = Routine(_is_grad_enabled, "is_grad_enabled")
 IS_INFERENCE_MODE_ENABLED = Routine(_is_inference_mode_enabled, "is_inference_mode_enabled")
 
@@ -343,7 +440,9 @@ METHODS = (
     PythonMethod(_backward_method, "backward", "Gradients of the leaves; `gradient` is the v of v^T J."),
     PythonMethod(register_hook, "register_hook", "A function to call with the gradient."),
     PythonMethod(
-        register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", "A function to call when `.grad` has the gradient."
+        register_post_accumulate_grad_hook,
+        "register_post_accumulate_grad_hook",
+        "A function to call with the leaf when its .grad has been filled.",
     ),
 )
 

@@ -6,17 +6,18 @@ gradient is reduced to the shape and dtype of what it belongs to.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
 from sys import getrefcount
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
 
 from gradcli.core import blocks, dtypes, namespace, warnings
-from gradcli.core.graph import AccumulateGrad, Edge, Node, state
+from gradcli.core.graph import AFTER, BEFORE, AccumulateGrad, Edge, Node, state
 from gradcli.core.mode import recording
 from gradcli.core.nodes import NotQuick, OpNode
 from gradcli.core.signature import hooks
@@ -66,6 +67,7 @@ def backward(
     for tensor, value in zip(inputs, found, strict=True):
         if value is not None and tensor.node is None:  # of the others the walk has kept the gradient
             accumulate(tensor, value, create_graph)
+            call_after_accumulation(tensor)
 
 
 def retain_grad(tensor: Tensor) -> None:
@@ -169,7 +171,10 @@ _EVERY = (True,) * 16
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("buffers", "capture", "found", "keep", "needed", "origin", "simple", "targets", "traced", "waiting")
+    __slots__ = ("buffers", "capture", "found", "keep", "needed", "order", "origin", "simple", "targets", "traced", "waiting")
+
+    #: the walk that is under way
+    running: ClassVar[Walk | None] = None
 
     def __init__(self, keep: bool, traced: bool, capture: Capture | None) -> None:
         self.keep = keep
@@ -200,8 +205,10 @@ class Walk:
                 self.needed = needed = _leading_to(order, targets)
                 order = [node for node in order if needed[node]]
                 self.waiting = _count_consumers(order, targets)
+            self.order = order
             origin = self.origin = state.origin
             state.walks += self.traced
+            outer, Walk.running = Walk.running, self
             try:
                 if self.simple and not self.traced and not state.anomaly:
                     self._quickly(order)
@@ -214,7 +221,12 @@ class Walk:
             finally:
                 state.origin = origin
                 state.walks -= self.traced
+                Walk.running = outer
         return self.found
+
+    def reaches(self, node: Node | None) -> bool:
+        """Whether this walk comes to a node."""
+        return node in self.waiting or node in self.order
 
     def _arrive(self, node: Node, number: int, value: Any) -> None:
         """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype."""
@@ -257,6 +269,8 @@ class Walk:
             for k, (target, number) in enumerate(self.targets):
                 if target is node:
                     self.found[k] = grads[number]
+        if node.hooks is not None:
+            self._node_hooks(node, BEFORE, grads, ())
         return grads
 
     def _sink(self, node: Node) -> None:
@@ -264,10 +278,12 @@ class Walk:
         grads = self._arrived(node)
         if self.targets is None and grads[0] is not None:
             variable: Tensor = node.variable  # type: ignore[attr-defined]
-            accumulate(variable, grads.pop(), self.traced)
-            for number, _, hook in list(node.hooks or ()):
-                if number == AFTER and hook(variable) is not None:
-                    raise ProgramError("RuntimeError", "Tensor post accumulate grad hooks should return None.")
+            if node.hooks is None and variable.meta is None:
+                accumulate(variable, grads.pop(), self.traced)
+                return
+            accumulate(variable, grads[0], self.traced)
+            self._node_hooks(node, AFTER, [], grads)
+            call_after_accumulation(variable)
 
     def _quickly(self, order: list[Node]) -> None:
         """The walk where nobody looks on: steps of small arrays through rules on arrays.
@@ -337,11 +353,18 @@ class Walk:
                     _check_nan(node, results)
             except GradcliError as error:
                 error.backward_origin = node.origin
+                if state.anomaly:
+                    _point_at(node)
                 raise
         else:
             results = [None] * len(edges)
         if not self.keep:
             node.release()
+        if node.hooks is not None:
+            listed = [results[i] for i in node.listed]
+            self._node_hooks(node, AFTER, listed, grads)
+            for i, result in zip(node.listed, listed, strict=True):
+                results[i] = result
         del grads
         waiting = self.waiting
         for i, (nxt, number) in enumerate(edges):
@@ -374,9 +397,11 @@ class Walk:
         """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
         state.origin = self.origin  # it is the walk that calls them, none of its steps
         for number, _, hook in list(node.hooks or ()):
-            if number == AFTER:
+            if number < 0:
                 continue
             value = grads[number]
+            if value is not None and not self.traced and type(value) is not np.ndarray:
+                value = grads[number] = np.array(value)  # a hook may write to it
             tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])
             with recording(self.traced):
                 changed = hook(tensor)
@@ -392,9 +417,40 @@ class Walk:
                 else:  # never in place: the gradient travels on
                     tensor.grad = Tensor(np.array(value) if known is None else known.array + value, tensor.dtype)
 
+    def _node_hooks(self, node: Node, which: int, changing: list[Any], fixed: Sequence[Any]) -> None:
+        """Run the hooks of the node itself; what one returns takes the place of `changing`, the gradients that go on."""
+        state.origin = self.origin
+        for number, _, hook in list(node.hooks or ()):
+            if number != which:
+                continue
+            own = tuple([self._shown(value) for value in changing])
+            with recording(self.traced):
+                changed = hook(own) if which is BEFORE else hook(own, tuple([self._shown(value) for value in fixed]))
+            if changed is None:
+                continue
+            given = changed if isinstance(changed, tuple) else (changed,)
+            if len(given) != len(own):
+                name = getattr(hook, "name", "function")
+                text = f"hook '{name}' has returned an incorrect number of values (got {len(given)}, but expected {len(own)})"
+                raise ProgramError("RuntimeError", text)
+            for i, (value, before) in enumerate(zip(given, own, strict=True)):
+                if value is not None:
+                    _check_replacement(hook, before, value)
+                    changing[i] = value if self.traced else value.array
 
-#: stands for an output number where a hook waits until a leaf has its gradient
-AFTER = -1
+    def _shown(self, value: Any) -> Tensor | None:
+        """A gradient on its way as a tensor."""
+        if value is None or type(value) is Tensor:
+            return value
+        array = np.asarray(value)
+        return Tensor(array, dtypes.of(array.dtype))
+
+
+def call_after_accumulation(variable: Tensor) -> None:
+    """Run what `register_post_accumulate_grad_hook` asked for."""
+    for _, hook in list(variable.property_of("after_accumulation") or ()):
+        with recording(False):
+            hook(variable)
 
 
 def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
@@ -498,6 +554,15 @@ def _check_nan(node: Node, results: list[Any]) -> None:
         array = result.array if type(result) is Tensor else result
         if array is not None and np.isnan(array).any():
             raise ProgramError("RuntimeError", f"Function '{node.type_name}' returned nan values in its {i}th output.")
+
+
+def _point_at(node: Node) -> None:
+    """The warning of anomaly detection, given at the place of the forward call."""
+    if bisect_right(state.anomaly_turns, node.sequence) % 2:
+        told = "Traceback of forward call that caused the error:"
+    else:
+        told = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+    warnings.emit(f"Error detected in {node.name()}. {told}")
 
 
 def call_node(node: Node, args: Sequence[Any]) -> Any:

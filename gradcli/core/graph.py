@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Edge = tuple["Node | None", int]
 NO_EDGE: Edge = (None, 0)
+#: in place of an output's number: a hook that gets what arrives at a node, or that and what the node makes of it
+BEFORE, AFTER = -1, -2
 
 
 class State:
@@ -30,6 +32,7 @@ class State:
         "recount",
         "anomaly",
         "anomaly_nan",
+        "anomaly_turns",
         "walks",
         "watch",
         "mapped",
@@ -49,10 +52,18 @@ class State:
         self.anomaly_nan = True
         #: how many backward walks with create_graph are under way
         self.walks = 0
+        #: the sequence numbers at which anomaly detection was switched, on first: what lies between is known by its place
+        self.anomaly_turns: tuple[int, ...] = ()
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
         #: how many calls of vmap are running, in which no value may become a Python number
         self.mapped = 0
+
+    def set_anomaly(self, on: bool, check_nan: bool) -> None:
+        """Switch anomaly detection."""
+        if on is not self.anomaly:
+            self.anomaly_turns = (*self.anomaly_turns, self.sequence)
+        self.anomaly, self.anomaly_nan = on, check_nan
 
 
 state = State()
@@ -79,8 +90,8 @@ class Node:
         if state.sequence > state.recount:
             recount()
         self.origin = state.origin
-        #: tensor hooks: (output number, handle id, function on Tensor)
-        self.hooks: list[tuple[int, int, Callable[[Tensor], Tensor | None]]] | None = None
+        #: tensor hooks: (output number, handle id, function on Tensor); those of the node have BEFORE or AFTER as the number
+        self.hooks: list[tuple[int, int, Callable[..., Any]]] | None = None
         #: output number -> the tensor whose gradient is kept (retain_grad)
         self.retained: dict[int, Tensor] | None = None
         self.plain = dtype.is_plain

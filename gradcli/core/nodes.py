@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.core import blocks
+from gradcli.core import blocks, dtypes
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import Edge, Node, freed_error, recount, state
 from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.watched import Watched
 from gradcli.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 #: where the arguments of rules come from
-XP, GRAD, OUT, OUTS, INPUT, ATTR, SHAPE, DTYPE = range(8)
+XP, GRAD, OUT, OUTS, INPUT, ATTR, DATA, SHAPE, DTYPE = range(9)
+#: the names of plain arguments that are arrays
+_DATA = frozenset({"index", "indices", "mask", "condition", "target"})
 
 
 class Plan:
@@ -50,7 +53,7 @@ def _place(op: Op, name: str) -> tuple[int, int]:
     if name in op.tensors:
         return INPUT, op.tensors.index(name)
     if name in op.attrs:
-        return ATTR, op.attrs.index(name)
+        return DATA if name in _DATA else ATTR, op.attrs.index(name)
     fixed = {"xp": XP, "grad": GRAD, "grads": GRAD, "out": OUT, "outs": OUTS}
     if name in fixed:
         return fixed[name], 0
@@ -204,7 +207,7 @@ class OpNode(Node):
     def saved_value(self, name: str) -> Any:
         kind, at = self._saved_places()[name]
         if kind == "attr":
-            return self.attrs[at]
+            return _shown_attr(name, self.attrs[at])
         if kind == "shape":
             node, number = self.edges[at]
             return None if node is None else node.meta(number)[0]
@@ -271,6 +274,8 @@ class OpNode(Node):
             return _namespace(traced or self.op.on_tensors)
         if kind == ATTR:
             return self.attrs[at]
+        if kind == DATA:
+            return self._data(at)
         if kind == OUT:
             return outs[at] if outs else None
         if kind == OUTS:
@@ -279,10 +284,36 @@ class OpNode(Node):
             return [self._edge_meta(edge)[kind - SHAPE] for edge in self.edges]
         return self._edge_meta(self.edges[at])[kind - SHAPE]
 
+    def _data(self, at: int) -> Any:
+        """A plain argument that may be an array (or a tuple of them), found unchanged."""
+        value = self.attrs[at]
+        for one in value if type(value) is tuple else (value,):
+            if type(one) is Watched and not one.is_current:
+                raise modified_error(dtypes.of(one.dtype), one.shape, None, 0, one.count, one.expected)
+        return value
+
     @staticmethod
     def _edge_meta(edge: Edge) -> tuple[Any, Any]:
         node, number = edge
         return (None, None) if node is None else node.meta(number)
+
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _shown_attr(name: str, value: Any) -> Any:
+    """A plain argument as `_saved_NAME` reads it: data as tensors, and of integers PyTorch shows the bits as an unsigned number."""
+    if isinstance(value, np.ndarray):
+        return wrap(np.asarray(value))
+    if isinstance(value, (tuple, list)):
+        return tuple([_shown_attr("", v) for v in value])
+    if name == "reduction":
+        return _REDUCTIONS.get(value, value)
+    if type(value) is int and value < 0 and (name.startswith("dim") or name in ("index", "ignore_index", "padding_idx", "offset")):
+        return value + (1 << 64)
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
 
 
 def short_name(grad_fn: str) -> str:
@@ -290,13 +321,23 @@ def short_name(grad_fn: str) -> str:
     return grad_fn.rstrip("0123456789").removesuffix("Backward")
 
 
+_FOUND = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
+    "there or anywhere later. Good luck!"
+)
+_NOT_FOUND = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+
 def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
     """PyTorch's error when a saved tensor was written to before backward needed it."""
+    kind = "CPUBoolType" if dtype is dtypes.bool_ else f"torch.{dtype.torch_name}Tensor"
     where = "" if node is None else f", which is output {number} of {short_name(node.name())},"
     return ProgramError(
         "RuntimeError",
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{dtype.torch_name}Tensor {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
-        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+        f"[{kind} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
+        f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",
     )

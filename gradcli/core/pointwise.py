@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from gradcli.core.nodes import OpNode
 from gradcli.core.record import Op, broadcast_error
 from gradcli.core.signature import wrapped
 from gradcli.core.tensor import Array, Tensor
-from gradcli.errors import InternalFault
+from gradcli.errors import InternalFault, ProgramError
 
 #: a result of up to so many elements is made without a look at the bounds
 _SMALL = 1 << 16
@@ -212,3 +213,21 @@ def check_broadcast(x: Array, y: Array) -> None:
         for size in shape:
             count *= size
         limits.check_elements(count, x.itemsize)
+
+
+def check_fit(x: Array, y: Array) -> tuple[int, ...]:
+    """The shape that two arrays broadcast to; raises PyTorch's mismatch error, and LimitError for a result over the bounds."""
+    try:
+        shape = np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        raise broadcast_error(x.shape, y.shape) from None
+    limits.check_elements(math.prod(shape), x.itemsize)
+    return shape
+
+
+def check_into(target: Array, source: Array) -> None:
+    """Refuse a source that does not broadcast to the shape of what it is written into."""
+    shape = check_fit(target, source)
+    if shape != target.shape:
+        text = f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
+        raise ProgramError("RuntimeError", text)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import dtypes, generator, printing
+from gradcli.core.device import check as check_device
+from gradcli.core.device import kind_of
 from gradcli.core.dtypes import DType
 from gradcli.core.generator import Generator
 from gradcli.core.objects import Routine, ScriptType
 from gradcli.core.ops import creation
-from gradcli.core.ops.casting import check_device
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Size, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -230,20 +231,39 @@ PRESERVE_FORMAT = Symbol("preserve_format")
 
 
 class Device:
-    """`torch.device`; the cpu is the only one. `str(d)` is its name."""
+    """`torch.device`. Others than the cpu can be named, and hold no tensors. `str(d)` is its name."""
 
     __slots__ = ("name",)
 
     SCRIPT_NAME = "device"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"type": lambda d: d.name.split(":")[0], "index": lambda d: None}
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"type": lambda d: d.kind, "index": lambda d: d.index}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @property
+    def kind(self) -> str:
+        """`type`: the name without the index."""
+        return self.name.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:
+        """Which of the devices of this kind; None where it was not said."""
+        number = self.name.partition(":")[2]
+        return int(number) if number else None
+
+    def enter(self) -> None:
+        """As a block it is where new tensors are made."""
+        check_device(self)
+
+    def exit(self) -> None:
+        """End the block."""
+
     def __repr__(self) -> str:
-        return f"device(type='{self.name}')"
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.kind}'{index})"
 
     def __str__(self) -> str:
         return self.name
@@ -258,11 +278,45 @@ class Device:
 CPU = Device("cpu")
 
 
-def _device(type: Any, index: Any = None) -> Device:
-    check_device(type)
-    return CPU
+_NO_SUCH_DEVICE = (
+    "device() received an invalid combination of arguments - got ({}), but expected one of:\n * (torch.device device)\n"
+    " * (str type, int index = -1)\n"
+)
 
 
+def _device(*args: Any, **kwargs: Any) -> Device:
+    given = [*args, *(kwargs.pop(name) for name in ("device", "type", "index") if name in kwargs)]
+    if not given or len(given) > 2 or kwargs:
+        got = ", ".join([*map(hooks.type_name, given), *(f"{name}={hooks.type_name(value)}" for name, value in kwargs.items())])
+        raise ProgramError("TypeError", _NO_SUCH_DEVICE.format(got))
+    named = str(given[0]) if isinstance(given[0], (str, Device)) else given[0]
+    if not isinstance(named, str):
+        check_device(named)
+    kind = kind_of(named)
+    if len(given) == 1:
+        return Device(named)
+    if type(given[1]) is not int:
+        raise ProgramError("TypeError", f"device(): argument 'index' (position 2) must be int, not {hooks.type_name(given[1])}")
+    if kind != named:
+        raise ProgramError("RuntimeError", f"type (string) must not include an index because index was passed explicitly: {named}")
+    return Device(f"{kind}:{given[1]}")
+
+
+def _not_available() -> bool:
+    return False
+
+
+def _device_count() -> int:
+    return 0
+
+
+def _seed_nothing(seed: int) -> None:
+    """Without effect: there is no generator but the cpu's."""
+
+
+NOT_AVAILABLE = Routine(_not_available, "is_available")
+DEVICE_COUNT = Routine(_device_count, "device_count")
+SEED_NOTHING = Routine(_seed_nothing, "manual_seed")
 DEVICE = ScriptType("device", "torch", _device, lambda v: type(v) is Device)
 
 
@@ -342,17 +396,49 @@ FINFO = ScriptType("finfo", "torch", _finfo, lambda v: type(v) is TypeInfo and v
 IINFO = ScriptType("iinfo", "torch", _iinfo, lambda v: type(v) is TypeInfo and not v.dtype.is_floating_point)
 
 
+_NO_SUCH_NEW = (
+    "new() received an invalid combination of arguments - got ({got}), but expected one of:\n * (*, torch.device device = None)\n"
+    "      didn't match because some of the arguments have invalid types: ({wrong})\n * (torch.Storage storage)\n * (Tensor other)\n"
+    " * (tuple of ints size, *, torch.device device = None)\n * (object data, *, torch.device device = None)\n"
+)
+_OPTIONS = (
+    "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+    "memory_format=(nullopt))"
+)
+
+
+def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
+    """`torch.LongTensor(tensor)`: the same values, of the same dtype only."""
+    if dtype is not None and tensor.dtype is not dtype:
+        expected, got = _OPTIONS.format(dtype.c_name), _OPTIONS.format(tensor.dtype.c_name)
+        raise ProgramError("TypeError", f"expected {expected} (got {got})")
+    return Tensor(tensor.array, tensor.dtype)
+
+
 def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
     """`torch.Tensor(...)`, `torch.LongTensor(...)`: sizes as integers, or data."""
 
     def construct(*args: Any) -> Tensor:
         wanted = dtype or dtypes.get_default()
-        if len(args) == 1 and not isinstance(args[0], int):
-            return creation.from_data(args[0], wanted)
+        if len(args) == 1 and isinstance(args[0], Size):
+            return creation.constant("empty", tuple(args[0]), 0, wanted, False)
         if not args:
             return creation.from_data([], wanted)
-        if not all(type(a) is int for a in args):
-            raise ProgramError("TypeError", f"new(): invalid data type '{hooks.type_name(args[0])}'")
+        first = args[0]
+        if len(args) == 1 and type(first) is Tensor:
+            return _same_type(first, dtype)
+        elif len(args) == 1 and type(first) is not int:
+            if not isinstance(first, (list, tuple, range, str)):
+                raise ProgramError("TypeError", f"new(): data must be a sequence (got {hooks.type_name(first)})")
+            return creation.from_data(first, wanted)
+        if type(first) is not int:
+            got = ", ".join(hooks.type_name(a) for a in args)
+            wrong = ", ".join(f"!{hooks.type_name(a)}!" for a in args)
+            raise ProgramError("TypeError", _NO_SUCH_NEW.format(got=got, wrong=wrong))
+        for i, size in enumerate(args):
+            if type(size) is not int:
+                text = f"type must be tuple of ints,but got {hooks.type_name(size)}"
+                raise ProgramError("TypeError", f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"")
         return creation.constant("empty", tuple(args), 0, wanted, False)
 
     return construct

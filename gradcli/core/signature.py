@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import dtypes
+from gradcli.core.device import check as check_device
 from gradcli.core.dtypes import DType
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
@@ -107,6 +108,8 @@ class Parameter:
             return self._unpacked(value if isinstance(value, (tuple, list)) else (value,), function)
         if kind == "dtype" and not isinstance(value, DType):
             return hooks.as_dtype(value)
+        if kind == "device":
+            check_device(value)
         return value
 
     def _unpacked(self, value: Any, function: str) -> tuple[int, ...]:

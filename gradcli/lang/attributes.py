@@ -1,7 +1,7 @@
 """Attributes: every type has its tables of names; nothing else of a value can be reached.
 
 Of names that begin with an underscore only those stand here that PyTorch users read: `__name__` of types and functions,
-`_version`, and the `_saved_` names of a grad_fn.
+`torch.__version__`, `_version`, and the `_saved_` names of a grad_fn.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from gradcli import limits
-from gradcli.core import catalog, settings
+from gradcli.core import catalog, dtypes, settings
 from gradcli.core._index import METHODS
+from gradcli.core.dtypes import DType
 from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
@@ -33,10 +34,17 @@ Method = Callable[..., Any]
 
 _NAMED = {"__name__": lambda value: value.name}
 
+
 #: what is read from values without being called, by type
 GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     Tensor: tensor_attributes.GETTERS,
     UserFunction: _NAMED,
+    DType: {
+        "is_floating_point": lambda value: value.is_floating_point,
+        "is_complex": lambda value: False,
+        "is_signed": lambda value: value.rank > dtypes.uint8.rank,
+        "itemsize": lambda value: value.itemsize,
+    },
     Builtin: _NAMED,
     BoundMethod: _NAMED,
     TypeValue: _NAMED,
@@ -46,6 +54,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     range: containers.RANGE_ATTRIBUTES,
     slice: {"start": lambda value: value.start, "stop": lambda value: value.stop, "step": lambda value: value.step},
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
+    bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
     Generator: {"device": lambda value: settings.CPU},
     NumpyArray: {
@@ -158,7 +167,7 @@ def find_attribute(value: Any, name: str) -> Any:
     if kind is Namespace:
         if not name.startswith("_"):
             return value.get(name)
-        return value.path if name == "__name__" else MISSING
+        return value.path if name == "__name__" else value.members.get(name, MISSING)
     getters = GETTERS.get(kind)
     if getters is not None and name in getters:
         return getters[name](value)
@@ -183,6 +192,10 @@ _HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: di
 
 def unbound(owner: Any, name: str) -> Any:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
+    if owner is types.DICT and name == "fromkeys":
+        from gradcli.lang.constructors import dict_from_keys  # above this module
+
+        return Builtin(name, dict_from_keys)
     kind = Tensor if owner is settings.TENSOR else _HOST_OF.get(owner)
     method = None if kind is None else find_method(kind, name)
     if method is None or kind is None:
@@ -236,6 +249,8 @@ def missing(value: Any, name: str) -> ProgramError:
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
     """A hint with the known names that are close to `name`; at most one line."""
+    if name == "__class__":
+        return ["type(...) gives it"]
     if name.startswith("_"):
         return []
     close = difflib.get_close_matches(name, list(known), 3, 0.7)

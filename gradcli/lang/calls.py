@@ -20,6 +20,8 @@ class Decorated:
 
     __slots__ = ("__weakref__", "function", "mode")
 
+    SCRIPT_NAME = "function"
+
     def __init__(self, mode: GradMode, function: Any) -> None:
         self.function = function
         self.mode = mode.copy()

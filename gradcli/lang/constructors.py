@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli import limits
 from gradcli.core import warnings
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
-from gradcli.lang import containers, conversions, mappings, operators, text
+from gradcli.lang import containers, conversions, mappings, operators, subscripts, text
 from gradcli.lang.operators import OPS, index_of
 from gradcli.lang.types import type_name
 
@@ -99,6 +100,15 @@ def make_dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
         raise ProgramError("TypeError", f"dict expected at most 1 argument, got {len(args)}")
     made: dict[Any, Any] = {}
     mappings.fill_dict(OPS, made, args, kwargs)
+    return made
+
+
+def dict_from_keys(iterable: Any, value: Any = None, /) -> dict[Any, Any]:
+    """`dict.fromkeys(iterable, value)`."""
+    made: dict[Any, Any] = {}
+    for key in operators.stepping(iterable):
+        subscripts.put(made, key, value)
+        limits.check_list(len(made))
     return made
 
 

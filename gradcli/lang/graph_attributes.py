@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core import autograd
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.lang.values import MISSING, BoundMethod
 
@@ -16,16 +17,19 @@ _GETTERS: dict[str, Callable[[Node], Any]] = {
 _SAVED = "_saved_"
 
 
-def _name(node: Node) -> str:
-    return node.name()
+_METHODS: dict[str, Callable[..., Any]] = {
+    "name": lambda node: node.name(),
+    "register_hook": autograd.register_node_hook,
+    "register_prehook": autograd.register_node_prehook,
+}
 
 
 def node_attribute(node: Node, name: str) -> Any:
     """`node.name`, or MISSING."""
     if name in _GETTERS:
         return _GETTERS[name](node)
-    if name == "name":
-        return BoundMethod(node, "name", _name)
+    if name in _METHODS:
+        return BoundMethod(node, name, _METHODS[name])
     if name == "variable" and isinstance(node, AccumulateGrad):
         return node.variable
     if name.startswith(_SAVED) and name[len(_SAVED) :] in node.saved_names:
@@ -35,5 +39,5 @@ def node_attribute(node: Node, name: str) -> Any:
 
 def node_names(node: Node) -> list[str]:
     """The names that can be read from a node."""
-    names = [*_GETTERS, "name", *(_SAVED + name for name in node.saved_names)]
+    names = [*_GETTERS, *_METHODS, *(_SAVED + name for name in node.saved_names)]
     return [*names, "variable"] if isinstance(node, AccumulateGrad) else names

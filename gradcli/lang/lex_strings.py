@@ -80,8 +80,8 @@ class StringReader:
         """A place in the source."""
         return Span(self.source, start, end)
 
-    def _fail(self, message: str, start: int, end: int, *hints: str) -> LanguageError:
-        return LanguageError(message, span=self.span(start, end), hints=hints)
+    def _fail(self, message: str, start: int, end: int, *hints: str, kind: str = "SyntaxError") -> LanguageError:
+        return LanguageError(message, span=self.span(start, end), hints=hints, kind=kind)
 
     def deeper(self, start: int, end: int) -> None:
         """Count one more level of nesting. Raises LimitError."""

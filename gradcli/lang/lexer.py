@@ -215,14 +215,14 @@ class Lexer(StringReader):
         if width == last:
             return pos
         if (width[0] > last[0]) is not (width[1] > last[1]) or (width[0] < last[0]) is not (width[1] < last[1]):
-            raise self._fail("inconsistent use of tabs and spaces in indentation", start, pos)
+            raise self._fail("inconsistent use of tabs and spaces in indentation", start, pos, kind="TabError")
         if width[0] > last[0]:
             self._indents.append(width)
             yield Lexeme("INDENT", "", start, pos)
         else:
             yield from self._dedents(pos, width[0])
             if self._indents[-1] != width:
-                raise self._fail("unindent does not match any outer indentation level", start, pos)
+                raise self._fail("unindent does not match any outer indentation level", start, pos, kind="IndentationError")
         return pos
 
     def _dedents(self, pos: int, width: int) -> Stream:

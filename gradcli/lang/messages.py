@@ -62,10 +62,10 @@ class Stuck:
         self.values = values
         self.accepted = accepted
 
-    def error(self, message: str, *hints: str, at: Lexeme | Expr | None = None) -> LanguageError:
+    def error(self, message: str, *hints: str, at: Lexeme | Expr | None = None, kind: str = "SyntaxError") -> LanguageError:
         """The error, at the token unless said otherwise."""
         place = self.token if at is None else at
-        return LanguageError(message, span=Span(self.lexer.source, place.start, place.end), hints=hints)
+        return LanguageError(message, span=Span(self.lexer.source, place.start, place.end), hints=hints, kind=kind)
 
     @property
     def top(self) -> Any:
@@ -106,9 +106,9 @@ def _indentation(stuck: Stuck) -> LanguageError | None:
         if word is not None:
             line, _ = stuck.lexer.source.position(word.start)
             after = f" after {_STATEMENTS[word.type]} on line {line}"
-        return stuck.error(f"expected an indented block{after}")
+        return stuck.error(f"expected an indented block{after}", kind="IndentationError")
     if token.type == "INDENT":
-        return stuck.error("unexpected indent")
+        return stuck.error("unexpected indent", kind="IndentationError")
     if accepted == {"EXCEPT", "FINALLY"}:
         return stuck.error("expected 'except' or 'finally' block")
     return None

@@ -13,6 +13,9 @@ from gradcli.lang.values import MISSING, Builtin, Namespace
 
 _made: dict[str, Namespace] = {}
 
+#: `torch.__version__`: what every text here is compared with
+_VERSION = "2.13.0+cpu"
+
 #: torch's own error types, which are caught by these names
 _ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckError": "GradcheckError"}
 
@@ -22,7 +25,7 @@ def torch(place: str = "") -> Namespace:
     known = _made.get(place)
     if known is None:
         path = f"torch.{place}" if place else "torch"
-        known = _made[place] = Namespace(path, {}, _finder(place), lambda: library.members(place))
+        known = _made[place] = Namespace(path, {} if place else {"__version__": _VERSION}, _finder(place), lambda: library.members(place))
     return known
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from gradcli.core import autograd, settings
 from gradcli.core import operators as core
 from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+from gradcli.lang import operators
 from gradcli.lang.values import NumpyArray
 
 
@@ -18,6 +20,17 @@ def _transposed(name: str) -> Callable[[Tensor], Any]:
         return {"T": shape.T, "H": shape.H, "mT": shape.mT}[name](tensor)
 
     return get
+
+
+#: what a tensor here is not
+_NEVER = (
+    *("is_cuda", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr"),
+    *("is_vulkan", "is_xla", "is_xpu"),
+)
+
+
+def _imag(tensor: Tensor) -> Tensor:
+    raise ProgramError("RuntimeError", "imag is not implemented for tensors with non-complex dtypes.")
 
 
 GETTERS: dict[str, Callable[[Tensor], Any]] = {
@@ -33,6 +46,11 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
     "ndim": lambda t: t.array.ndim,
     "itemsize": lambda t: t.dtype.itemsize,
     "nbytes": lambda t: t.array.size * t.dtype.itemsize,
+    **dict.fromkeys(_NEVER, lambda t: False),
+    "is_cpu": lambda t: True,
+    "name": lambda t: None,
+    "real": lambda t: t,
+    "imag": _imag,
     "T": _transposed("T"),
     "H": _transposed("H"),
     "mT": _transposed("mT"),
@@ -45,7 +63,7 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
 SETTERS: dict[str, Callable[[Tensor, Any], None]] = {
     "data": core.set_data,
     "grad": autograd.write_grad,
-    "requires_grad": lambda t, flag: autograd.set_requires_grad(t, flag, "floating point and complex"),
+    "requires_grad": autograd.assign_requires_grad,
 }
 
 
@@ -53,5 +71,9 @@ def _numpy(tensor: Tensor) -> NumpyArray:
     return NumpyArray(autograd.to_numpy(tensor))
 
 
+def _is_nonzero(tensor: Tensor) -> bool:
+    return operators.truth(tensor)
+
+
 #: called with the tensor first
-METHODS: dict[str, Callable[..., Any]] = {"numpy": _numpy}
+METHODS: dict[str, Callable[..., Any]] = {"numpy": _numpy, "is_nonzero": _is_nonzero}

@@ -8,11 +8,13 @@ from typing import Any
 from gradcli.core import settings
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import Node
+from gradcli.core.mode import GradMode
 from gradcli.core.objects import Routine
 from gradcli.core.results import NamedResult
 from gradcli.core.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang import reprs
+from gradcli.lang.calls import Decorated
 from gradcli.lang.formatting import format_value
 from gradcli.lang.functions import UserFunction
 from gradcli.lang.runtime import runtime
@@ -76,6 +78,12 @@ def _repr_bound(value: BoundMethod) -> str:
     return f"<built-in method {value.name} of {type_name(value.owner)} object at {address(value.owner)}>"
 
 
+def _repr_grad_mode(value: GradMode) -> str:
+    if value.kind == "set_grad_enabled":
+        return f"{path_of(value)}(mode={value.enabled})"
+    return f"<{path_of(value)} object at {address(value)}>"
+
+
 def _repr_error(value: ProgramError) -> str:
     args = value.args_
     inside = repr_text(args[0]) if len(args) == 1 else repr_text(args)[1:-1]
@@ -99,10 +107,12 @@ _OWN: dict[type, Callable[[Any], str]] = {
     Size: repr,
     DType: repr,
     UserFunction: _repr_function,
+    Decorated: lambda value: f"<function {value.name} at {address(value)}>",
+    GradMode: _repr_grad_mode,
     Builtin: lambda value: value.shown,
     BoundMethod: _repr_bound,
     TypeValue: lambda value: f"<class '{value.path}'>",
-    ExceptionType: lambda value: f"<class '{value.name}'>",
+    ExceptionType: lambda value: f"<class '{QUALIFIED.get(value.name, value.name)}'>",
     Namespace: lambda value: f"<module '{value.path}'>",
     NumpyArray: repr,
     ProgramError: _repr_error,

@@ -10,6 +10,7 @@ from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
+from gradcli.core.mode import GradMode
 from gradcli.core.objects import Routine, ScriptType
 from gradcli.core.results import NamedResult
 from gradcli.core.tensor import Size, Tensor
@@ -67,6 +68,8 @@ def path_of(value: Any) -> str:
         return f"torch.return_types.{value.type_name}"
     if kind is ProgramError:
         return str(value.type_name)
+    if kind is GradMode:
+        return f"torch.autograd.grad_mode.{value.kind}"
     if isinstance(value, FUNCTIONS):
         return "function" if isinstance(value, Routine) else "builtin_function_or_method"
     return str(getattr(kind, "SCRIPT_NAME", kind.__name__))
@@ -75,7 +78,8 @@ def path_of(value: Any) -> str:
 def type_name(value: Any) -> str:
     """The name of a value's type in messages, such as "'int' object is not callable"."""
     path = path_of(value)
-    return path if path.startswith(("torch.", "numpy.")) and path.count(".") == 1 else path.rpartition(".")[2]
+    whole = path.startswith("torch.return_types.") or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
+    return path if whole else path.rpartition(".")[2]
 
 
 def _maker(name: str) -> Callable[..., Any]:

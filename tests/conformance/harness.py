@@ -9,6 +9,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "recorded"
+# further scripts of the same kinds, recorded with the same PyTorch
+MORE = HERE / "more"
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?")
@@ -26,12 +28,12 @@ class Outcome:
 
 def scripts() -> list[Path]:
     """Every recorded script, but the prelude of the seeds."""
-    return sorted(path for path in RECORDED.rglob("*.py") if path.name != "prelude.py")
+    return sorted(path for folder in (RECORDED, MORE) for path in folder.rglob("*.py") if path.name != "prelude.py")
 
 
 def name_of(script: Path) -> str:
-    """The script's name below `recorded/`, without its suffix."""
-    return str(script.relative_to(RECORDED).with_suffix(""))
+    """The script's name below `recorded/`, or with `more/` in front, without its suffix."""
+    return str(script.relative_to(RECORDED if script.is_relative_to(RECORDED) else HERE).with_suffix(""))
 
 
 def expected(script: Path) -> Outcome:

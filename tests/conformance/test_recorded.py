@@ -26,7 +26,8 @@ def run(script: Path) -> Outcome:
     session = Session(
         bounds=limits.default(),
         write=out.append,
-        warn=lambda category, message, _: warnings.append(f"{category}: {message}"),
+        # of a message in several lines the recording has one line for sure: the first
+        warn=lambda category, message, _: warnings.append(f"{category}: {message}".split("\n")[0]),
         read_stdin=lambda: b"",
     )
     files = [script.parent / "prelude.py", script] if script.parent.name == "seeds" else [script]

@@ -276,7 +276,7 @@ def _requires_grad_(self: Module, requires_grad: Any = True) -> Module:
 
 
 def _to(self: Module, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False) -> Module:
-    from gradcli.core.ops.casting import check_device
+    from gradcli.core.device import check as check_device
 
     for value in (*args, *(v for v in (dtype, device) if v is not None)):
         wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else hooks.as_dtype(value)

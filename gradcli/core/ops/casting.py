@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.core import dtypes
+from gradcli.core.device import check as check_device
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
+from gradcli.core.objects import ScriptType
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -51,27 +52,7 @@ def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False) -> Tensor:
     return result
 
 
-_DEVICES = "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone"
-
-
-def check_device(device: Any) -> None:
-    """Only the CPU is there; a name that is no device is PyTorch's error."""
-    if type(device) is int:
-        raise ProgramError("RuntimeError", "Cannot access accelerator device when none is available.")
-    name = str(device)
-    kind = name.split(":")[0]
-    if kind == "cpu":
-        return
-    if kind in ("cuda", "mps", "xpu", "meta"):
-        raise ProgramError("RuntimeError", f"the device '{name}' is not part of gradcli; tensors live on the cpu")
-    if re.fullmatch("[a-zA-Z_]+(:(0|[1-9][0-9]*))?", name):
-        raise ProgramError("RuntimeError", f"Expected one of {_DEVICES} device type at start of device string: {kind}")
-    raise ProgramError("RuntimeError", f"Invalid device string: '{name}'")
-
-
 def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
-    if device is not None:
-        check_device(device)
     return to_dtype(input, dtype or input.dtype, copy)
 
 
@@ -85,10 +66,18 @@ def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> 
             if dtype == f"torch.{known.torch_name}Tensor":
                 return to_dtype(input, known)
         raise ProgramError("ValueError", f"invalid type: '{dtype}'")
-    wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
-    if wanted is None:
-        raise ProgramError("TypeError", "type(): argument 'dtype' must be torch.dtype")
-    return to_dtype(input, wanted)
+    if isinstance(dtype, DType):
+        return to_dtype(input, dtype)
+    if isinstance(dtype, ScriptType) and dtype.module == "torch" and dtype.name.endswith("Tensor"):
+        return _type(input, f"torch.{dtype.name}", non_blocking, memory_format)
+    if hooks.as_dtype(dtype) is not None:
+        raise ProgramError("ValueError", f"invalid type: '{dtype.name}'")
+    raise ProgramError("TypeError", "dtype must be a type, str, or dtype object")
+
+
+def _cuda(input: Tensor, device: Any, non_blocking: bool, memory_format: Any) -> Tensor:
+    check_device("cuda")
+    return input
 
 
 def contiguous(input: Tensor) -> Tensor:
@@ -156,6 +145,12 @@ FUNCTIONS = (
         "cpu",
         ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: a),
         doc="The tensor itself: it is on the cpu.",
+        function=False,
+    ),
+    Function(
+        "cuda",
+        ("Tensor input, device? device=None, bool non_blocking=False, *, memory_format? memory_format=None", _cuda),
+        doc="PyTorch's error: there is no such device.",
         function=False,
     ),
 )

@@ -17,6 +17,7 @@ from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule, broadcast_error
 from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
 
 
@@ -51,7 +52,7 @@ class Choice(Op):
         result = np.asarray(self.forward(*arrays, *args[n:]))
         out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
         if state.enabled:
-            self.record(out, values, args[n:])
+            self.record(out, values, tuple([watched(a) if type(a) is Tensor else a for a in args[n:]]))
         elif state.inference:
             out.meta = {"inference": True}
         return out
@@ -266,8 +267,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
         raise ProgramError("RuntimeError", f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
     check_shapes((mask.array, input.array))
     if type(value) is Tensor:
-        return MASKED_FILL_TENSOR(input, value, mask)
-    return MASKED_FILL(input, mask, scalar_of(value, input.dtype))
+        return MASKED_FILL_TENSOR(input, value, watched(mask))
+    return MASKED_FILL(input, watched(mask), scalar_of(value, input.dtype))
 
 
 # --- maximum, minimum ---

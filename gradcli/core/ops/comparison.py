@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Function, Sample
-from gradcli.core.pointwise import Pointwise
+from gradcli.core.pointwise import Pointwise, check_fit
 from gradcli.core.record import NONDIFF
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
@@ -68,12 +68,14 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
 def isclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """`|a - b| <= atol + rtol * |b|`, elementwise."""
     _same_dtype(a, b)
+    check_fit(a.array, b.array)
     return wrap(np.isclose(a.array, b.array, rtol, atol, equal_nan))
 
 
 def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are close."""
     _same_dtype(a, b)
+    check_fit(a.array, b.array)
     return bool(np.isclose(a.array, b.array, rtol, atol, equal_nan).all())
 
 
@@ -86,6 +88,7 @@ def _test(forward: Any) -> Any:
 
 def _logical(forward: Any) -> Any:
     def run(a: Tensor, b: Tensor) -> Tensor:
+        check_fit(a.array, b.array)
         return wrap(forward(a.array, b.array))
 
     return run

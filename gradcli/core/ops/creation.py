@@ -13,7 +13,6 @@ from gradcli.core import dtypes, elementary, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
-from gradcli.core.ops.casting import check_device
 from gradcli.core.signature import hooks, scalar_of, stored
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -38,11 +37,9 @@ def finish(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
 
 
 def _sizes(data: Any) -> list[int]:
-    """The shape that nested sequences claim: the lengths of their first elements."""
+    """The shape that nested sequences claim: the lengths of their first elements. A tensor in first place stands for one number."""
     sizes: list[int] = []
     while True:
-        if type(data) is Tensor:
-            return sizes + list(data.array.shape)
         if not isinstance(data, (list, tuple, str, range)):
             return sizes
         sizes.append(len(data))
@@ -61,7 +58,7 @@ def _collect(data: Any, sizes: list[int]) -> list[Any]:
         for part in level:
             if type(part) is Tensor:
                 if part.array.ndim == 0:
-                    raise ProgramError("TypeError", "len() of a 0-d tensor")
+                    raise ProgramError("TypeError", "not a sequence")
                 part = [Tensor(np.asarray(row), part.dtype) for row in part.array]
             elif not isinstance(part, (list, tuple, range)):
                 raise ProgramError("TypeError", "not a sequence")
@@ -86,6 +83,8 @@ def _infer(elements: list[Any]) -> DType:
             continue
         else:
             value = next(e for e in elements if type(e) is kind)
+            if kind is str:
+                raise ProgramError("TypeError", "new(): invalid data type 'str'")
             raise ProgramError("RuntimeError", f"Could not infer dtype of {hooks.type_name(value)}")
         found = dtype if found is None else dtypes.promote(found, dtype)
     for element in elements:
@@ -127,6 +126,10 @@ def _numbers(elements: list[Any], dtype: DType) -> Array:
 
 def _scalar(element: Any, dtype: DType) -> Any:
     if type(element) is Tensor:
+        if element.array.size != 1 and dtype.is_floating_point:
+            raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
+        if element.array.size != 1:
+            raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
         return element.item()
     if type(element) in (int, float, bool):
         return element
@@ -145,6 +148,9 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
         return Tensor(dtypes.cast(data.array, wanted), wanted)
     sizes = _sizes(data)
     check_rank(len(sizes))
+    if 0 in sizes:  # nothing to store: what follows the first elements may be ragged
+        wanted = dtype or _infer(list(data))
+        return Tensor(np.zeros(sizes, wanted.np), wanted)
     elements = _collect(data, sizes)
     wanted = dtype or _infer(elements)
     array = _numbers(elements, wanted).reshape(sizes)
@@ -153,8 +159,6 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
 
 def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:
     """`torch.tensor`: always a copy, always a leaf."""
-    if device is not None:
-        check_device(device)
     if type(data) is Tensor:
         warnings.emit(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -199,8 +203,6 @@ def constant(name: str, size: tuple[int, ...], value: Any, dtype: DType, require
 
 def _filled(name: str, value: Any) -> Callable[..., Tensor]:
     def run(size: tuple[int, ...], dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
-        if device is not None:
-            check_device(device)
         return constant(name, size, value, dtype or dtypes.get_default(), requires_grad)
 
     return run

@@ -30,6 +30,7 @@ from gradcli.core.ops.gathering_records import (
 from gradcli.core.ops.shape import expand, reshape
 from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
 
 
@@ -89,7 +90,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) ->
     """Elements whose position along one dimension an index tells."""
     _check_gather("gather", input, dim, index)
     limits.check_elements(index.array.size, input.dtype.itemsize)
-    return GATHER(input, dim % max(input.array.ndim, 1), index.array)  # type: ignore[no-any-return]
+    return GATHER(input, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
@@ -98,14 +99,14 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     _check_gather("scatter", input, dim, index, tensor)
     at = dim % max(input.array.ndim, 1)
     if tensor is None:
-        return SCATTER_NUMBER(input, at, index.array, scalar_of(src, input.dtype))  # type: ignore[no-any-return]
-    return SCATTER(input, tensor, at, index.array)  # type: ignore[no-any-return]
+        return SCATTER_NUMBER(input, at, watched(index), scalar_of(src, input.dtype))  # type: ignore[no-any-return]
+    return SCATTER(input, tensor, at, watched(index))  # type: ignore[no-any-return]
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with elements of src added where the index tells."""
     _check_gather("scatter", input, dim, index, src)
-    return SCATTER_ADD(input, src, dim % max(input.array.ndim, 1), index.array)  # type: ignore[no-any-return]
+    return SCATTER_ADD(input, src, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -119,7 +120,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if _out_of_range(index.array, input.array.shape[at] if rank else 1) is not None:
         raise _error("index out of range in self", "IndexError")
     limits.check_elements(input.array.size // max(input.array.shape[at] if rank else 1, 1) * index.array.size, input.dtype.itemsize)
-    return INDEX_SELECT(input, dim, index.array.reshape(-1))  # type: ignore[no-any-return]
+    return INDEX_SELECT(input, dim, watched(index).reshape(-1))  # type: ignore[no-any-return]
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Tensor:
@@ -148,7 +149,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     bad = _out_of_range(index.array, size)
     if bad is not None:
         raise _error(f"index {bad} is out of bounds for dimension {at} with size {size}")
-    return INDEX_ADD(input, source, dim, index.array.reshape(-1), alpha)  # type: ignore[no-any-return]
+    return INDEX_ADD(input, source, dim, watched(index).reshape(-1), alpha)  # type: ignore[no-any-return]
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -166,8 +167,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if bad is not None:
         raise _error(f"index {bad} is out of bounds for dimension {at} with size {size}", "IndexError")
     if type(value) is Tensor:
-        return INDEX_FILL_TENSOR(input, value, dim, index.array)  # type: ignore[no-any-return]
-    return INDEX_FILL(input, dim, index.array, scalar_of(value, input.dtype))  # type: ignore[no-any-return]
+        return INDEX_FILL_TENSOR(input, value, dim, watched(index))  # type: ignore[no-any-return]
+    return INDEX_FILL(input, dim, watched(index), scalar_of(value, input.dtype))  # type: ignore[no-any-return]
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -194,7 +195,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     bad = _out_of_range(index.array, size)
     if bad is not None:
         raise _error(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {size}", "IndexError")
-    return INDEX_COPY(input, source, dim, index.array.reshape(-1) if given else index.array)  # type: ignore[no-any-return]
+    return INDEX_COPY(input, source, dim, watched(index).reshape(-1) if given else watched(index))  # type: ignore[no-any-return]
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
@@ -202,7 +203,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype is not dtypes.bool_:
         raise _error("masked_select: expected BoolTensor for mask")
     common_shape([mask.array.shape, input.array.shape])
-    return MASKED_SELECT(input, mask.array)  # type: ignore[no-any-return]
+    return MASKED_SELECT(input, watched(mask))  # type: ignore[no-any-return]
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -216,7 +217,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     shape = common_shape([input.array.shape, mask.array.shape])
     if source.array.size < np.count_nonzero(np.broadcast_to(mask.array, shape)):
         raise _error("Number of elements of source < number of ones in mask")
-    return MASKED_SCATTER(input, source, mask.array)  # type: ignore[no-any-return]
+    return MASKED_SCATTER(input, source, watched(mask))  # type: ignore[no-any-return]
 
 
 def _check_flat(name: str, input: Tensor, index: Tensor) -> Array:
@@ -226,7 +227,7 @@ def _check_flat(name: str, input: Tensor, index: Tensor) -> Array:
     bad = _out_of_range(index.array, size, -size)
     if bad is not None:
         raise _error(f"out of range: tried to access index {bad} on a tensor of {size} elements.", "IndexError")
-    return index.array
+    return watched(index)
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:

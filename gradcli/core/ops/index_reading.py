@@ -13,6 +13,7 @@ from gradcli.core.ops.shape_records import UNSQUEEZE, check_rank
 from gradcli.core.ops.slicing import END, SELECT, SLICE
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
+from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
 
 #: per dimension an array of positions, a mask (which may span several dimensions), or None for all of it
@@ -105,7 +106,7 @@ def index_array(tensor: Tensor) -> Array:
         return tensor.array.astype(np.bool_)
     if tensor.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
         raise ProgramError("IndexError", "tensors used as indices must be long, int, byte or bool tensors")
-    return tensor.array
+    return watched(tensor)
 
 
 def _consumed(item: Any) -> int:

@@ -10,6 +10,7 @@ from gradcli.core import catalog, dtypes
 from gradcli.core.record import Op, Rule
 from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor
+from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
 
 
@@ -125,7 +126,7 @@ def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: 
         raise ProgramError("ValueError", f"Expected input batch_size ({sizes}")
     if rank <= 2:
         _check_flat(input, target, weight)
-        result: Tensor = NLL(input, target.array, None if weight is None else weight.array, reduction, ignore_index)
+        result: Tensor = NLL(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
         return result
     return _spatial(input, target, weight, reduction, ignore_index)
 
@@ -165,7 +166,7 @@ def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: st
     elif target.array.shape != wanted:
         raise ProgramError("RuntimeError", f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
     _check(input, target, weight, shape[1])
-    result: Tensor = NLL2D(input, target.array, None if weight is None else weight.array, reduction, ignore_index)
+    result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":
         result = catalog.method("view").method(result, wanted, {})
     return result

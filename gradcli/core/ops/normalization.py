@@ -16,6 +16,7 @@ from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.python_function import PythonFunction
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
+from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
 
 
@@ -193,7 +194,7 @@ def embedding(
     limits.check_elements(indices.size * weight.array.shape[1], weight.dtype.itemsize)
     if max_norm is not None:
         layers.shorten(weight, indices, float(max_norm), float(norm_type))
-    return layers.EMBEDDING(weight, indices.copy(), padding_idx, scale_grad_by_freq)
+    return layers.EMBEDDING(weight, watched(input).copy(), padding_idx, scale_grad_by_freq)
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:

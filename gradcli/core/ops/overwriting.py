@@ -11,14 +11,14 @@ from gradcli.core import inplace
 from gradcli.core.function import Function
 from gradcli.core.ops import shape_records
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.shape import expanded_shape
+from gradcli.core.pointwise import check_into
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 
 
 def _copy(input: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     src = other if type(other) is Tensor else wrap(np.asarray(other))
-    expanded_shape(src, input.array.shape)
+    check_into(input.array, src.array)
     return inplace.copy_(input, src)
 
 

@@ -255,11 +255,11 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.array.ndim != 2:
             raise _error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
+    _add_checked(input, mat2, "mat2")
+    if mat1.dtype is not mat2.dtype:
+        raise _error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
     if mat1.array.shape[1] == mat2.array.shape[0]:
         expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
-        _add_checked(input, mat2, "mat2")
-        if mat1.dtype is not mat2.dtype:
-            raise _error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
     _check_pair(mat1, mat2)
     return ADDMM(input, mat1, mat2, beta, alpha, by_columns(mat1.array), by_columns(mat2.array))  # type: ignore[no-any-return]
 

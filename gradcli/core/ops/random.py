@@ -13,7 +13,6 @@ from gradcli.core import dtypes, generator, inplace
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function
 from gradcli.core.generator import Generator
-from gradcli.core.ops.casting import check_device
 from gradcli.core.ops.creation import check_rank, finish
 from gradcli.core.ops.overloads import seeded
 from gradcli.core.record import Op, Rule
@@ -64,8 +63,6 @@ def _shaped(name: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
         pin_memory: bool,
         requires_grad: bool,
     ) -> Tensor:
-        if device is not None:
-            check_device(device)
         wanted = dtype or dtypes.get_default()
         return finish(draw(_checked(name, size, wanted), wanted, generator), wanted, requires_grad)
 

@@ -1,0 +1,34 @@
+"""Names of devices. The CPU is the only device that is there; the others can be named, and hold no tensors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gradcli.errors import ProgramError
+
+_KINDS = (
+    *("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps"),
+    *("meta", "hpu", "mtia", "privateuseone"),
+)
+
+
+def kind_of(name: str) -> str:
+    """The kind in a device's name, such as `cuda` in `cuda:0`; PyTorch's errors for what names no device."""
+    kind = name.partition(":")[0]
+    if not re.fullmatch("[a-zA-Z_]+(:(0|[1-9][0-9]{0,3}))?", name):
+        raise ProgramError("RuntimeError", f"Invalid device string: '{name}'")
+    if kind not in _KINDS:
+        raise ProgramError("RuntimeError", f"Expected one of {', '.join(_KINDS)} device type at start of device string: {kind}")
+    return kind
+
+
+def check(device: Any) -> None:
+    """Refuse every device but the CPU: in PyTorch's words where a build for CPUs has words."""
+    if type(device) is int:
+        raise ProgramError("RuntimeError", "Cannot access accelerator device when none is available.")
+    kind = kind_of(str(device))
+    if kind == "cuda":
+        raise ProgramError("AssertionError", "Torch not compiled with CUDA enabled")
+    if kind != "cpu":
+        raise ProgramError("RuntimeError", f"the device '{device}' is not part of gradcli; tensors live on the cpu")

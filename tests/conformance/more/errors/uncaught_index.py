@@ -1,0 +1,2 @@
+import torch
+[1, 2, 3].index(5)

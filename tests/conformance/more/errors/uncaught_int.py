@@ -1,0 +1,2 @@
+import torch
+int("x")

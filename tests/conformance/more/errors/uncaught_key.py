@@ -1,0 +1,4 @@
+import torch
+x = {"a": 1}
+print(x["a"])
+x["b"]

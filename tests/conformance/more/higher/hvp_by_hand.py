@@ -1,0 +1,10 @@
+import torch
+def f(w): return (w ** 4).sum() + w.prod()
+w = torch.tensor([1., 2., -1.], requires_grad=True)
+v = torch.tensor([1., 0., 2.])
+g, = torch.autograd.grad(f(w), w, create_graph=True)
+hv, = torch.autograd.grad((g * v).sum(), w)
+print(g, hv)
+print(torch.autograd.functional.hvp(f, w.detach(), v))
+H = torch.autograd.functional.hessian(f, w.detach())
+print(H @ v)

@@ -1,0 +1,12 @@
+import torch
+w = torch.arange(12.).reshape(3, 4).requires_grad_()
+print(w); print(w * 1e-6); print(w * 1e6); print((w / 7)); print(w.sum(0)); print(w[1]); print(w.mean()); print(w.t() @ w)
+print((w > 3), (w > 3).sum(), w.detach().int(), w.detach().half(), w.detach().bfloat16() / 3, w.to(torch.float64) / 3)
+print(torch.arange(20.).reshape(2, 10) * 1000.5)
+print(torch.arange(100.).reshape(10, 10) / 3)
+print(torch.arange(30.).reshape(1, 30) - 15)
+print(torch.full((2, 3, 2), 0.12345)); print(torch.full((3,), 7)); print(torch.full((2,), True))
+print(torch.ones(2, 2, 1, 3, dtype=torch.int32))
+print((w * 2).view(2, 6), w.requires_grad, (w * 2).grad_fn)
+print(torch.tensor([1e-3, 2e-3]), torch.tensor([1e3, 1e4]), torch.tensor([123.456, 0.001]), torch.tensor([1e-8, 1e-9]), torch.tensor([1e7, 1e8]), torch.tensor([16777216., 1.]))
+print(torch.tensor([2.0**31, 1]), torch.tensor([1, 2**40]), torch.tensor([-2**63]), torch.tensor([255], dtype=torch.uint8), torch.tensor([1e38, 1e39]), torch.tensor([65504., 1.], dtype=torch.float16), torch.tensor([70000.]).half())

@@ -1,0 +1,12 @@
+import torch
+torch.set_printoptions(precision=3, sci_mode=False)
+x = torch.linspace(-2, 2, 5, requires_grad=True)
+y = torch.where(x < 0, x * 0.1, x)
+y.sum().backward()
+print(x, y, x.grad, sep="\n")
+torch.set_printoptions(profile="default")
+print(x.detach() / 3)
+print(torch.tensor([1e-4, 1.0]), torch.tensor([1e-5, 1.0]), torch.tensor([1234.5, 0.1]), torch.tensor(1e-10))
+print(torch.randn(2, 0), torch.tensor([[1, 2]], dtype=torch.int8), [torch.tensor(1.), 2])
+print(torch.tensor([True]), torch.tensor([[1.5], [2]]), (torch.tensor(1),), {"w": torch.zeros(2)})
+print("shape", y.shape, "size", tuple(y.size()), "dtype", y.dtype, "numel", y.numel(), "dim", y.dim())

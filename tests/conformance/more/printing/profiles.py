@@ -1,0 +1,10 @@
+import torch
+x = torch.tensor([1/3, 1000.123456, 1e-6])
+print(x)
+torch.set_printoptions(precision=2); print(x)
+torch.set_printoptions(sci_mode=False); print(x)
+torch.set_printoptions(sci_mode=True); print(x, torch.tensor(1.0), torch.tensor([1, 2]))
+torch.set_printoptions(profile="short"); print(x, torch.arange(2000))
+torch.set_printoptions(profile="full"); print(torch.arange(50), x)
+torch.set_printoptions(profile="default", threshold=5, edgeitems=2); print(torch.arange(10), torch.eye(4))
+torch.set_printoptions(linewidth=40); print(torch.arange(5.), torch.ones(30))

@@ -1,0 +1,13 @@
+import torch
+print(int, float, str, list, dict, tuple, set, bool, type, range, object)
+print(type(torch.tensor), type(torch.ones), type(torch.ones(1).sum), type(torch.nn), type(torch.float32), type(torch.optim.SGD), torch.optim.SGD, torch.nn.Linear, torch.nn.Parameter, torch.Generator)
+print(torch.float32.is_floating_point, torch.int8.itemsize, torch.float64.is_complex, torch.finfo(torch.float32).eps, torch.finfo(torch.float32).max, torch.iinfo(torch.int32).max)
+print(torch.finfo(torch.float32), torch.iinfo(torch.int8), torch.finfo().tiny)
+print(torch.device("cpu"), torch.device("cpu", 0), torch.device("cpu").type, torch.device("cpu").index, torch.ones(1).device == torch.device("cpu"), str(torch.ones(1).device))
+print(torch.__version__[:1], torch.pi, torch.inf, torch.nan, torch.e)
+print(torch.cuda.is_available(), torch.strided, torch.contiguous_format, torch.preserve_format, torch.ones(1).layout)
+print(range(5), range(1, 5), range(1, 5, 2), slice(1, 2), slice(None), ..., Ellipsis)
+print(float("nan"), float("inf"), -float("inf"), 1e100, 1e-100, 0.1 + 0.2, 1/3, 2**0.5, 100000000000000000.0, 1e16, 123456789.0, 1.0e-4, 0.00001, -0.0, 5e-324)
+print(10**30, -5 // 2, 5 % -3, 2**-1, 7 / 2, 7 // 2.0, 1_000_000, 0xff, 0b11, 1e3, int(1e3), round(2.675, 2), round(5.5), round(6.5), round(-1.5), round(1234.567, -2))
+print(True + 1, True == 1, str(True), repr("a"), repr(1.0), [True, None], bool([]))
+print({1: {2: [3, (4,)]}}, [(), [], {}, set()], ((1,),), [1.0, 2], ("a", 'b"c'))
