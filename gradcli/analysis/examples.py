@@ -300,11 +300,6 @@ _SCHEDULES = {
 }
 
 _DATA = {
-    "Tensor.register_post_accumulate_grad_hook": (
-        "x = tensor(2., requires_grad=True)",
-        "h = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))",
-        "(x ** 2).backward()",
-    ),
     "Tensor.geometric_": ("g = manual_seed(0)", "zeros(2).geometric_(0.5)"),
     "Tensor.cauchy_": ("g = manual_seed(0)", "zeros(2).cauchy_()"),
     "Tensor.log_normal_": ("g = manual_seed(0)", "zeros(2).log_normal_()"),
@@ -320,7 +315,7 @@ _DATA = {
     "utils.data.random_split": ("g = manual_seed(0)", "[s.indices for s in torch.utils.data.random_split([5, 6, 7], [2, 1])]"),
     "utils.data.default_collate": ("torch.utils.data.default_collate([(1, 2.), (3, 4.)])",),
     "nn.init.sparse_": ("g = manual_seed(0)", "nn.init.sparse_(zeros(2, 2), 0.5)"),
-    "func.functional_call": ("m = nn.Linear(1, 1)", "func.functional_call(m, {'weight': ones(1, 1), 'bias': ones(1)}, ones(1))"),
+    "func.functional_call": ("m = nn.Linear(1, 1)", "torch.func.functional_call(m, {'weight': ones(1, 1), 'bias': ones(1)}, ones(1))"),
 }
 
 EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **_AUTOGRAD, **_SETTINGS, **_MODULES, **_OPTIM, **_DATA}

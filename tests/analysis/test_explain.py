@@ -10,6 +10,7 @@ import pytest
 
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError, UsageError
+from gradcli.results import Arithmetic
 from gradcli.source import Source
 from tests.analysis.looking import explain, recomputed, rows, script, session
 from tests.conformance import harness
@@ -229,8 +230,8 @@ def test_of_names_what_there_is() -> None:
 def test_full_arithmetic() -> None:
     told = explain("(x*2).sum()", {"x": "1,2"}, full=True)
     by_name = {step.name: step for step in told.steps}
-    assert by_name["#1"].arithmetic[0] == ("x*2", "[1., 2.]*2", "[2., 4.]")
-    assert by_name["x"].outputs[0].arithmetic[0] == ("grad(#1) * 2", "(all 1.) * 2", "all 2.")
+    assert by_name["#1"].arithmetic[0] == Arithmetic("x*2", "[1., 2.]*2", "[2., 4.]")
+    assert by_name["x"].outputs[0].arithmetic[0] == Arithmetic("grad(#1) * 2", "(all 1.) * 2", "all 2.")
 
 
 def test_a_long_graph_is_summarised() -> None:

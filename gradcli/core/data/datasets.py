@@ -168,7 +168,7 @@ def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
     return sizes
 
 
-def random_split(dataset: Any, lengths: Any, generator: Any = generator.default) -> list[Subset]:
+def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subset]:
     """A data set in parts without common samples, drawn at random."""
     total = size_of(dataset)
     sizes = _split_sizes(total, list(sequence_of(lengths, hooks.type_name)))
