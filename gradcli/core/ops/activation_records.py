@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import elementary
+from gradcli.core.ops import scalars
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule
 from gradcli.errors import ProgramError
@@ -105,8 +106,9 @@ def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: fl
 
 
 def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    curve = grad * grad_output * (input_scale * input_scale * alpha * scale) * xp.exp(input * input_scale)
-    return xp.where(np.less(xp.plain(input), 0), curve, 0.0)
+    curve = xp.call(ELU_BACKWARD, scalars.times(xp, grad * grad_output, input_scale), input, alpha, scale, input_scale)
+    x = xp.plain(input)
+    return scalars.times_data(xp, curve, np.less(x, 0).astype(x.dtype))
 
 
 _ELU_FORMULA = "where(input <= 0, grad * input_scale * alpha * scale * exp(input * input_scale), grad * scale)"

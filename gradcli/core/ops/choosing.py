@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import dtypes, warnings
+from gradcli.core import catalog, dtypes, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
+from gradcli.core.ops import scalars
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule, broadcast_error
 from gradcli.core.signature import scalar_of
@@ -243,6 +244,13 @@ def _fill(x: Any, mask: Any, value: Any) -> Any:
     return np.where(_data(mask), np.asarray(value).astype(np.asarray(x).dtype), x)
 
 
+def _masked(x: Any, mask: Any) -> Any:
+    """What stands where the mask holds, in a row."""
+    if type(x) is Tensor:
+        return catalog.function("masked_select")(x, mask)
+    return x[np.broadcast_to(_data(mask), x.shape)]
+
+
 _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
 MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", input=_UNFILLED)
 MASKED_FILL_TENSOR = Op(
@@ -251,7 +259,7 @@ MASKED_FILL_TENSOR = Op(
     "input value",
     "mask",
     input=_UNFILLED,
-    value=Rule(lambda xp, grad, mask: xp.sum(xp.where(xp.plain(mask), grad, 0.0)), "where(mask, grad, 0).sum()"),
+    value=Rule(lambda xp, grad, mask: xp.sum(_masked(grad, mask)), "grad.masked_select(mask).sum()"),
 )
 
 
@@ -275,7 +283,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
 
 def _halved_on_ties(xp: Any, grad: Any, a: Any, b: Any, loses: Any) -> Any:
     a, b = xp.plain(a), xp.plain(b)
-    return xp.call(MASKED_FILL, xp.where(np.equal(a, b), grad / 2, grad), loses(a, b), 0)
+    return xp.call(MASKED_FILL, xp.where(np.equal(a, b), scalars.over(xp, grad, 2), grad), loses(a, b), 0)
 
 
 def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> Pointwise:

@@ -25,6 +25,7 @@ from gradcli.core.ops.gathering_records import (
     SCATTER,
     SCATTER_ADD,
     SCATTER_NUMBER,
+    SCATTER_REDUCED,
     TAKE,
 )
 from gradcli.core.ops.shape import expand, reshape
@@ -274,7 +275,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 def repeat_interleave(input: Tensor, repeats: Tensor, dim: int | None = None, output_size: int | None = None) -> Tensor:
     """Every slice of a dimension as many times in a row as `repeats` tells."""
     if dim is None:
-        input, dim = reshape(input, (-1,)), 0
+        input, dim = (input if input.array.ndim == 1 else reshape(input, (-1,))), 0
     length = input.array.shape[wrap_dim(dim, input.array.ndim)] if input.array.ndim else 1
     counts = repeats.array
     if counts.ndim > 1:
@@ -308,17 +309,10 @@ def _scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: s
     """`scatter` that adds or multiplies instead of writing; PyTorch defines no derivative."""
     if reduce not in ("add", "multiply"):
         raise _error("reduce argument must be either add or multiply.")
-    if input.requires_grad or (type(src) is Tensor and src.requires_grad):
-        raise _error("derivative for aten::scatter is not implemented")
     tensor = src if type(src) is Tensor else None
     _check_gather("scatter", input, dim, index, tensor)
-    made = input.array.copy()
-    values = src if tensor is None else tensor.array[tuple(slice(0, n) for n in index.array.shape)]
-    places: list[Any] = list(np.indices(index.array.shape, sparse=True))
-    if places:
-        places[dim] = index.array
-    (np.add if reduce == "add" else np.multiply).at(made, tuple(places) or (...,), values)
-    return Tensor(made, input.dtype)
+    values = wrap(np.asarray(src, input.dtype.np)) if tensor is None else tensor
+    return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
 
 
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]

@@ -100,7 +100,7 @@ def _index_select(a: Array, dim: int, index: Array) -> Array:
 
 
 def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> Array:
-    made = a.copy()
+    made = np.array(a)
     source = source if alpha == 1 else source * alpha
     if made.ndim:
         np.add.at(
@@ -144,8 +144,30 @@ INDEX_ADD: Op = Op(
 )
 
 
+def _scatter_reduced(a: Array, source: Array, dim: int, index: Array, reduce: str) -> Array:
+    made = np.array(a)
+    values = source[tuple(slice(0, n) for n in index.shape)] if source.ndim else source
+    (np.add if reduce == "add" else np.multiply).at(made, _along(dim, index, made.ndim), values)
+    return made
+
+
+def _no_derivative(grad: Any) -> Any:
+    raise _error("derivative for aten::scatter is not implemented")
+
+
+SCATTER_REDUCED = Op(
+    "NotImplemented",
+    _scatter_reduced,
+    "input source",
+    "dim index reduce",
+    full_name="torch::autograd::NotImplemented",
+    input=Rule(_no_derivative, "= not implemented, as in PyTorch"),
+    source=Rule(_no_derivative, "= not implemented, as in PyTorch"),
+)
+
+
 def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
-    made = a.copy()
+    made = np.array(a)
     made[_at(dim, index, made.ndim)] = value
     return made
 

@@ -56,9 +56,11 @@ def _shares(shape: Any, dtype: Any, target: Array, weight: Array | None, reducti
 
 def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
     axis = _class_axis(x)
+    counts = target != ignore_index
     target, each = _shares(x.shape, x.dtype, target, weight, reduction, ignore_index)
     out = np.zeros_like(x)
-    np.put_along_axis(out, np.expand_dims(target, axis), np.expand_dims(np.asarray(-each * grad, x.dtype), axis), axis)
+    values = np.where(counts, np.asarray(-each * grad, x.dtype), x.dtype.type(0))
+    np.put_along_axis(out, np.expand_dims(target, axis), np.expand_dims(values, axis), axis)
     return out
 
 

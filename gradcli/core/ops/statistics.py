@@ -53,7 +53,9 @@ def _var_gradient(xp: Any, grad: Any, input: Any, dim: Any, correction: float, k
     grad = restored(xp, grad, shape, dim, keepdim) if dim is not None else grad
     if keepdim and dim is None and type(grad) is not Tensor:
         grad = np.asarray(grad)
-    return scalars.times(xp, grad, _factor(shape, dim, correction)) * (input - _mean(xp, input, dim))
+    factor = _factor(shape, dim, correction)
+    # over everything PyTorch multiplies by 1 without a node
+    return (grad if factor == 1 and dim is None else scalars.times(xp, grad, factor)) * (input - _mean(xp, input, dim))
 
 
 def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction: float, keepdim: bool) -> Any:
@@ -171,8 +173,8 @@ def cov(input: Tensor, correction: int = 1) -> Any:
         )
     if input.dtype is dtypes.bool_:
         raise ProgramError("RuntimeError", "cov(): bool dtype is not supported for input")
-    reshape, function = catalog.function("reshape"), catalog.function
-    x: Any = reshape(input, (1, -1)) if input.array.ndim < 2 else input
+    function = catalog.function
+    x: Any = catalog.method("view").method(input, ((1, -1),), {}) if input.array.ndim < 2 else input
     count = x.array.shape[1]
     average = sum_along(x, (1,)) / count
     x = x - function("unsqueeze")(average, 1)
