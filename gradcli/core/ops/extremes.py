@@ -71,7 +71,7 @@ def _a_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -
     if not keepdim:
         value = np.expand_dims(value, dims)
         # without dim PyTorch restores no dimension, and its view changes nothing
-        grad = xp.reshape(grad, value.shape if dim else ())
+        grad = xp.reshape(grad, value.shape if shape and dim else (1,) * len(dim))
     mask = np.equal(x, value)
     count = np.asarray(total(mask, axis=dims, keepdims=True)).astype(x.dtype)
     # a nan equals nothing: 0 / 0

@@ -9,14 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core import elementary, elimination
 from gradcli.core.ops import scalars
 from gradcli.core.ops.arranging import DIAG_EMBED, TRIL, TRIU
 from gradcli.core.ops.gathering_records import INDEX_FILL_TENSOR
 from gradcli.core.ops.shape_records import SQUEEZE_DIM
 from gradcli.core.ops.slicing import CAT, SLICE
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
+
+
+def by_columns(a: Array) -> Array:
+    """The same matrices with each lying column by column in memory, as LAPACK leaves them."""
+    return np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _zero_pivot(matrix: Array) -> int:
@@ -44,7 +51,7 @@ def _first_failure(a: Array, run: Any) -> tuple[str, Array]:
 
 def _inverse(a: Array) -> Array:
     try:
-        return np.linalg.inv(a)
+        return elimination.inverse(a) if elimination.fits(a) else by_columns(np.linalg.inv(a))
     except np.linalg.LinAlgError:
         where, m = _first_failure(a, np.linalg.inv)
         raise ProgramError(
@@ -73,7 +80,12 @@ def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 def _solved(a: Array, b: Array) -> Array:
     vector = is_vector(a.shape, b.shape)
     try:
-        x = np.linalg.solve(a, b[..., None] if vector else b)
+        right = b[..., None] if vector else b
+        x = (
+            elimination.solve(a, right)
+            if elimination.fits(a) and right.size <= elimination.LARGEST
+            else by_columns(np.linalg.solve(a, right))
+        )
     except np.linalg.LinAlgError:
         where, _ = _first_failure(a, lambda m: np.linalg.solve(m, m))
         raise ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.") from None
@@ -81,7 +93,10 @@ def _solved(a: Array, b: Array) -> Array:
 
 
 def _back_solved(xp: Any, grad: Any, A: Any, vector: bool) -> Any:
-    return xp.call(SOLVE, xp.mT(A), xp.expand_dims(grad, -1) if vector else grad)
+    right = xp.expand_dims(grad, -1) if vector else grad
+    if type(A) is not Tensor and elimination.fits(A) and right.size <= elimination.LARGEST:
+        return elimination.solve(A, right, transposed=True)
+    return xp.call(SOLVE, xp.mT(A), right)
 
 
 def _solve_left(xp: Any, grad: Any, A: Any, B_shape: Any, out: Any) -> Any:
@@ -181,13 +196,16 @@ def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
 
 DET: Op = Op(
     "LinalgDetBackward0",
-    np.linalg.det,
+    lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
     "A",
     A=Rule(_det_rule, "= grad * out * inv(A).mT; where A is singular, grad times the cofactors"),
 )
 
 
 def _slogdet(a: Array) -> tuple[Array, Array]:
+    if elimination.fits(a):
+        signs, pivots = elimination.diagonals(a)
+        return np.prod(np.sign(pivots), -1) * signs, np.asarray(total(elementary.log(np.abs(pivots)), -1))
     sign, logarithm = np.linalg.slogdet(a)
     return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
 
@@ -228,7 +246,8 @@ def _cholesky(a: Array, upper: bool, name: str) -> Array:
             f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
             f"order {_bad_minor(m)} is not positive-definite).",
         ) from None
-    return np.ascontiguousarray(lower.swapaxes(-1, -2)) if upper else lower
+    # as PyTorch leaves it in memory: both triangles column by column
+    return np.asarray(by_columns(lower.swapaxes(-1, -2)) if upper else by_columns(lower))
 
 
 def _bad_minor(m: Array) -> int:

@@ -50,12 +50,17 @@ def _mean(xp: Any, x: Any, dim: Any) -> Any:
 
 def _var_gradient(xp: Any, grad: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
     shape = xp.plain(input).shape
-    grad = restored(xp, grad, shape, dim, keepdim) if dim is not None else grad
+    dim = dim if shape else None
+    grad = restored(xp, grad, shape, dim, keepdim) if dim is not None and len(shape) > 1 else grad
     if keepdim and dim is None and type(grad) is not Tensor:
         grad = np.asarray(grad)
     factor = _factor(shape, dim, correction)
-    # over everything PyTorch multiplies by 1 without a node
-    return (grad if factor == 1 and dim is None else scalars.times(xp, grad, factor)) * (input - _mean(xp, input, dim))
+    if dim is None and math.isinf(factor):
+        x = xp.plain(input)
+        return scalars.times_data(
+            xp, grad, np.where(x == total(x) / x.dtype.type(max(x.size, 1)), x.dtype.type(np.nan), x.dtype.type(np.inf))
+        )
+    return scalars.times(xp, grad, factor) * (input - _mean(xp, input, dim))
 
 
 def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction: float, keepdim: bool) -> Any:
