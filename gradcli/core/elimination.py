@@ -47,9 +47,20 @@ def factors(matrix: Array) -> tuple[Array, list[int]]:
     return a, rows
 
 
-def substituted(a: Array, rows: list[int], right: Array) -> Array:
-    """The solution for the columns of `right`, lying column by column; LinAlgError for a zero pivot."""
+def _pivots(a: Array, singular: float | None) -> list[Any]:
+    """The diagonal, with `singular` instead of zeros; LinAlgError for a zero where that is None."""
+    pivots = [a[k, k] for k in range(len(a))]
+    if all(pivots):
+        return pivots
+    if singular is None:
+        raise np.linalg.LinAlgError
+    return [p if p else np.float32(singular) for p in pivots]
+
+
+def substituted(a: Array, rows: list[int], right: Array, singular: float | None = None) -> Array:
+    """The solution for the columns of `right`, lying column by column; `singular` stands for a zero pivot."""
     x = np.array(right)
+    pivots = _pivots(a, singular)
     n = len(a)
     for k, best in enumerate(rows):
         if best != k:
@@ -57,24 +68,21 @@ def substituted(a: Array, rows: list[int], right: Array) -> Array:
     for i in range(1, n):
         x[i] -= np.add.accumulate(a[i, :i, None] * x[:i], axis=0)[-1]
     for i in range(n - 1, -1, -1):
-        if a[i, i] == 0:
-            raise np.linalg.LinAlgError
         if i + 1 < n:
             x[i] -= np.add.accumulate((a[i, i + 1 :, None] * x[i + 1 :])[::-1], axis=0)[-1]
-        x[i] *= _ONE / a[i, i]
+        x[i] *= _ONE / pivots[i]
     return np.asfortranarray(x)
 
 
-def substituted_transposed(a: Array, rows: list[int], right: Array) -> Array:
+def substituted_transposed(a: Array, rows: list[int], right: Array, singular: float | None = None) -> Array:
     """The same for the transposed matrix, from the factors of the matrix itself."""
     x = np.array(right)
+    pivots = _pivots(a, singular)
     n = len(a)
     for i in range(n):
-        if a[i, i] == 0:
-            raise np.linalg.LinAlgError
         if i:
             x[i] -= np.add.accumulate(a[:i, i, None] * x[:i], axis=0)[-1]
-        x[i] *= _ONE / a[i, i]
+        x[i] *= _ONE / pivots[i]
     for i in range(n - 2, -1, -1):
         x[i] -= np.add.accumulate((a[i + 1 :, i, None] * x[i + 1 :])[::-1], axis=0)[-1]
     for k in range(n - 1, -1, -1):
@@ -92,13 +100,13 @@ def inverse(a: Array) -> Array:
     return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=_FLOAT32), a.shape))
 
 
-def solve(a: Array, b: Array, transposed: bool = False) -> Array:
-    """x of a @ x = b for each matrix, or of a.mT @ x = b, lying column by column."""
+def solve(a: Array, b: Array, transposed: bool = False, singular: float | None = None) -> Array:
+    """x of a @ x = b for each matrix, or of a.mT @ x = b, lying column by column; `singular` stands for a zero pivot."""
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     lefts = _apart(np.broadcast_to(a, shape + a.shape[-2:]))
     rights = _apart(np.broadcast_to(b, shape + b.shape[-2:]))
     substitute = substituted_transposed if transposed else substituted
-    made = [substitute(*factors(m), r) for m, r in zip(lefts, rights, strict=True)]
+    made = [substitute(*factors(m), r, singular) for m, r in zip(lefts, rights, strict=True)]
     if not shape:
         return made[0]
     return np.stack([m.T for m in made]).reshape(*shape, b.shape[-1], b.shape[-2]).swapaxes(-1, -2)

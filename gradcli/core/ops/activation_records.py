@@ -34,7 +34,7 @@ THRESHOLD_BACKWARD: Op = Op(
 )
 RELU = Pointwise(
     "ReluBackward0",
-    lambda x: np.maximum(x, np.zeros((), x.dtype)),
+    lambda x: np.maximum(np.zeros((), x.dtype), x),  # the second of equals: -0 stays
     "input",
     input=Rule(lambda xp, grad, out: xp.call(THRESHOLD_BACKWARD, grad, out, 0), "where(out <= 0, 0 * grad, grad)", "0 at 0"),
 )
@@ -62,7 +62,7 @@ HARDTANH_BACKWARD: Op = Op(
 )
 HARDTANH = Pointwise(
     "HardtanhBackward0",
-    lambda x, min_val, max_val: np.minimum(np.maximum(x, x.dtype.type(min_val)), x.dtype.type(max_val)),
+    lambda x, min_val, max_val: np.minimum(x.dtype.type(max_val), np.maximum(x.dtype.type(min_val), x)),
     "input",
     "min_val max_val",
     input=Rule(

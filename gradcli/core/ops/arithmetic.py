@@ -137,17 +137,23 @@ def _no_derivative(name: str = "floor_divide") -> Any:
     raise ProgramError("RuntimeError", f"derivative for aten::{name} is not implemented")
 
 
+def _remainder(a: Any, b: Any) -> Any:
+    """The sign of the divisor; of a zero the sign of the dividend."""
+    rest = np.remainder(a, b)
+    return np.where(rest == 0, np.copysign(rest, a), rest) if rest.dtype.kind == "f" else rest
+
+
 REMAINDER = Pointwise(
     "RemainderBackward1",
-    np.remainder,
+    _remainder,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
     other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"), "-grad * floor(input / other)"),
 )
-REMAINDER_NUMBER = Pointwise("RemainderBackward0", np.remainder, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
+REMAINDER_NUMBER = Pointwise("RemainderBackward0", _remainder, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
 _NUMBER_REMAINDER = Pointwise(
     "NotImplemented",
-    np.remainder,
+    _remainder,
     "input other",
     full_name="torch::autograd::NotImplemented",
     input=None,

@@ -111,8 +111,8 @@ def where_indices(condition: Tensor) -> tuple[Tensor, ...]:
 
 def _clamp(x: Any, low: Any, high: Any) -> Any:
     if low is not None:
-        x = np.maximum(x, low)
-    return x if high is None else np.minimum(x, high)
+        x = np.maximum(low, x)
+    return x if high is None else np.minimum(high, x)
 
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
@@ -192,6 +192,15 @@ def clamp(input: Tensor, min: Any, max: Any) -> Any:
     return CLAMP(input, min, max)
 
 
+def _larger(x: Any, y: Any) -> Any:
+    """The larger; of equal ones, such as -0 and 0, the first, which is numpy's second."""
+    return np.maximum(y, x)
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    return np.minimum(y, x)
+
+
 def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: Callable[[Any, Any], Any], sign: str) -> tuple[Op, Op]:
     """clamp_min or clamp_max, for a number and for a tensor."""
     note = "the gradient passes to input at the bound itself"
@@ -221,8 +230,8 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
     return number, tensor
 
 
-CLAMP_MIN, CLAMP_MIN_TENSOR = _bound("Min", np.maximum, np.greater_equal, np.less, ">")
-CLAMP_MAX, CLAMP_MAX_TENSOR = _bound("Max", np.minimum, np.less_equal, np.greater, "<")
+CLAMP_MIN, CLAMP_MIN_TENSOR = _bound("Min", _larger, np.greater_equal, np.less, ">")
+CLAMP_MAX, CLAMP_MAX_TENSOR = _bound("Max", _smaller, np.less_equal, np.greater, "<")
 
 
 def _one_bound(number: Op, tensor: Op) -> Callable[[Any, Any], Any]:
@@ -305,8 +314,8 @@ def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> P
     )
 
 
-MAXIMUM = _extremum("MaximumBackward0", np.maximum, np.less, np.greater, ">")
-MINIMUM = _extremum("MinimumBackward0", np.minimum, np.greater, np.less, "<")
+MAXIMUM = _extremum("MaximumBackward0", _larger, np.less, np.greater, ">")
+MINIMUM = _extremum("MinimumBackward0", _smaller, np.greater, np.less, "<")
 
 
 def _ignoring_nan(grad_fn: str, forward: Any, at_least: Any, sign: str) -> Pointwise:

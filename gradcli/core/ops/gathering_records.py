@@ -42,7 +42,8 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
     if isinstance(src, np.ndarray) and src.shape != index.shape and src.ndim:
         src = src[tuple(slice(0, n) for n in index.shape)]
     if not made.ndim:
-        made[...] = made + np.sum(src) if add else np.asarray(src).reshape(-1)[-1]
+        given = np.asarray(src).reshape(-1)[: index.size]
+        made[...] = made + np.sum(given) if add else given[-1]
     elif add:
         np.add.at(made, _along(dim, index, made.ndim), src)
     else:

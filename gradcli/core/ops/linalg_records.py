@@ -158,22 +158,8 @@ TRIANGULAR: Op = Op(
 # --- determinants ---
 
 
-def _cofactors(a: Array) -> Array:
-    """The derivative of the determinant, also of singular matrices: from the singular values, each left out in turn."""
-    u, s, vh = np.linalg.svd(a)
-    n = s.shape[-1]
-    others = np.ones_like(s)
-    for i in range(n):
-        for j in range(n):
-            if i != j:
-                others[..., i] *= s[..., j]
-    sign = np.linalg.det(u) * np.linalg.det(vh)
-    made: Array = np.matmul(u * (others * sign[..., None])[..., None, :], vh)
-    return made
-
-
 def _adjugate(xp: Any, A: Any) -> Any:
-    """The same cofactors by products alone, which can be differentiated again (Faddeev and LeVerrier)."""
+    """The cofactors, transposed, also of singular matrices: by products, which can be differentiated again (Faddeev and LeVerrier)."""
     n = A.shape[-1]
     eye = np.eye(n, dtype=xp.plain(A).dtype)
     unit = xp.broadcast_to(wrap(eye) if type(A) is Tensor else eye, A.shape)
@@ -185,10 +171,20 @@ def _adjugate(xp: Any, A: Any) -> Any:
     return power if n % 2 else -power
 
 
+def _on_diagonal(values: Any, a: Array) -> Array:
+    """Diagonal matrices of the shape of `a`, one value each."""
+    made = np.zeros_like(a)
+    np.einsum("...ii->...i", made)[...] = np.asarray(values)[..., None]
+    return made
+
+
 def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
+    if type(A) is not Tensor and elimination.fits(A):
+        # PyTorch divides the 0 that a zero pivot leaves by the smallest step instead: no gradient where A is singular
+        return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
     if (xp.plain(out) == 0).any() or not np.isfinite(xp.plain(out)).all():
         wide = xp.expand_dims(xp.expand_dims(grad, -1), -1)
-        return wide * (xp.mT(_adjugate(xp, A)) if type(A) is Tensor else _cofactors(A))
+        return wide * (xp.mT(_adjugate(xp, A)) if type(A) is Tensor else np.zeros_like(A))
     n = A.shape[-1]
     wide = xp.broadcast_to(xp.expand_dims(grad * out, -1), (*out.shape, n))
     return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
@@ -198,7 +194,7 @@ DET: Op = Op(
     "LinalgDetBackward0",
     lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
     "A",
-    A=Rule(_det_rule, "= grad * out * inv(A).mT; where A is singular, grad times the cofactors"),
+    A=Rule(_det_rule, "= grad * out * inv(A).mT; 0 where A is singular, as in PyTorch"),
 )
 
 
@@ -214,6 +210,8 @@ def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
     grad = grads[1]
     if grad is None:
         return None
+    if type(A) is not Tensor and elimination.fits(A):
+        return elimination.solve(xp.mT(A), _on_diagonal(grad, A), singular=0.0)
     if (xp.plain(sign) == 0).any():
         return scalars.times_data(xp, xp.expand_dims(xp.expand_dims(grad, -1), -1), np.full(A.shape, np.inf, xp.plain(A).dtype))
     n = A.shape[-1]

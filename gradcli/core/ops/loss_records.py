@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,9 @@ def reduced(values: Any, reduction: str) -> Any:
 
 def share(x: Any, reduction: str) -> float:
     """What one element counts in the result: 1, or 1 / n for a mean."""
-    return 1.0 / x.size if reduction == "mean" else 1.0
+    if reduction != "mean":
+        return 1.0
+    return 1.0 / x.size if x.size else math.inf
 
 
 def plain(x: Any) -> Any:

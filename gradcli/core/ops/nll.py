@@ -127,7 +127,8 @@ def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: 
         raise ProgramError("ValueError", f"Expected input batch_size ({sizes}")
     if rank <= 2:
         _check_flat(input, target, weight)
-        result: Tensor = NLL(input, target.array, None if weight is None else weight.array, reduction, ignore_index)
+        indices = target.array if rank == 2 else target.array.reshape(())
+        result: Tensor = NLL(input, indices, None if weight is None else weight.array, reduction, ignore_index)
         return result
     return _spatial(input, target, weight, reduction, ignore_index)
 
@@ -135,6 +136,8 @@ def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: 
 def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if target.array.ndim > 1:
         raise ProgramError("RuntimeError", "0D or 1D target tensor expected, multi-target not supported")
+    if input.array.ndim == 1 and target.array.size != 1:
+        raise ProgramError("ValueError", f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}")
     _check(input, target, weight, input.array.shape[-1])
 
 
