@@ -47,7 +47,7 @@ def _out_of_range(index: Array, length: int, least: int = 0) -> int | None:
     return None
 
 
-def _check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
+def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
     at = wrap_dim(dim, input.array.ndim)
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise _error(f"{name}(): Expected dtype int32/int64 for index")
@@ -88,7 +88,7 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor
 
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     """Elements whose position along one dimension an index tells."""
-    _check_gather("gather", input, dim, index)
+    check_gather("gather", input, dim, index)
     limits.check_elements(index.array.size, input.dtype.itemsize)
     return GATHER(input, dim % max(input.array.ndim, 1), index.array)  # type: ignore[no-any-return]
 
@@ -96,7 +96,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) ->
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """A copy with elements of src (or a number) written where the index tells."""
     tensor = src if type(src) is Tensor else None
-    _check_gather("scatter", input, dim, index, tensor)
+    check_gather("scatter", input, dim, index, tensor)
     at = dim % max(input.array.ndim, 1)
     if tensor is None:
         return SCATTER_NUMBER(input, at, index.array, scalar_of(src, input.dtype))  # type: ignore[no-any-return]
@@ -105,7 +105,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with elements of src added where the index tells."""
-    _check_gather("scatter", input, dim, index, src)
+    check_gather("scatter", input, dim, index, src)
     return SCATTER_ADD(input, src, dim % max(input.array.ndim, 1), index.array)  # type: ignore[no-any-return]
 
 
@@ -310,7 +310,7 @@ def _scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: s
     if reduce not in ("add", "multiply"):
         raise _error("reduce argument must be either add or multiply.")
     tensor = src if type(src) is Tensor else None
-    _check_gather("scatter", input, dim, index, tensor)
+    check_gather("scatter", input, dim, index, tensor)
     values = wrap(np.asarray(src, input.dtype.np)) if tensor is None else tensor
     return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
 
