@@ -308,26 +308,33 @@ def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     return ADD(a, b) if type(a) is Tensor else ADD(b, a)
 
 
-def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """`a - alpha * b`."""
-    a_bool = type(a) is Tensor and a.dtype is dtypes.bool_
-    if a_bool and (type(b) is bool or (type(b) is Tensor and b.dtype is dtypes.bool_)):
-        raise ProgramError(
+def _no_difference(a: Any, b: Any) -> ProgramError:
+    if all(x.dtype is dtypes.bool_ if type(x) is Tensor else type(x) is bool for x in (a, b)):
+        return ProgramError(
             "RuntimeError",
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
         )
+    return ProgramError(
+        "RuntimeError",
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+        "use the `~` or `logical_not()` operator instead.",
+    )
+
+
+def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """`a - alpha * b`."""
+    if (a.dtype is dtypes.bool_ if type(a) is Tensor else type(a) is bool) or (
+        b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool
+    ):
+        raise _no_difference(a, b)
     _check_alpha(a, b, alpha)
     return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
 
 def rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
     """`b - alpha * a`: a number minus a tensor."""
-    if a.dtype is dtypes.bool_:
-        raise ProgramError(
-            "RuntimeError",
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead.",
-        )
+    if a.dtype is dtypes.bool_ or (b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool):
+        raise _no_difference(a, b)
     _check_alpha(a, b, alpha)
     return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
 
