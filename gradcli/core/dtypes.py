@@ -103,11 +103,13 @@ def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """A copy of `array` as `dtype`; floats truncate toward zero to integers and wrap, as C does."""
+    """A copy of `array` as `dtype`; floats truncate toward zero to 32 bits, as C does, and wrap where those are too many."""
     if dtype is bfloat16:
         return round_bfloat16(array)
     if array.dtype.kind == "f" and dtype.np.kind in "iu" and dtype.np.itemsize < 8:
-        return array.astype(np.int64).astype(dtype.np)
+        # what 32 bits cannot hold, nan too, becomes the lowest number
+        held = np.where((array > -2147483649.0) & (array < 2147483648.0), array, array.dtype.type(-2147483648.0))
+        return held.astype(np.int32).astype(dtype.np)
     return array.astype(dtype.np)
 
 

@@ -49,7 +49,7 @@ def _floor_divide(a: Any, b: Any) -> Any:
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    return arithmetic.remainder(_tensor_like(a, b), b)
+    return arithmetic.remainder(a, b)
 
 
 def _tensor_like(a: Any, b: Any) -> Tensor:

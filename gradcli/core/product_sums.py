@@ -17,6 +17,7 @@ _LANES = 4
 LARGEST = 1 << 12
 
 _FLOAT32 = np.dtype(np.float32)
+_ZERO = np.float32(0)
 
 
 def matmul(a: Array, b: Array) -> Array:
@@ -30,15 +31,18 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim == 2 and b.ndim == 1 and a.shape[1] == len(b):
         return _by_terms(a, b[:, None], None)[:, 0]
     if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1]:
-        return np.asarray(_added(np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[:, :, None], order="C")))
+        return np.asarray(_added(np.multiply(np.moveaxis(a, -1, 0)[..., None], np.moveaxis(b, -2, 0)[:, :, None], order="C")) + _ZERO)
     return np.asarray(np.matmul(a, b))
 
 
 def matmul_onto(start: Array, a: Array, b: Array) -> Array:
-    """`start + a @ b` for matrices; for small float32 operands the sum begins with `start`."""
+    """`start + a @ b` for matrices; for small float32 operands the sum begins with `start`, unless the terms lie in one piece."""
     if a.dtype is not _FLOAT32 or b.dtype is not _FLOAT32 or start.dtype is not _FLOAT32 or not 0 < a.size * b.shape[-1] <= LARGEST:
         return np.asarray(start + matmul(a, b))
-    return _by_terms(a, b, np.broadcast_to(start, (a.shape[0], b.shape[1])))
+    rows, columns = a.shape[0], b.shape[1]
+    if a.strides[1] < a.strides[0] if columns == 1 < rows else b.strides[0] < b.strides[1]:
+        return np.asarray(start + matmul(a, b))
+    return _by_terms(a, b, np.broadcast_to(start, (rows, columns)))
 
 
 def _added(terms: Array) -> Any:
@@ -46,15 +50,15 @@ def _added(terms: Array) -> Any:
 
 
 def _by_terms(a: Array, b: Array, start: Array | None) -> Array:
-    """Term by term; rows times columns that both lie in one piece go in lanes, four columns at a time."""
+    """Term by term; rows times columns that both lie in one piece go in lanes, four columns at a time or all where two lanes full."""
     count, columns = b.shape
     terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if start is not None:
         terms = np.concatenate([start[None], terms])
     made: Array = _added(terms)
     side_by_side = a.flags.c_contiguous and b.flags.f_contiguous and not b.flags.c_contiguous
-    whole = columns - columns % _LANES
-    if count >= _LANES and whole and side_by_side and start is None:
+    whole = columns if count == 2 * _LANES and columns > 1 else columns - columns % _LANES
+    if count >= _LANES and whole and side_by_side and start is None and len(a) > 1:
         made[:, :whole] = _in_lanes(a[:, :, None] * b[None, :, :whole])
     return made
 

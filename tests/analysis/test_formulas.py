@@ -30,7 +30,9 @@ IN_WORDS: dict[str, str] = {
         "MaskedSelectBackward0.input MaxBackward0.input MedianBackward1.input MinBackward0.input ModeBackward0.input "
         "NanmedianBackward1.input NansumBackward0.input PermuteBackward0.input PutBackward0.input RepeatBackward0.input "
         "RollBackward0.input SelectBackward0.input SliceBackward0.input SortBackward0.input SortBackward1.input "
-        "TakeBackward0.input TopkBackward0.input TraceBackward0.input UnfoldBackward0.input"
+        "TakeBackward0.input TopkBackward0.input TraceBackward0.input UnfoldBackward0.input DiagonalScatterBackward0.input "
+        "DiagonalScatterBackward0.src SelectScatterBackward0.input SelectScatterBackward0.src SliceScatterBackward0.input "
+        "SliceScatterBackward0.src"
     ),
     "one formula for the several tensors of a list, or for several outputs": (
         "AminmaxBackward0.input BlockDiagBackward0.tensors CatBackward0.tensors GluBackward0.input SplitBackward0.input "
@@ -44,7 +46,8 @@ IN_WORDS: dict[str, str] = {
         "NativeBatchNormBackward0.input NativeBatchNormBackward0.weight NativeLayerNormBackward0.input "
         "NativeLayerNormBackward0.weight NllLoss2DBackward0.input NllLossBackward0.input NormBackward1.input ProdBackward0.input "
         "ProdBackward1.input SmoothL1LossBackward0.input SmoothL1LossBackward0.target SoftMarginLossBackward0.input "
-        "StdBackward0.input SumBackward1.input VarBackward0.input"
+        "StdBackward0.input SumBackward1.input VarBackward0.input CdistBackward0.x1 CdistBackward0.x2 MvlgammaBackward0.input "
+        "ScatterReduceBackward0.input ScatterReduceBackward0.src"
     ),
     "the derivative of a derivative, that PyTorch has as a step of its own": (
         "BinaryCrossEntropyBackwardBackward0.grad_output BinaryCrossEntropyBackwardBackward0.input "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import elementary
+from gradcli.core.ops import scalars
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule
 from gradcli.errors import ProgramError
@@ -33,7 +34,7 @@ THRESHOLD_BACKWARD: Op = Op(
 )
 RELU = Pointwise(
     "ReluBackward0",
-    lambda x: np.maximum(x, np.zeros((), x.dtype)),
+    lambda x: np.maximum(np.zeros((), x.dtype), x),  # the second of equals: -0 stays
     "input",
     input=Rule(lambda xp, grad, out: xp.call(THRESHOLD_BACKWARD, grad, out, 0), "where(out <= 0, 0 * grad, grad)", "0 at 0"),
 )
@@ -61,7 +62,7 @@ HARDTANH_BACKWARD: Op = Op(
 )
 HARDTANH = Pointwise(
     "HardtanhBackward0",
-    lambda x, min_val, max_val: np.minimum(np.maximum(x, x.dtype.type(min_val)), x.dtype.type(max_val)),
+    lambda x, min_val, max_val: np.minimum(x.dtype.type(max_val), np.maximum(x.dtype.type(min_val), x)),
     "input",
     "min_val max_val",
     input=Rule(
@@ -105,8 +106,9 @@ def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: fl
 
 
 def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    curve = grad * grad_output * (input_scale * input_scale * alpha * scale) * xp.exp(input * input_scale)
-    return xp.where(np.less(xp.plain(input), 0), curve, 0.0)
+    curve = xp.call(ELU_BACKWARD, scalars.times(xp, grad * grad_output, input_scale), input, alpha, scale, input_scale)
+    x = xp.plain(input)
+    return scalars.times_data(xp, curve, np.less(x, 0).astype(x.dtype))
 
 
 _ELU_FORMULA = "where(input <= 0, grad * input_scale * alpha * scale * exp(input * input_scale), grad * scale)"

@@ -100,7 +100,7 @@ def _soft(x: Any) -> Any:
 
 
 def _mish_rule(xp: Any, grad: Any, input: Any) -> Any:
-    t = xp.tanh(xp.call(SOFTPLUS, input, 1, 20))
+    t = xp.tanh(xp.log1p(xp.exp(input)))
     return grad * (t + input * xp.call(SIGMOID, input) * scalars.from_number(xp, 1, t * t))
 
 
@@ -119,8 +119,9 @@ def _softplus(x: Any, beta: float, threshold: float) -> Any:
 
 def _softplus_second(xp: Any, grad: Any, grad_output: Any, input: Any, beta: float, threshold: float) -> Any:
     scaled = input * beta
-    near = np.less(xp.plain(scaled), threshold)
-    return xp.where(near, xp.call(SIGMOID_BACKWARD, grad * grad_output, xp.call(SIGMOID, scaled)) * beta, 0.0)
+    near = np.less(xp.plain(scaled), threshold).astype(xp.plain(input).dtype)
+    bent = xp.call(SIGMOID_BACKWARD, grad * grad_output, xp.call(SIGMOID, scaled))
+    return scalars.times(xp, scalars.times_data(xp, bent, near), beta)
 
 
 _SOFTPLUS_FORMULA = "where(input * beta > threshold, grad, grad * sigmoid(input * beta))"

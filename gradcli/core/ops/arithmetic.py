@@ -37,7 +37,7 @@ ADD_SCALED = Pointwise(
     "input other",
     "alpha",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda grad, alpha: grad * alpha, "grad * alpha"),
+    other=Rule(lambda xp, grad, alpha: scalars.times(xp, grad, alpha), "grad * alpha"),
 )
 SUB = Pointwise(
     "SubBackward0",
@@ -52,14 +52,14 @@ SUB_SCALED = Pointwise(
     "input other",
     "alpha",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda grad, alpha: -grad * alpha, "-grad * alpha"),
+    other=Rule(lambda xp, grad, alpha: scalars.times(xp, -grad, alpha), "-grad * alpha"),
 )
 RSUB = Pointwise(
     "RsubBackward1",
     lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
     "input other",
     "alpha",
-    input=Rule(lambda grad, alpha: -grad if alpha == 1 else -grad * alpha, "-grad * alpha"),
+    input=Rule(lambda xp, grad, alpha: -grad if alpha == 1 else scalars.times(xp, -grad, alpha), "-grad * alpha"),
     other=NONDIFF,
 )
 RSUB_TENSOR = Pointwise(
@@ -67,7 +67,7 @@ RSUB_TENSOR = Pointwise(
     lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else _minus(b, a, alpha),
     "input other",
     "alpha",
-    input=Rule(lambda grad, alpha: -grad if alpha == 1 else -grad * alpha, "-grad * alpha"),
+    input=Rule(lambda xp, grad, alpha: -grad if alpha == 1 else scalars.times(xp, -grad, alpha), "-grad * alpha"),
     other=Rule(lambda grad: grad, "grad"),
 )
 MUL = Pointwise(
@@ -137,17 +137,23 @@ def _no_derivative(name: str = "floor_divide") -> Any:
     raise ProgramError("RuntimeError", f"derivative for aten::{name} is not implemented")
 
 
+def _remainder(a: Any, b: Any) -> Any:
+    """The sign of the divisor; of a zero the sign of the dividend."""
+    rest = np.remainder(a, b)
+    return np.where(rest == 0, np.copysign(rest, a), rest) if rest.dtype.kind == "f" else rest
+
+
 REMAINDER = Pointwise(
     "RemainderBackward1",
-    np.remainder,
+    _remainder,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
     other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"), "-grad * floor(input / other)"),
 )
-REMAINDER_NUMBER = Pointwise("RemainderBackward0", np.remainder, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
+REMAINDER_NUMBER = Pointwise("RemainderBackward0", _remainder, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
 _NUMBER_REMAINDER = Pointwise(
     "NotImplemented",
-    np.remainder,
+    _remainder,
     "input other",
     full_name="torch::autograd::NotImplemented",
     input=None,
@@ -174,7 +180,7 @@ def _pow_scalar_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
 
 def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
     zero = xp.plain(exponent) == 0
-    return xp.where(zero, xp.zeros_like(grad), grad * (exponent * input ** (exponent - 1)))
+    return xp.where(zero, xp.zeros_like(grad), grad * (exponent * input ** scalars.minus(xp, exponent, 1)))
 
 
 def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
@@ -187,7 +193,7 @@ def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) 
 def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:
     if base == 0:
         return xp.where(xp.plain(exponent) >= 0, xp.zeros_like(out), grad * out * float("-inf"))
-    return grad * (out * (float(np.log(base)) if base > 0 else float("nan")))
+    return grad * scalars.times(xp, out, float(np.log(base)) if base > 0 else float("nan"))
 
 
 def _negative_power() -> ProgramError:
@@ -242,8 +248,8 @@ ADDCMUL = Pointwise(
     "input tensor1 tensor2",
     "value",
     input=Rule(lambda grad: grad, "grad"),
-    tensor1=Rule(lambda grad, tensor2, value: grad * (tensor2 * value), "grad * tensor2 * value"),
-    tensor2=Rule(lambda grad, tensor1, value: grad * (tensor1 * value), "grad * tensor1 * value"),
+    tensor1=Rule(lambda xp, grad, tensor2, value: grad * scalars.times(xp, tensor2, value), "grad * tensor2 * value"),
+    tensor2=Rule(lambda xp, grad, tensor1, value: grad * scalars.times(xp, tensor1, value), "grad * tensor1 * value"),
 )
 ADDCDIV = Pointwise(
     "AddcdivBackward0",
@@ -251,9 +257,10 @@ ADDCDIV = Pointwise(
     "input tensor1 tensor2",
     "value",
     input=Rule(lambda grad: grad, "grad"),
-    tensor1=Rule(lambda grad, tensor2, value: grad * (value / tensor2), "grad * value / tensor2"),
+    tensor1=Rule(lambda xp, grad, tensor2, value: grad * xp.call(DIV, value, tensor2), "grad * value / tensor2"),
     tensor2=Rule(
-        lambda grad, tensor1, tensor2, value: -grad * (value * tensor1 / (tensor2 * tensor2)), "-grad * value * tensor1 / tensor2**2"
+        lambda xp, grad, tensor1, tensor2, value: -grad * (scalars.times(xp, tensor1, value) / (tensor2 * tensor2)),
+        "-grad * value * tensor1 / tensor2**2",
     ),
 )
 
@@ -269,14 +276,14 @@ LERP_SCALAR = Pointwise(
     _lerp,
     "input end",
     "weight",
-    input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
-    end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
+    input=Rule(lambda xp, grad, weight: scalars.times(xp, grad, 1 - weight), "grad * (1 - weight)"),
+    end=Rule(lambda xp, grad, weight: scalars.times(xp, grad, weight), "grad * weight"),
 )
 LERP_TENSOR = Pointwise(
     "LerpBackward1",
     lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(b - a, w - 1, b)),
     "input end weight",
-    input=Rule(lambda grad, weight: grad * (1 - weight), "grad * (1 - weight)"),
+    input=Rule(lambda xp, grad, weight: grad * scalars.from_number(xp, 1, weight), "grad * (1 - weight)"),
     end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
     weight=Rule(lambda grad, input, end: grad * (end - input), "grad * (end - input)"),
 )
@@ -301,26 +308,33 @@ def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     return ADD(a, b) if type(a) is Tensor else ADD(b, a)
 
 
-def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """`a - alpha * b`."""
-    a_bool = type(a) is Tensor and a.dtype is dtypes.bool_
-    if a_bool and (type(b) is bool or (type(b) is Tensor and b.dtype is dtypes.bool_)):
-        raise ProgramError(
+def _no_difference(a: Any, b: Any) -> ProgramError:
+    if all(x.dtype is dtypes.bool_ if type(x) is Tensor else type(x) is bool for x in (a, b)):
+        return ProgramError(
             "RuntimeError",
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
         )
+    return ProgramError(
+        "RuntimeError",
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+        "use the `~` or `logical_not()` operator instead.",
+    )
+
+
+def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """`a - alpha * b`."""
+    if (a.dtype is dtypes.bool_ if type(a) is Tensor else type(a) is bool) or (
+        b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool
+    ):
+        raise _no_difference(a, b)
     _check_alpha(a, b, alpha)
     return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
 
 def rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
     """`b - alpha * a`: a number minus a tensor."""
-    if a.dtype is dtypes.bool_:
-        raise ProgramError(
-            "RuntimeError",
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead.",
-        )
+    if a.dtype is dtypes.bool_ or (b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool):
+        raise _no_difference(a, b)
     _check_alpha(a, b, alpha)
     return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import dtypes, warnings
+from gradcli.core import catalog, dtypes, warnings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
+from gradcli.core.ops import scalars
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule, broadcast_error
 from gradcli.core.signature import scalar_of
@@ -111,8 +112,8 @@ def where_indices(condition: Tensor) -> tuple[Tensor, ...]:
 
 def _clamp(x: Any, low: Any, high: Any) -> Any:
     if low is not None:
-        x = np.maximum(x, low)
-    return x if high is None else np.minimum(x, high)
+        x = np.maximum(low, x)
+    return x if high is None else np.minimum(high, x)
 
 
 def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
@@ -192,6 +193,15 @@ def clamp(input: Tensor, min: Any, max: Any) -> Any:
     return CLAMP(input, min, max)
 
 
+def _larger(x: Any, y: Any) -> Any:
+    """The larger; of equal ones, such as -0 and 0, the first, which is numpy's second."""
+    return np.maximum(y, x)
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    return np.minimum(y, x)
+
+
 def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: Callable[[Any, Any], Any], sign: str) -> tuple[Op, Op]:
     """clamp_min or clamp_max, for a number and for a tensor."""
     note = "the gradient passes to input at the bound itself"
@@ -221,8 +231,8 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
     return number, tensor
 
 
-CLAMP_MIN, CLAMP_MIN_TENSOR = _bound("Min", np.maximum, np.greater_equal, np.less, ">")
-CLAMP_MAX, CLAMP_MAX_TENSOR = _bound("Max", np.minimum, np.less_equal, np.greater, "<")
+CLAMP_MIN, CLAMP_MIN_TENSOR = _bound("Min", _larger, np.greater_equal, np.less, ">")
+CLAMP_MAX, CLAMP_MAX_TENSOR = _bound("Max", _smaller, np.less_equal, np.greater, "<")
 
 
 def _one_bound(number: Op, tensor: Op) -> Callable[[Any, Any], Any]:
@@ -244,6 +254,13 @@ def _fill(x: Any, mask: Any, value: Any) -> Any:
     return np.where(_data(mask), np.asarray(value).astype(np.asarray(x).dtype), x)
 
 
+def _masked(x: Any, mask: Any) -> Any:
+    """What stands where the mask holds, in a row."""
+    if type(x) is Tensor:
+        return catalog.function("masked_select")(x, mask if type(mask) is Tensor else wrap(np.asarray(mask)))
+    return x[np.broadcast_to(_data(mask), x.shape)]
+
+
 _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
 MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", input=_UNFILLED)
 MASKED_FILL_TENSOR = Op(
@@ -252,7 +269,7 @@ MASKED_FILL_TENSOR = Op(
     "input value",
     "mask",
     input=_UNFILLED,
-    value=Rule(lambda xp, grad, mask: xp.sum(xp.where(xp.plain(mask), grad, 0.0)), "where(mask, grad, 0).sum()"),
+    value=Rule(lambda xp, grad, mask: xp.sum(_masked(grad, mask)), "grad.masked_select(mask).sum()"),
 )
 
 
@@ -276,7 +293,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
 
 def _halved_on_ties(xp: Any, grad: Any, a: Any, b: Any, loses: Any) -> Any:
     a, b = xp.plain(a), xp.plain(b)
-    return xp.call(MASKED_FILL, xp.where(np.equal(a, b), grad / 2, grad), loses(a, b), 0)
+    return xp.call(MASKED_FILL, xp.where(np.equal(a, b), scalars.over(xp, grad, 2), grad), loses(a, b), 0)
 
 
 def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> Pointwise:
@@ -298,8 +315,8 @@ def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> P
     )
 
 
-MAXIMUM = _extremum("MaximumBackward0", np.maximum, np.less, np.greater, ">")
-MINIMUM = _extremum("MinimumBackward0", np.minimum, np.greater, np.less, "<")
+MAXIMUM = _extremum("MaximumBackward0", _larger, np.less, np.greater, ">")
+MINIMUM = _extremum("MinimumBackward0", _smaller, np.greater, np.less, "<")
 
 
 def _ignoring_nan(grad_fn: str, forward: Any, at_least: Any, sign: str) -> Pointwise:

@@ -118,8 +118,22 @@ FUNCTIONS = (
     Function("isnan", ("Tensor input", _test(np.isnan)), doc="Elementwise test for nan."),
     Function("isinf", ("Tensor input", _test(np.isinf)), doc="Elementwise test for infinities."),
     Function("isfinite", ("Tensor input", _test(np.isfinite)), doc="Elementwise test for finite values."),
-    Function("logical_not", ("Tensor input", _test(np.logical_not)), doc="Elementwise not of truth values.", out=True),
-    Function("logical_and", ("Tensor input, Tensor other", _logical(np.logical_and)), doc="Elementwise and of truth values.", out=True),
-    Function("logical_or", ("Tensor input, Tensor other", _logical(np.logical_or)), doc="Elementwise or of truth values.", out=True),
-    Function("logical_xor", ("Tensor input, Tensor other", _logical(np.logical_xor)), doc="Elementwise xor of truth values.", out=True),
+    Function("logical_not", ("Tensor input", _test(np.logical_not)), doc="Elementwise not of truth values.", inplace=True, out=True),
+    Function(
+        "logical_and",
+        ("Tensor input, Tensor other", _logical(np.logical_and)),
+        doc="Elementwise and of truth values.",
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "logical_or", ("Tensor input, Tensor other", _logical(np.logical_or)), doc="Elementwise or of truth values.", inplace=True, out=True
+    ),
+    Function(
+        "logical_xor",
+        ("Tensor input, Tensor other", _logical(np.logical_xor)),
+        doc="Elementwise xor of truth values.",
+        inplace=True,
+        out=True,
+    ),
 )

@@ -68,7 +68,13 @@ def kl_div(
     checked_reduction(reduction, ("batchmean",))
     if not (input.dtype.is_floating_point and target.dtype.is_floating_point):
         raise ProgramError("RuntimeError", "kl_div: Integral inputs not supported.")
-    values = _call("exp", target) * (target - input) if log_target else _xlogx(target) - target * input
+    # the factor on the right first, as PyTorch's compiler has it: the order decides in which the gradients of target are added
+    if log_target:
+        difference = target - input
+        values = _call("exp", target) * difference
+    else:
+        product = target * input
+        values = _xlogx(target) - product
     if reduction == "batchmean":
         added = reduced(values, "sum")
         return added / input.array.shape[0] if input.array.ndim else added

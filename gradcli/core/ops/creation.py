@@ -315,6 +315,8 @@ def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     first: Any = work(start)
     last: Any = work(end)
     step = (last - first) / work(max(steps - 1, 1))
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        step = work(dtypes.cast(np.asarray(step), dtype))
     at: Any = np.arange(steps, dtype=work)
     values = np.where(np.arange(steps) < steps // 2, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last))
     return np.asarray(values, work)

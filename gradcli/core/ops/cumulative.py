@@ -54,7 +54,10 @@ CUMSUM = Typed(
     lambda x, dim, dtype: _add_up(x, dim),
     "input",
     "dim dtype",
-    input=Rule(lambda xp, grad, dim: _backwards(xp, grad, dim), "grad.flip(dim).cumsum(dim).flip(dim)"),
+    input=Rule(
+        lambda xp, grad, dim, dtype, input_dtype: _backwards(xp, grad if dtype is input_dtype else xp.cast(grad, input_dtype), dim),
+        "grad.flip(dim).cumsum(dim).flip(dim)",
+    ),
 )
 
 
@@ -184,7 +187,7 @@ def _running_extremum(reduce: np.ufunc, beats: Callable[..., Any]) -> Callable[[
         hit[1:] = np.isnan(along[1:]) | beats(along[1:], values[:-1]) if x.dtype.kind == "f" else beats(along[1:], values[:-1])
         steps = np.arange(len(along)).reshape((-1,) + (1,) * (along.ndim - 1))
         indices = np.maximum.accumulate(np.where(hit, steps, 0), axis=0)
-        return np.moveaxis(values, 0, dim), np.moveaxis(indices, 0, dim)
+        return np.ascontiguousarray(np.moveaxis(values, 0, dim)), np.ascontiguousarray(np.moveaxis(indices, 0, dim))
 
     return run
 
@@ -214,7 +217,8 @@ def _difference(x: Tensor, dim: int) -> Any:
     size = x.array.shape[dim]
     if not size:
         return narrow(x, dim, 0, 0)
-    later, earlier = narrow(x, dim, 1, size - 1), narrow(x, dim, 0, size - 1)
+    # the earlier first: the order in which PyTorch makes the two decides the order of their gradients
+    earlier, later = narrow(x, dim, 0, size - 1), narrow(x, dim, 1, size - 1)
     return NE(later, earlier) if x.dtype is dtypes.bool_ else arithmetic.sub(later, earlier)
 
 

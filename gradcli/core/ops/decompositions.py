@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog
+from gradcli.core import catalog, warnings
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.linalg_common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
 from gradcli.core.ops.linalg_records import (
@@ -31,7 +31,6 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    from gradcli.core import warnings
 
     warnings.emit(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
@@ -85,6 +84,18 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values, descending."""
     return svd_parts(A, False)[1]
+
+
+def _old_qr(input: Tensor, some: bool = True) -> Any:
+    """The factorisation under its old name, with PyTorch's warning."""
+    warnings.emit(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean parameter 'some' "
+        "has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
+        "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete') (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2505.)",
+        once="qr",
+    )
+    return named("qr", "Q", "R")(tuple(qr(input, "reduced" if some else "complete")))
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
@@ -215,6 +226,13 @@ FUNCTIONS = (
             Sample("torch.linalg.qr(x)[0]", lambda x: np.linalg.qr(x)[0], x=_M),
             Sample("torch.linalg.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=_M),
         ),
+        out=True,
+    ),
+    Function(
+        "qr",
+        ("Tensor input, bool some=True |outs", _old_qr),
+        doc="An orthogonal and an upper triangular factor; deprecated.",
+        samples=(Sample("torch.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=_M),),
         out=True,
     ),
     LinalgFunction(

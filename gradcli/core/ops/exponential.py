@@ -11,7 +11,9 @@ import numpy as np
 from gradcli.core import dtypes, elementary, error_function
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
+from gradcli.core.ops.arithmetic import POW_NUMBER
 from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
+from gradcli.core.ops.choosing import MASKED_FILL as _MASKED_FILL
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Tensor
@@ -131,7 +133,7 @@ def _xlogy(x: Any, y: Any) -> Any:
 
 def _xlogy_x(xp: Any, grad: Any, input: Any, other: Any) -> Any:
     flat = (xp.plain(input) == 0) & (np.asarray(xp.plain(other)) <= 0)
-    return xp.where(flat, xp.zeros_like(grad), xp.call(XLOGY, grad, other))
+    return xp.call(_MASKED_FILL, xp.call(XLOGY, grad, other), flat, 0)
 
 
 XLOGY: Pointwise = Pointwise(
@@ -142,6 +144,13 @@ XLOGY: Pointwise = Pointwise(
     input=Rule(_xlogy_x, "xlogy(grad, other)", "0 where input is 0 and other is not positive"),
     other=Rule(lambda grad, input, other: grad * input / other, "grad * input / other"),
 )
+
+
+def _xlogy_number_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
+    spread = xp.call(_XLOGY_NUMBER, grad, other)
+    return spread if other > 0 else xp.call(_MASKED_FILL, spread, xp.plain(input) == 0, 0)
+
+
 _XLOGY_NUMBER: Pointwise = Pointwise(
     "XlogyBackward2",
     _xlogy,
@@ -149,9 +158,7 @@ _XLOGY_NUMBER: Pointwise = Pointwise(
     "other",
     kind="float",
     input=Rule(
-        lambda xp, grad, input, other: xp.where(
-            (xp.plain(input) == 0) & (other <= 0), xp.zeros_like(grad), xp.call(_XLOGY_NUMBER, grad, other)
-        ),
+        _xlogy_number_rule,
         "xlogy(grad, other)",
         "0 where input is 0 and other is not positive",
     ),
@@ -162,7 +169,7 @@ _NUMBER_XLOGY = Pointwise(
     "other",
     "x",
     kind="float",
-    other=Rule(lambda grad, x, other: grad * x / other, "grad * x / other"),
+    other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / other, "grad * x / other"),
 )
 
 
@@ -186,8 +193,12 @@ LOGADDEXP2 = Pointwise(
     elementary.logaddexp2,
     "input other",
     kind="float",
-    input=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp2(other - input), 1), "grad / (1 + 2**(other - input))"),
-    other=Rule(lambda xp, grad, input, other: grad / scalars.plus(xp, xp.exp2(input - other), 1), "grad / (1 + 2**(input - other))"),
+    input=Rule(
+        lambda xp, grad, input, other: grad / scalars.plus(xp, xp.call(POW_NUMBER, other - input, 2), 1), "grad / (1 + 2**(other - input))"
+    ),
+    other=Rule(
+        lambda xp, grad, input, other: grad / scalars.plus(xp, xp.call(POW_NUMBER, input - other, 2), 1), "grad / (1 + 2**(input - other))"
+    ),
 )
 
 

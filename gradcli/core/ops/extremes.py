@@ -10,8 +10,8 @@ import numpy as np
 from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
+from gradcli.core.ops.arithmetic import DIV
 from gradcli.core.ops.choosing import MAXIMUM, MINIMUM
-from gradcli.core.ops.reducing import restored
 from gradcli.core.ops.selecting import reducing, result, spread_evenly
 from gradcli.core.record import Op, Rule
 from gradcli.core.results import NamedResult, named
@@ -70,12 +70,12 @@ def _a_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -
     dims = checks.wrap_dims(dim, len(shape))
     if not keepdim:
         value = np.expand_dims(value, dims)
+        # without dim PyTorch restores no dimension, and its view changes nothing
+        grad = xp.reshape(grad, value.shape if shape and dim else (1,) * len(dim))
     mask = np.equal(x, value)
-    count = total(mask, axis=dims, keepdims=True)
-    share = (mask / np.maximum(count, 1)).astype(x.dtype)
-    if np.any(count == 0):
-        share = np.where(count == 0, np.array(np.nan, x.dtype), share)  # a nan equals nothing: 0 / 0
-    return scalars.times_data(xp, restored(xp, grad, shape, dim, keepdim), share)
+    count = np.asarray(total(mask, axis=dims, keepdims=True)).astype(x.dtype)
+    # a nan equals nothing: 0 / 0
+    return scalars.times_data(xp, xp.call(DIV, grad, count), mask.astype(x.dtype))
 
 
 def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:

@@ -25,6 +25,7 @@ from gradcli.core.ops.gathering_records import (
     SCATTER,
     SCATTER_ADD,
     SCATTER_NUMBER,
+    SCATTER_REDUCED,
     TAKE,
 )
 from gradcli.core.ops.shape import expand, reshape
@@ -47,7 +48,7 @@ def _out_of_range(index: Array, length: int, least: int = 0) -> int | None:
     return None
 
 
-def _check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
+def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
     at = wrap_dim(dim, input.array.ndim)
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise _error(f"{name}(): Expected dtype int32/int64 for index")
@@ -88,7 +89,7 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor
 
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     """Elements whose position along one dimension an index tells."""
-    _check_gather("gather", input, dim, index)
+    check_gather("gather", input, dim, index)
     limits.check_elements(index.array.size, input.dtype.itemsize)
     return GATHER(input, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
 
@@ -96,7 +97,7 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) ->
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """A copy with elements of src (or a number) written where the index tells."""
     tensor = src if type(src) is Tensor else None
-    _check_gather("scatter", input, dim, index, tensor)
+    check_gather("scatter", input, dim, index, tensor)
     at = dim % max(input.array.ndim, 1)
     if tensor is None:
         return SCATTER_NUMBER(input, at, watched(index), scalar_of(src, input.dtype))  # type: ignore[no-any-return]
@@ -105,7 +106,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with elements of src added where the index tells."""
-    _check_gather("scatter", input, dim, index, src)
+    check_gather("scatter", input, dim, index, src)
     return SCATTER_ADD(input, src, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
 
 
@@ -275,7 +276,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 def repeat_interleave(input: Tensor, repeats: Tensor, dim: int | None = None, output_size: int | None = None) -> Tensor:
     """Every slice of a dimension as many times in a row as `repeats` tells."""
     if dim is None:
-        input, dim = reshape(input, (-1,)), 0
+        input, dim = (input if input.array.ndim == 1 else reshape(input, (-1,))), 0
     length = input.array.shape[wrap_dim(dim, input.array.ndim)] if input.array.ndim else 1
     counts = repeats.array
     if counts.ndim > 1:
@@ -309,17 +310,10 @@ def _scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: s
     """`scatter` that adds or multiplies instead of writing; PyTorch defines no derivative."""
     if reduce not in ("add", "multiply"):
         raise _error("reduce argument must be either add or multiply.")
-    if input.requires_grad or (type(src) is Tensor and src.requires_grad):
-        raise _error("derivative for aten::scatter is not implemented")
     tensor = src if type(src) is Tensor else None
-    _check_gather("scatter", input, dim, index, tensor)
-    made = input.array.copy()
-    values = src if tensor is None else tensor.array[tuple(slice(0, n) for n in index.array.shape)]
-    places: list[Any] = list(np.indices(index.array.shape, sparse=True))
-    if places:
-        places[dim] = index.array
-    (np.add if reduce == "add" else np.multiply).at(made, tuple(places) or (...,), values)
-    return Tensor(made, input.dtype)
+    check_gather("scatter", input, dim, index, tensor)
+    values = wrap(np.asarray(src, input.dtype.np)) if tensor is None else tensor
+    return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
 
 
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]

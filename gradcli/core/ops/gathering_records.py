@@ -17,7 +17,7 @@ def _error(text: str, kind: str = "RuntimeError") -> ProgramError:
     return ProgramError(kind, text)
 
 
-def _along(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
+def places_along(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
     """An index for numpy that takes `index` along one dimension and each element's own place along the others."""
     if not rank:
         return (...,)
@@ -34,7 +34,7 @@ def _at(dim: int, index: Any, rank: int) -> tuple[Any, ...]:
 
 
 def _gather(a: Array, dim: int, index: Array) -> Array:
-    return np.asarray(a[_along(dim, index, a.ndim)]) if a.ndim else np.broadcast_to(a, index.shape).copy()
+    return np.asarray(a[places_along(dim, index, a.ndim)]) if a.ndim else np.broadcast_to(a, index.shape).copy()
 
 
 def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) -> Array:
@@ -42,15 +42,16 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
     if isinstance(src, np.ndarray) and src.shape != index.shape and src.ndim:
         src = src[tuple(slice(0, n) for n in index.shape)]
     if not made.ndim:
-        made[...] = made + np.sum(src) if add else np.asarray(src).reshape(-1)[-1]
+        given = np.asarray(src).reshape(-1)[: index.size]
+        made[...] = made + np.sum(given) if add else given[-1]
     elif add:
-        np.add.at(made, _along(dim, index, made.ndim), src)
+        np.add.at(made, places_along(dim, index, made.ndim), src)
     else:
-        made[_along(dim, index, made.ndim)] = src
+        made[places_along(dim, index, made.ndim)] = src
     return made
 
 
-def _source(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str) -> Any:
+def source_gradient(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str) -> Any:
     if tuple(src_shape) != index.shape:
         raise _error(
             f"Function {name} returned an invalid gradient at index 1 - got {list(index.shape)} but expected shape compatible with "
@@ -77,7 +78,8 @@ SCATTER: Op = Op(
     "dim index",
     input=_ZEROED,
     src=Rule(
-        lambda xp, grad, dim, index, src_shape: _source(xp, grad, dim, index, src_shape, "ScatterBackward0"), "grad.gather(dim, index)"
+        lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterBackward0"),
+        "grad.gather(dim, index)",
     ),
 )
 SCATTER_NUMBER: Op = Op(
@@ -90,7 +92,8 @@ SCATTER_ADD: Op = Op(
     "dim index",
     input=Rule(lambda grad: grad, "grad"),
     src=Rule(
-        lambda xp, grad, dim, index, src_shape: _source(xp, grad, dim, index, src_shape, "ScatterAddBackward0"), "grad.gather(dim, index)"
+        lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterAddBackward0"),
+        "grad.gather(dim, index)",
     ),
 )
 
@@ -100,7 +103,7 @@ def _index_select(a: Array, dim: int, index: Array) -> Array:
 
 
 def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> Array:
-    made = a.copy()
+    made = np.array(a)
     source = source if alpha == 1 else source * alpha
     if made.ndim:
         np.add.at(
@@ -144,8 +147,30 @@ INDEX_ADD: Op = Op(
 )
 
 
+def _scatter_reduced(a: Array, source: Array, dim: int, index: Array, reduce: str) -> Array:
+    made = np.array(a)
+    values = source[tuple(slice(0, n) for n in index.shape)] if source.ndim else source
+    (np.add if reduce == "add" else np.multiply).at(made, places_along(dim, index, made.ndim), values)
+    return made
+
+
+def _no_derivative(grad: Any) -> Any:
+    raise _error("derivative for aten::scatter is not implemented")
+
+
+SCATTER_REDUCED = Op(
+    "NotImplemented",
+    _scatter_reduced,
+    "input source",
+    "dim index reduce",
+    full_name="torch::autograd::NotImplemented",
+    input=Rule(_no_derivative, "= not implemented, as in PyTorch"),
+    source=Rule(_no_derivative, "= not implemented, as in PyTorch"),
+)
+
+
 def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
-    made = a.copy()
+    made = np.array(a)
     made[_at(dim, index, made.ndim)] = value
     return made
 

@@ -9,14 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core import elementary, elimination
 from gradcli.core.ops import scalars
 from gradcli.core.ops.arranging import DIAG_EMBED, TRIL, TRIU
 from gradcli.core.ops.gathering_records import INDEX_FILL_TENSOR
 from gradcli.core.ops.shape_records import SQUEEZE_DIM
 from gradcli.core.ops.slicing import CAT, SLICE
 from gradcli.core.record import Op, Rule
+from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
+
+
+def by_columns(a: Array) -> Array:
+    """The same matrices with each lying column by column in memory, as LAPACK leaves them."""
+    return np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _zero_pivot(matrix: Array) -> int:
@@ -44,7 +51,7 @@ def _first_failure(a: Array, run: Any) -> tuple[str, Array]:
 
 def _inverse(a: Array) -> Array:
     try:
-        return np.linalg.inv(a)
+        return elimination.inverse(a) if elimination.fits(a) else by_columns(np.linalg.inv(a))
     except np.linalg.LinAlgError:
         where, m = _first_failure(a, np.linalg.inv)
         raise ProgramError(
@@ -73,7 +80,12 @@ def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 def _solved(a: Array, b: Array) -> Array:
     vector = is_vector(a.shape, b.shape)
     try:
-        x = np.linalg.solve(a, b[..., None] if vector else b)
+        right = b[..., None] if vector else b
+        x = (
+            elimination.solve(a, right)
+            if elimination.fits(a) and right.size <= elimination.LARGEST
+            else by_columns(np.linalg.solve(a, right))
+        )
     except np.linalg.LinAlgError:
         where, _ = _first_failure(a, lambda m: np.linalg.solve(m, m))
         raise ProgramError("_LinAlgError", f"torch.linalg.solve: {where}The solver failed because the input matrix is singular.") from None
@@ -81,7 +93,10 @@ def _solved(a: Array, b: Array) -> Array:
 
 
 def _back_solved(xp: Any, grad: Any, A: Any, vector: bool) -> Any:
-    return xp.call(SOLVE, xp.mT(A), xp.expand_dims(grad, -1) if vector else grad)
+    right = xp.expand_dims(grad, -1) if vector else grad
+    if type(A) is not Tensor and elimination.fits(A) and right.size <= elimination.LARGEST:
+        return elimination.solve(A, right, transposed=True)
+    return xp.call(SOLVE, xp.mT(A), right)
 
 
 def _solve_left(xp: Any, grad: Any, A: Any, B_shape: Any, out: Any) -> Any:
@@ -143,22 +158,8 @@ TRIANGULAR: Op = Op(
 # --- determinants ---
 
 
-def _cofactors(a: Array) -> Array:
-    """The derivative of the determinant, also of singular matrices: from the singular values, each left out in turn."""
-    u, s, vh = np.linalg.svd(a)
-    n = s.shape[-1]
-    others = np.ones_like(s)
-    for i in range(n):
-        for j in range(n):
-            if i != j:
-                others[..., i] *= s[..., j]
-    sign = np.linalg.det(u) * np.linalg.det(vh)
-    made: Array = np.matmul(u * (others * sign[..., None])[..., None, :], vh)
-    return made
-
-
 def _adjugate(xp: Any, A: Any) -> Any:
-    """The same cofactors by products alone, which can be differentiated again (Faddeev and LeVerrier)."""
+    """The cofactors, transposed, also of singular matrices: by products, which can be differentiated again (Faddeev and LeVerrier)."""
     n = A.shape[-1]
     eye = np.eye(n, dtype=xp.plain(A).dtype)
     unit = xp.broadcast_to(wrap(eye) if type(A) is Tensor else eye, A.shape)
@@ -170,10 +171,20 @@ def _adjugate(xp: Any, A: Any) -> Any:
     return power if n % 2 else -power
 
 
+def _on_diagonal(values: Any, a: Array) -> Array:
+    """Diagonal matrices of the shape of `a`, one value each."""
+    made = np.zeros_like(a)
+    np.einsum("...ii->...i", made)[...] = np.asarray(values)[..., None]
+    return made
+
+
 def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
+    if type(A) is not Tensor and elimination.fits(A):
+        # PyTorch divides the 0 that a zero pivot leaves by the smallest step instead: no gradient where A is singular
+        return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
     if (xp.plain(out) == 0).any() or not np.isfinite(xp.plain(out)).all():
         wide = xp.expand_dims(xp.expand_dims(grad, -1), -1)
-        return wide * (xp.mT(_adjugate(xp, A)) if type(A) is Tensor else _cofactors(A))
+        return wide * (xp.mT(_adjugate(xp, A)) if type(A) is Tensor else np.zeros_like(A))
     n = A.shape[-1]
     wide = xp.broadcast_to(xp.expand_dims(grad * out, -1), (*out.shape, n))
     return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
@@ -181,13 +192,16 @@ def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
 
 DET: Op = Op(
     "LinalgDetBackward0",
-    np.linalg.det,
+    lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
     "A",
-    A=Rule(_det_rule, "= grad * out * inv(A).mT; where A is singular, grad times the cofactors"),
+    A=Rule(_det_rule, "= grad * out * inv(A).mT; 0 where A is singular, as in PyTorch"),
 )
 
 
 def _slogdet(a: Array) -> tuple[Array, Array]:
+    if elimination.fits(a):
+        signs, pivots = elimination.diagonals(a)
+        return np.prod(np.sign(pivots), -1) * signs, np.asarray(total(elementary.log(np.abs(pivots)), -1))
     sign, logarithm = np.linalg.slogdet(a)
     return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
 
@@ -196,6 +210,8 @@ def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
     grad = grads[1]
     if grad is None:
         return None
+    if type(A) is not Tensor and elimination.fits(A):
+        return elimination.solve(xp.mT(A), _on_diagonal(grad, A), singular=0.0)
     if (xp.plain(sign) == 0).any():
         return scalars.times_data(xp, xp.expand_dims(xp.expand_dims(grad, -1), -1), np.full(A.shape, np.inf, xp.plain(A).dtype))
     n = A.shape[-1]
@@ -228,7 +244,8 @@ def _cholesky(a: Array, upper: bool, name: str) -> Array:
             f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
             f"order {_bad_minor(m)} is not positive-definite).",
         ) from None
-    return np.ascontiguousarray(lower.swapaxes(-1, -2)) if upper else lower
+    # as PyTorch leaves it in memory: both triangles column by column
+    return np.asarray(by_columns(lower.swapaxes(-1, -2)) if upper else by_columns(lower))
 
 
 def _bad_minor(m: Array) -> int:

@@ -243,6 +243,13 @@ def binary_cross_entropy_with_logits(
     if not target.dtype.is_floating_point:
         names = (input.dtype.torch_name, target.dtype.torch_name)
         raise ProgramError("RuntimeError", "result type {} can't be cast to the desired output type {}".format(*names))
+    for name, extra in (("weight", weight), ("pos_weight", pos_weight)):
+        if extra is not None and extra.requires_grad:
+            raise ProgramError(
+                "RuntimeError",
+                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True.",
+            )
     factor = None if weight is None else weight.array
     return loss_records.BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 from gradcli.core import catalog, elementary
 from gradcli.core.namespace import numeric
 from gradcli.core.ops import arithmetic, scalars
+from gradcli.core.ops.activation_smooth import LOG_SIGMOID
+from gradcli.core.ops.exponential import LOGIT
 from gradcli.core.record import Op, Rule
 from gradcli.core.summation import total
 from gradcli.core.tensor import Array, Tensor
@@ -28,7 +31,9 @@ def reduced(values: Any, reduction: str) -> Any:
 
 def share(x: Any, reduction: str) -> float:
     """What one element counts in the result: 1, or 1 / n for a mean."""
-    return 1.0 / x.size if reduction == "mean" else 1.0
+    if reduction != "mean":
+        return 1.0
+    return 1.0 / x.size if x.size else math.inf
 
 
 def plain(x: Any) -> Any:
@@ -215,9 +220,15 @@ def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, re
     return _weighted(values, weight) * x.dtype.type(share(x, reduction))
 
 
-def _bce_target(xp: Any, x: Any, weight: Array | None, reduction: str) -> Any:
-    values = xp.maximum(xp.log1p(-x), float(_LOWEST_LOG)) - xp.maximum(xp.log(x), float(_LOWEST_LOG))
-    return scalars.times_data(xp, values, _factor(weight, plain(x), reduction))
+def _bce_target(xp: Any, grad: Any, input: Any, weight: Array | None, reduction: str) -> Any:
+    return _scaled(xp, -xp.call(LOGIT, input, None) * grad, weight, plain(input), reduction)
+
+
+def _scaled(xp: Any, values: Any, weight: Array | None, x: Array, reduction: str) -> Any:
+    """Elementwise gradients times the weight, over the number of elements for a mean."""
+    if weight is not None:
+        values = scalars.times_data(xp, values, weight)
+    return scalars.over(xp, values, x.size) if reduction == "mean" else values
 
 
 def _bce_second(xp: Any, x: Any, target: Any, weight: Array | None, reduction: str) -> Any:
@@ -266,8 +277,8 @@ BCE = Op(
         "at 0 and 1 the denominator is 1e-12",
     ),
     target=Rule(
-        lambda xp, grad, input, weight, reduction: grad * _bce_target(xp, input, weight, reduction),
-        "= grad * (log(1 - input) - log(input)) * weight, divided by the number of elements for a mean",
+        _bce_target,
+        "= -grad * logit(input) * weight, divided by the number of elements for a mean",
     ),
 )
 
@@ -290,17 +301,14 @@ def _bce_logits_rule(xp: Any, grad: Any, input: Any, target: Any, weight: Array 
     else:
         t = scalars.times_data(xp, target, pos_weight)
         result = ((t + 1.0 - target) * sigmoid(xp, input) - t) * grad
-    if weight is not None:
-        result = scalars.times_data(xp, result, weight)
-    return scalars.over(xp, result, plain(input).size) if reduction == "mean" else result
+    return _scaled(xp, result, weight, plain(input), reduction)
 
 
 def _bce_logits_target_rule(xp: Any, grad: Any, input: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
     values = -input
     if pos_weight is not None:
-        log = -xp.maximum(-input, 0.0) - xp.log1p(xp.exp(-xp.abs(input)))
-        values = values - scalars.times_data(xp, log, pos_weight - 1)
-    return scalars.times_data(xp, grad * values, _factor(weight, plain(input), reduction))
+        values = xp.call(LOG_SIGMOID, -input) - scalars.times_data(xp, xp.call(LOG_SIGMOID, input), pos_weight)
+    return _scaled(xp, values * grad, weight, plain(input), reduction)
 
 
 BCE_LOGITS = Op(

@@ -57,9 +57,11 @@ def _shares(shape: Any, dtype: Any, target: Array, weight: Array | None, reducti
 
 def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
     axis = _class_axis(x)
+    counts = target != ignore_index
     target, each = _shares(x.shape, x.dtype, target, weight, reduction, ignore_index)
     out = np.zeros_like(x)
-    np.put_along_axis(out, np.expand_dims(target, axis), np.expand_dims(np.asarray(-each * grad, x.dtype), axis), axis)
+    values = np.where(counts, np.asarray(-each * grad, x.dtype), x.dtype.type(0))
+    np.put_along_axis(out, np.expand_dims(target, axis), np.expand_dims(values, axis), axis)
     return out
 
 
@@ -126,7 +128,8 @@ def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: 
         raise ProgramError("ValueError", f"Expected input batch_size ({sizes}")
     if rank <= 2:
         _check_flat(input, target, weight)
-        result: Tensor = NLL(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
+        indices = watched(target) if rank == 2 else watched(target).reshape(())
+        result: Tensor = NLL(input, indices, None if weight is None else weight.array, reduction, ignore_index)
         return result
     return _spatial(input, target, weight, reduction, ignore_index)
 
@@ -134,6 +137,8 @@ def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: 
 def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if target.array.ndim > 1:
         raise ProgramError("RuntimeError", "0D or 1D target tensor expected, multi-target not supported")
+    if input.array.ndim == 1 and target.array.size != 1:
+        raise ProgramError("ValueError", f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}")
     _check(input, target, weight, input.array.shape[-1])
 
 

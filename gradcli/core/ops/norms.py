@@ -11,7 +11,7 @@ from gradcli.core import catalog
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
-from gradcli.core.ops.arithmetic import sub
+from gradcli.core.ops.arithmetic import DIV, sub
 from gradcli.core.ops.choosing import MASKED_FILL
 from gradcli.core.ops.linalg_common import LinalgFunction
 from gradcli.core.ops.reducing import Typed, restored
@@ -89,7 +89,8 @@ def norm_forward(x: Array, order: float, dim: Any, keepdim: bool) -> Array:
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
     """The gradient of a norm of order `order`; 0 where the norm is 0."""
     shape = xp.plain(x).shape
-    grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
+    if dim:
+        grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
     zero = xp.plain(out) == 0
     if order == 0:
         return None
@@ -98,10 +99,11 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
     if order == 2:
         return grad * xp.call(MASKED_FILL, x / out, zero, 0)
     if math.isinf(order):
-        hit = np.equal(np.abs(xp.plain(x)), xp.plain(out))
+        size = np.abs(xp.plain(x))
+        hit = np.equal(size, xp.plain(out)) | np.isnan(size)
         count = total(hit, axis=checks.wrap_dims(dim, len(shape)), keepdims=True)
-        share = (hit / np.maximum(count, 1)).astype(xp.plain(x).dtype)
-        return xp.call(SGN, x) * scalars.times_data(xp, grad, share)
+        dtype = xp.plain(x).dtype
+        return xp.call(SGN, x) * scalars.times_data(xp, xp.call(DIV, grad, np.asarray(count).astype(dtype)), hit.astype(dtype))
     if order < 1:
         powers = xp.call(MASKED_FILL, xp.abs(x) ** (order - 1), np.equal(xp.plain(x), 0), 0)
         return xp.call(SGN, x) * powers * grad * out ** (1 - order)

@@ -229,16 +229,16 @@ def _random_full(input: Tensor, generator: Any) -> Tensor:
     return _fill(input, "RandomBackward2", lambda shape, _: _source(generator).random_full(shape, input.dtype.np))
 
 
-def _random_range(input: Tensor, low: int, high: int | None, generator: Any) -> Tensor:
-    return _fill(input, "RandomBackward0", lambda shape, _: _source(generator).randint(low, high, shape, input.dtype.np))
+def _random_range(input: Tensor, low: int, high: int | None, generator: Any, name: str = "RandomBackward0") -> Tensor:
+    return _fill(input, name, lambda shape, _: _source(generator).randint(low, high, shape, input.dtype.np))
 
 
 def _random_to(input: Tensor, to: int, generator: Any) -> Tensor:
-    return _random_range(input, 0, to, generator)
+    return _random_range(input, 0, to, generator, "RandomBackward1")
 
 
 def _bernoulli_p_(input: Tensor, p: float, generator: Any) -> Tensor:
-    return _fill(input, "BernoulliBackward0", lambda shape, _: _source(generator).bernoulli(p, shape, input.dtype.np))
+    return _fill(input, "BernoulliBackward2", lambda shape, _: _source(generator).bernoulli(p, shape, input.dtype.np))
 
 
 def _bernoulli_tensor_(input: Tensor, p: Tensor, generator: Any) -> Tensor:

@@ -153,7 +153,7 @@ def _product_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
 
 def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
     if not np.ndim(xp.plain(input)):
-        return grad * xp.ones_like(input)
+        return grad
     if np.all(xp.plain(input)):
         return grad * (out / input)
     if type(input) is not Tensor and input.size - np.count_nonzero(input) > 1:
@@ -165,7 +165,7 @@ def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
 def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: bool) -> Any:
     shape = xp.plain(input).shape
     if not shape:
-        return grad * xp.ones_like(input)
+        return grad
     grad, out = restored(xp, grad, shape, (dim,), keepdim), restored(xp, out, shape, (dim,), keepdim)
     return _product_rule(xp, grad, input, out, checks.wrap_dim(dim, len(shape)))
 

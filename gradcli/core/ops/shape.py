@@ -115,6 +115,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     at = wrap_dim(dim, len(shape))
     if not sizes:
         raise ProgramError("RuntimeError", "unflatten: sizes must be non-empty")
+    if not shape:
+        raise ProgramError("RuntimeError", "unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     try:
         parts = infer_size(sizes, shape[at])
     except ProgramError as error:

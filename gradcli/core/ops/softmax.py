@@ -56,7 +56,9 @@ def _added(powers: Array, dim: int) -> Array:
     """The sum along `dim`, kept as 1, in the order of PyTorch's softmax kernels."""
     if _is_last(powers, dim):
         return lanes_sum(powers)
-    return np.add.accumulate(powers, axis=dim).take([-1], axis=dim) if powers.size else total(powers, dim, True)
+    if not powers.size:
+        return np.asarray(total(powers, dim, True))
+    return np.asarray(np.add.accumulate(powers, axis=dim).take([-1], axis=dim) + powers.dtype.type(0))
 
 
 def _sum(xp: Any, x: Any, dim: int) -> Any:

@@ -18,7 +18,7 @@ from gradcli.core.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
 #: rows longer than this are ordered by numpy, whose order of equal elements is not torch's
-_EMULATED = 4096
+_EMULATED = 1 << 16
 
 
 def _check_work(x: Array) -> None:

@@ -50,10 +50,17 @@ def _mean(xp: Any, x: Any, dim: Any) -> Any:
 
 def _var_gradient(xp: Any, grad: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
     shape = xp.plain(input).shape
-    grad = restored(xp, grad, shape, dim, keepdim) if dim is not None else grad
+    dim = dim if shape else None
+    grad = restored(xp, grad, shape, dim, keepdim) if dim is not None and len(shape) > 1 else grad
     if keepdim and dim is None and type(grad) is not Tensor:
         grad = np.asarray(grad)
-    return scalars.times(xp, grad, _factor(shape, dim, correction)) * (input - _mean(xp, input, dim))
+    factor = _factor(shape, dim, correction)
+    if dim is None and math.isinf(factor):
+        x = xp.plain(input)
+        return scalars.times_data(
+            xp, grad, np.where(x == total(x) / x.dtype.type(max(x.size, 1)), x.dtype.type(np.nan), x.dtype.type(np.inf))
+        )
+    return scalars.times(xp, grad, factor) * (input - _mean(xp, input, dim))
 
 
 def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction: float, keepdim: bool) -> Any:
@@ -171,8 +178,8 @@ def cov(input: Tensor, correction: int = 1) -> Any:
         )
     if input.dtype is dtypes.bool_:
         raise ProgramError("RuntimeError", "cov(): bool dtype is not supported for input")
-    reshape, function = catalog.function("reshape"), catalog.function
-    x: Any = reshape(input, (1, -1)) if input.array.ndim < 2 else input
+    function = catalog.function
+    x: Any = catalog.method("view").method(input, ((1, -1),), {}) if input.array.ndim < 2 else input
     count = x.array.shape[1]
     average = sum_along(x, (1,)) / count
     x = x - function("unsqueeze")(average, 1)

@@ -67,7 +67,7 @@ ACOSH = _floating(
 ATANH = _floating(
     "AtanhBackward0",
     elementary.arctanh,
-    Rule(lambda xp, grad, input: grad / scalars.from_number(xp, 1, xp.call(_POW, input, 2)), "grad / (1 - input**2)"),
+    Rule(lambda xp, grad, input: scalars.times(xp, grad, 1) / scalars.from_number(xp, 1, xp.call(_POW, input, 2)), "grad / (1 - input**2)"),
 )
 TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",

@@ -1,0 +1,126 @@
+"""Gaussian elimination of small float32 matrices in the order of the library that PyTorch calls, so that the last digit agrees.
+
+Rows are exchanged for the largest pivot, columns below a pivot are multiplied by its reciprocal (the last one of up to
+four is divided), and substitution takes sums of products away: ascending below the diagonal, descending above it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+#: beyond this size, or for more elements in all, the order no longer shows in printed digits
+LARGEST_SIDE = 8
+LARGEST = 1 << 9
+
+_FLOAT32 = np.dtype(np.float32)
+_ONE = np.float32(1)
+#: up to this size the last column is divided
+_DIVIDED = 4
+
+
+def fits(a: Array) -> bool:
+    """Whether matrices are factorised here: float32, small and few."""
+    return a.dtype is _FLOAT32 and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
+
+
+def factors(matrix: Array) -> tuple[Array, list[int]]:
+    """Both triangular factors in one matrix, and the row that each row was exchanged with; a zero pivot stays."""
+    a = np.array(matrix)
+    n = len(a)
+    rows = []
+    for k in range(n):
+        best = k + int(np.abs(a[k:, k]).argmax())
+        rows.append(best)
+        if best != k:
+            a[[k, best]] = a[[best, k]]
+        if k + 1 < n and a[k, k] != 0:
+            below = a[k + 1 :, k]
+            if n <= _DIVIDED and k == n - 2:
+                below /= a[k, k]
+            else:
+                below *= _ONE / a[k, k]
+            a[k + 1 :, k + 1 :] -= below[:, None] * a[k, k + 1 :]
+    return a, rows
+
+
+def _pivots(a: Array, singular: float | None) -> list[Any]:
+    """The diagonal, with `singular` instead of zeros; LinAlgError for a zero where that is None."""
+    pivots = [a[k, k] for k in range(len(a))]
+    if all(pivots):
+        return pivots
+    if singular is None:
+        raise np.linalg.LinAlgError
+    return [p if p else np.float32(singular) for p in pivots]
+
+
+def substituted(a: Array, rows: list[int], right: Array, singular: float | None = None) -> Array:
+    """The solution for the columns of `right`, lying column by column; `singular` stands for a zero pivot."""
+    x = np.array(right)
+    pivots = _pivots(a, singular)
+    n = len(a)
+    for k, best in enumerate(rows):
+        if best != k:
+            x[[k, best]] = x[[best, k]]
+    for i in range(1, n):
+        x[i] -= np.add.accumulate(a[i, :i, None] * x[:i], axis=0)[-1]
+    for i in range(n - 1, -1, -1):
+        if i + 1 < n:
+            x[i] -= np.add.accumulate((a[i, i + 1 :, None] * x[i + 1 :])[::-1], axis=0)[-1]
+        x[i] *= _ONE / pivots[i]
+    return np.asfortranarray(x)
+
+
+def substituted_transposed(a: Array, rows: list[int], right: Array, singular: float | None = None) -> Array:
+    """The same for the transposed matrix, from the factors of the matrix itself."""
+    x = np.array(right)
+    pivots = _pivots(a, singular)
+    n = len(a)
+    for i in range(n):
+        if i:
+            x[i] -= np.add.accumulate(a[:i, i, None] * x[:i], axis=0)[-1]
+        x[i] *= _ONE / pivots[i]
+    for i in range(n - 2, -1, -1):
+        x[i] -= np.add.accumulate((a[i + 1 :, i, None] * x[i + 1 :])[::-1], axis=0)[-1]
+    for k in range(n - 1, -1, -1):
+        if rows[k] != k:
+            x[[k, rows[k]]] = x[[rows[k], k]]
+    return np.asfortranarray(x)
+
+
+def _apart(a: Array) -> Array:
+    return a.reshape(-1, *a.shape[-2:])
+
+
+def inverse(a: Array) -> Array:
+    """The inverse of each matrix."""
+    return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=_FLOAT32), a.shape))
+
+
+def solve(a: Array, b: Array, transposed: bool = False, singular: float | None = None) -> Array:
+    """x of a @ x = b for each matrix, or of a.mT @ x = b, lying column by column; `singular` stands for a zero pivot."""
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    lefts = _apart(np.broadcast_to(a, shape + a.shape[-2:]))
+    rights = _apart(np.broadcast_to(b, shape + b.shape[-2:]))
+    substitute = substituted_transposed if transposed else substituted
+    made = [substitute(*factors(m), r, singular) for m, r in zip(lefts, rights, strict=True)]
+    if not shape:
+        return made[0]
+    return np.stack([m.T for m in made]).reshape(*shape, b.shape[-1], b.shape[-2]).swapaxes(-1, -2)
+
+
+def diagonals(a: Array) -> tuple[Array, Array]:
+    """The sign of the row exchanges of each matrix, and the pivots; PyTorch factorises the transposed matrix."""
+    found = [factors(m.T) for m in _apart(a)]
+    signs = np.array([(-1) ** sum(best != k for k, best in enumerate(rows)) for _, rows in found], _FLOAT32)
+    pivots = np.stack([np.diagonal(m) for m, _ in found])
+    return signs.reshape(a.shape[:-2]), pivots.reshape(*a.shape[:-2], -1)
+
+
+def determinant(a: Array) -> Array:
+    """The determinant of each matrix: the sign, then the pivots one after another."""
+    signs, pivots = diagonals(a)
+    return np.asarray(np.multiply.accumulate(np.concatenate([signs[..., None], pivots], -1), axis=-1)[..., -1])

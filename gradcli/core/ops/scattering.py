@@ -1,0 +1,234 @@
+"""Copies with a part written anew: scatter_reduce, select_scatter, slice_scatter, diagonal_scatter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import catalog
+from gradcli.core.function import Function, Sample
+from gradcli.core.ops import scalars
+from gradcli.core.ops.arithmetic import DIV
+from gradcli.core.ops.arranging import DIAGONAL
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.choosing import MASKED_FILL
+from gradcli.core.ops.gathering import check_gather
+from gradcli.core.ops.gathering_records import GATHER, SCATTER_NUMBER, places_along, source_gradient
+from gradcli.core.ops.slicing import SELECT, SLICE
+from gradcli.core.record import Op, Rule
+from gradcli.core.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+_REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+_START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
+
+
+def _written(shape: tuple[int, ...], dim: int, index: Array) -> Array:
+    """Where something is scattered to."""
+    mask = np.zeros(shape, bool)
+    mask[places_along(dim, index, len(shape))] = True
+    return mask
+
+
+def _counts(shape: tuple[int, ...], dim: int, index: Array, include_self: bool, dtype: Any) -> Array:
+    """What every element is the mean of, at least 1."""
+    counts = np.full(shape, 1 if include_self else 0, dtype)
+    np.add.at(counts, places_along(dim, index, len(shape)), dtype.type(1))
+    return np.maximum(counts, 1)
+
+
+def _cut(src: Array, index: Array) -> Array:
+    return src[tuple(slice(0, n) for n in index.shape)] if src.ndim else src
+
+
+def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_self: bool) -> Array:
+    made = np.array(a)
+    if not include_self:
+        kind = made.dtype.kind
+        start = _START[reduce]
+        if kind != "f" and not np.isfinite(start):
+            limits = np.iinfo(made.dtype)
+            start = limits.min if start < 0 else limits.max
+        made[_written(made.shape, dim, index)] = start
+    _REDUCERS[reduce].at(made, places_along(dim, index, made.ndim), _cut(src, index))
+    if reduce == "mean":
+        counts = _counts(made.shape, dim, index, include_self, made.dtype)
+        made = made / counts if made.dtype.kind == "f" else made // counts
+    return made
+
+
+def _even(xp: Any, grad: Any, a: Any, src: Any, out: Any, dim: int, index: Array) -> tuple[Any, Array, Array]:
+    """The gradient divided among all that equal the extremum, and which of a and of src do."""
+    x, values, best = xp.plain(a), xp.plain(src), xp.plain(out)
+    first = (x == best).astype(x.dtype)
+    second = (_cut(values, index) == best[places_along(dim, index, x.ndim)]).astype(x.dtype)
+    hits = np.array(first)
+    np.add.at(hits, places_along(dim, index, x.ndim), second)
+    return xp.call(DIV, grad, hits), first, second
+
+
+def _self_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    x = xp.plain(input)
+    if reduce == "mean":
+        grad = xp.call(DIV, grad, _counts(x.shape, dim, index, include_self, x.dtype))
+    elif reduce == "prod":
+        ones = xp.call(MASKED_FILL, input, x == 0, 1)
+        grad = grad * xp.call(SCATTER_REDUCE, ones, src, dim, index, reduce, include_self) / ones
+    elif reduce != "sum":
+        shared, mask, _ = _even(xp, grad, input, src, out, dim, index)
+        grad = scalars.times_data(xp, shared, mask)
+    return grad if include_self else xp.call(SCATTER_NUMBER, grad, dim, index, 0.0)
+
+
+def _src_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    x = xp.plain(input)
+    gathered = source_gradient(xp, grad, dim, index, xp.plain(src).shape, "ScatterReduceBackward0")
+    if reduce == "prod":
+        return _product_rule(xp, grad, input, src, out, dim, index, include_self)
+    if reduce in ("amax", "amin"):
+        shared, _, mask = _even(xp, grad, input, src, out, dim, index)
+        return scalars.times_data(xp, xp.call(GATHER, shared, dim, index), mask)
+    if reduce == "mean":
+        counts = _counts(x.shape, dim, index, include_self, x.dtype)
+        gathered = xp.call(DIV, gathered, counts[places_along(dim, index, x.ndim)])
+    return gathered
+
+
+def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, include_self: bool) -> Any:
+    """The product of all others: by division, and for a single zero by the product without it."""
+    x, zeros = xp.plain(input), xp.plain(src) == 0
+    count = np.zeros_like(x)
+    np.add.at(count, places_along(dim, index, x.ndim), _cut(zeros, index).astype(x.dtype))
+    single = (count[places_along(dim, index, x.ndim)] == 1) & _cut(zeros, index)
+    ones = xp.call(MASKED_FILL, src, zeros, 1)
+    without = xp.call(SCATTER_REDUCE, input, ones, dim, index, "prod", include_self)
+    others = xp.call(GATHER, grad * without, dim, index)
+    return xp.where(single, others, xp.call(GATHER, grad * out, dim, index) / ones)
+
+
+SCATTER_REDUCE: Op = Op(
+    "ScatterReduceBackward0",
+    _reduced,
+    "input src",
+    "dim index reduce include_self",
+    input=Rule(_self_rule, "= grad times the derivative of the reduction; 0 where input does not count", "shared equally among ties"),
+    src=Rule(_src_rule, "= grad at the indices times the derivative of the reduction", "shared equally among ties"),
+)
+
+
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Any:
+    """A copy in which the elements of src are reduced into the places that index gives along dim."""
+    if reduce not in _REDUCERS:
+        raise ProgramError("RuntimeError", f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    check_gather("scatter_reduce", input, dim, index, src)
+    return SCATTER_REDUCE(input, src, wrap_dim(dim, input.array.ndim), index.array, reduce, include_self)
+
+
+# --- one index, a slice, a diagonal ---
+
+
+def _overwriting(name: str, view: Op) -> Op:
+    """The copy of `input` in which the part that `view` shows is `src`; `where` are the arguments of the view."""
+
+    def forward(a: Array, src: Array, where: tuple[Any, ...]) -> Array:
+        made = np.array(a)
+        view.forward(made, *where)[...] = src
+        return made
+
+    def rest(xp: Any, grad: Any, where: tuple[Any, ...]) -> Any:
+        return xp.call(made, grad, np.zeros_like(view.forward(xp.plain(grad), *where)), where)
+
+    made: Op = Op(
+        name,
+        forward,
+        "input src",
+        "where",
+        input=Rule(rest, "= grad, 0 where src is"),
+        src=Rule(lambda xp, grad, where: xp.call(view, grad, *where), "= grad where src is"),
+    )
+    return made
+
+
+SELECT_SCATTER = _overwriting("SelectScatterBackward0", SELECT)
+SLICE_SCATTER = _overwriting("SliceScatterBackward0", SLICE)
+DIAGONAL_SCATTER = _overwriting("DiagonalScatterBackward0", DIAGONAL)
+
+
+def _check_part(part: Tensor, src: Tensor) -> None:
+    if part.array.shape != src.array.shape:
+        raise ProgramError(
+            "RuntimeError",
+            "expected src to have a size equal to the slice of self. "
+            f"src size = {list(src.array.shape)}, slice size = {list(part.array.shape)}",
+        )
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
+    """A copy with one index of a dimension overwritten."""
+    _check_part(catalog.function("select")(Tensor(input.array, input.dtype), dim, index), src)
+    return SELECT_SCATTER(input, src, (dim, index))
+
+
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    """A copy with a slice of a dimension overwritten."""
+    size = input.array.shape[wrap_dim(dim, input.array.ndim)]
+    low, high, _ = slice(start, end, step).indices(size)
+    _check_part(SLICE(Tensor(input.array, input.dtype), dim, low, max(low, high), step), src)
+    return SLICE_SCATTER(input, src, (dim, low, max(low, high), step))
+
+
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A copy with a diagonal overwritten."""
+    _check_part(catalog.function("diagonal")(Tensor(input.array, input.dtype), offset, dim1, dim2), src)
+    return DIAGONAL_SCATTER(input, src, (offset, dim1, dim2))
+
+
+_M: Any = [[1.0, 2.5, 3.0], [4.0, 0.5, 6.0]]
+_S: Any = [[7.0, 8.0, 1.5], [0.25, 2.0, 9.0]]
+_INDEX = "tensor([[0, 1, 0], [0, 0, 1]])"
+
+
+def _sample(reduce: str, more: str = "") -> Sample:
+    return Sample(f"x.scatter_reduce(0, {_INDEX}, y, '{reduce}'{more})", None, x=_M, y=_S)
+
+
+FUNCTIONS = (
+    Function(
+        "scatter_reduce",
+        ("Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True", scatter_reduce),
+        doc="A copy in which the elements of src are reduced into the places that index gives along dim.",
+        ops=(SCATTER_REDUCE,),
+        samples=(
+            _sample("sum"),
+            _sample("prod"),
+            _sample("mean"),
+            _sample("amax"),
+            _sample("amin", ", include_self=False"),
+            _sample("mean", ", include_self=False"),
+        ),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "select_scatter",
+        ("Tensor input, Tensor src, int dim, int index", select_scatter),
+        doc="A copy with one index of a dimension overwritten by src.",
+        ops=(SELECT_SCATTER,),
+        samples=(Sample("x.select_scatter(y, 0, 1)", lambda x, y: np.stack([x[0], y]), x=_M, y=[1.0, 2.0, 3.0]),),
+    ),
+    Function(
+        "slice_scatter",
+        ("Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1", slice_scatter),
+        doc="A copy with a slice of a dimension overwritten by src.",
+        ops=(SLICE_SCATTER,),
+        samples=(Sample("x.slice_scatter(y, 0, 1)", lambda x, y: np.concatenate([x[:1], y]), x=_M, y=[[1.0, 2.0, 3.0]]),),
+    ),
+    Function(
+        "diagonal_scatter",
+        ("Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1", diagonal_scatter),
+        doc="A copy with a diagonal overwritten by src.",
+        ops=(DIAGONAL_SCATTER,),
+        samples=(Sample("x.diagonal_scatter(y)", None, x=_M, y=[1.0, 2.0]),),
+    ),
+)

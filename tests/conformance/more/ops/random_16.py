@@ -1,0 +1,21 @@
+import torch
+import torch.nn.functional as F
+from torch import *
+torch.manual_seed(241381)
+x = torch.full((3, 3), 0.5)
+x.requires_grad_()
+y = torch.full((3, 3), 0.5)
+y.requires_grad_()
+t1 = torch.einsum('ii->i',x)
+t2 = torch.det(y)
+print(t2)
+print(type(t2.grad_fn).__name__)
+def walk(fn, depth):
+    if fn is not None and depth < 6:
+        print("  " * depth + fn.name())
+        for nxt, i in fn.next_functions:
+            walk(nxt, depth + 1)
+walk(t2.grad_fn, 0)
+t2.backward()
+print("x.grad", x.grad)
+print("y.grad", y.grad)

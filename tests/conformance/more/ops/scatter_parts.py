@@ -1,0 +1,36 @@
+import torch
+import torch.nn.functional as F
+
+
+def walk(fn, depth):
+    if fn is not None and depth < 6:
+        print("  " * depth + fn.name())
+        for parent, _ in fn.next_functions:
+            walk(parent, depth + 1)
+
+
+def show(out, *inputs):
+    print(out)
+    walk(out.grad_fn, 1)
+    v = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape).requires_grad_()
+    grads = torch.autograd.grad(out, inputs, v, create_graph=True, allow_unused=True)
+    total = v.sum()
+    for g in grads:
+        print(g)
+        if g is not None and g.requires_grad:
+            walk(g.grad_fn, 1)
+            total = total + (g * torch.linspace(0.5, 1.5, g.numel(), dtype=g.dtype).reshape(g.shape)).sum()
+    for h in torch.autograd.grad(total, inputs, allow_unused=True):
+        print(h)
+
+
+torch.manual_seed(471865)
+x = torch.randn(3, 3, requires_grad=True)
+y = torch.randn(3, 3, requires_grad=True)
+v1 = torch.randn(3, requires_grad=True)
+s = torch.tensor(0.7, requires_grad=True)
+b = torch.tensor([[True, False, True], [False, False, True], [True, True, False]])
+show(x.select_scatter(v1, 0, 1), x, v1)
+show(x.slice_scatter(y[:1], 0, 1, 2), x, y)
+show(x.diagonal_scatter(v1), x, v1)
+show(x.masked_fill(b, s), x, s)

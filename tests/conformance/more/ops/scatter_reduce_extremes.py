@@ -1,0 +1,33 @@
+import torch
+import torch.nn.functional as F
+
+
+def walk(fn, depth):
+    if fn is not None and depth < 6:
+        print("  " * depth + fn.name())
+        for parent, _ in fn.next_functions:
+            walk(parent, depth + 1)
+
+
+def show(out, *inputs):
+    print(out)
+    walk(out.grad_fn, 1)
+    v = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape).requires_grad_()
+    grads = torch.autograd.grad(out, inputs, v, create_graph=True, allow_unused=True)
+    total = v.sum()
+    for g in grads:
+        print(g)
+        if g is not None and g.requires_grad:
+            walk(g.grad_fn, 1)
+            total = total + (g * torch.linspace(0.5, 1.5, g.numel(), dtype=g.dtype).reshape(g.shape)).sum()
+    for h in torch.autograd.grad(total, inputs, allow_unused=True):
+        print(h)
+
+
+torch.manual_seed(271921)
+x = torch.randn(3, 3, requires_grad=True)
+y = torch.randn(3, 3, requires_grad=True)
+i2 = torch.tensor([[0, 1, 2], [2, 1, 1], [0, 0, 2]])
+show(x.scatter_reduce(0, i2, y, 'amax'), x, y)
+show(x.scatter_reduce(1, i2, y, 'amin', include_self=False), x, y)
+show(x.scatter_reduce(0, i2, y, 'prod'), x, y)
