@@ -230,6 +230,7 @@ def supervise(bound: float, seconds: float) -> None:
         _bound_processor(seconds)
         return
     os.close(_news)
+    _news = -1
     _wait(child, news, bound, seconds + GRACE)
 
 
