@@ -222,11 +222,13 @@ class Memory:
         except OSError:
             self._statm = -1
 
+    def total(self) -> int:
+        """All that this process holds, in bytes."""
+        return 0 if self._statm < 0 else int(os.pread(self._statm, 200, 0).split()[1]) * _PAGE
+
     def held(self) -> int:
         """The growth in bytes."""
-        if self._statm < 0:
-            return 0
-        return int(os.pread(self._statm, 200, 0).split()[1]) * _PAGE - self._base
+        return self.total() - self._base
 
     def claim(self, size: float) -> None:
         """Refuse what would come on top when there is no room for it."""

@@ -170,7 +170,8 @@ def bound_memory(bounds: Limits) -> None:
 def set_alarm(seconds: float) -> None:
     """Raise the bound on time in the main thread after so many seconds; 0 takes the alarm back."""
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _time_is_up)
+        if seconds:
+            signal.signal(signal.SIGALRM, _time_is_up)
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001) if seconds else 0)
 
 
