@@ -10,6 +10,7 @@ import gc
 import math
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -125,6 +126,8 @@ def use(limits: Limits) -> None:
     """Put `limits` in force."""
     global current
     current = limits
+    # CPython has a bound of its own on the conversion between integers and decimal text; it goes along, 640 is its least
+    sys.set_int_max_str_digits(0 if limits.digits > sys.maxsize >> 32 else max(640, int(limits.digits)))
 
 
 _SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "s": 1.0}
@@ -308,7 +311,21 @@ def check_output(size: int) -> None:
         raise LimitError("output", f"the output is longer than {current.output:,.0f} bytes")
 
 
+_LOG2_10 = 3.3219280948873626
+
+
 def check_digits(bits: float) -> None:
-    """Refuse an integer of `bits` bits before it is made."""
-    if bits > current.digits * 3.3219280948873626 + 4:  # log2(10)
+    """Refuse an integer of about `bits` bits before it is made; `check_integer` has the last word."""
+    if bits > current.digits * _LOG2_10 + 4:
         raise LimitError("digits", f"an integer of about {bits * 0.30103:,.0f} digits is over the limit of {current.digits:,.0f}")
+
+
+def check_integer(value: int) -> None:
+    """Refuse an integer of too many digits."""
+    bits = value.bit_length()
+    if bits <= current.digits * _LOG2_10:
+        return
+    check_digits(bits)
+    most = int(current.digits)
+    if abs(value) >= 10**most:
+        raise LimitError("digits", f"an integer of more than {most:,} digits is over the limit")

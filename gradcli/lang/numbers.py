@@ -39,7 +39,7 @@ def _run(primitive: Callable[..., Any], *args: Any) -> Any:
 
 def _checked(value: int) -> int:
     if not -_WORD < value < _WORD:
-        limits.check_digits(value.bit_length())
+        limits.check_integer(value)
     return value
 
 
