@@ -130,9 +130,9 @@ def test_a_call_that_nothing_interrupts_is_ended_from_outside() -> None:
 
 
 def test_one_long_call_is_ended_from_outside() -> None:
-    words = ["eval", "--untrusted", "--limit", "time=1s", "--limit", "work=1e15", "torch.linalg.svd(randn(2500, 2500))"]
+    words = ["eval", "--untrusted", "--limit", "time=2s", "--limit", "work=1e15", "torch.linalg.svd(ones(2500, 2500))"]
     code, out, err = gradcli(*words)
-    assert (code, out) == (5, b"") and err.startswith(b"LimitError: the program ran for more than 1 s\n") and len(err.splitlines()) == 2
+    assert (code, out) == (5, b"") and err.startswith(b"LimitError: the program ran for more than 2 s\n") and len(err.splitlines()) <= 3
 
 
 def test_time_of_ordinary_use() -> None:
