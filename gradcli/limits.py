@@ -288,6 +288,14 @@ def check_work(multiply_adds: float) -> None:
         raise LimitError("work", f"a call of {multiply_adds:,.0f} multiply-adds is over the limit of {current.work:,.0f}")
 
 
+def check_room(size: float) -> None:
+    """Refuse a call that needs `size` bytes of its own, for what says itself on standard error that memory is missing."""
+    if size > current.bytes:
+        raise LimitError("bytes", f"a call that needs {size:,.0f} bytes is over the limit of {current.bytes:,.0f}")
+    if size > _LARGE * 8:
+        memory.check(size)
+
+
 def check_string(length: int) -> None:
     """Refuse a string of `length` characters before it is made."""
     if length > current.string:

@@ -130,7 +130,7 @@ def test_a_call_that_nothing_interrupts_is_ended_from_outside() -> None:
 
 
 def test_one_long_call_is_ended_from_outside() -> None:
-    words = ["eval", "--untrusted", "--limit", "time=2s", "--limit", "work=1e15", "torch.linalg.svd(ones(2500, 2500))"]
+    words = ["eval", "--untrusted", "--limit", "time=2s", "--limit", "work=1e15", "--limit", "bytes=1GiB", "torch.linalg.svd(ones(2500, 2500))"]
     code, out, err = gradcli(*words)
     assert (code, out) == (5, b"") and err.startswith(b"LimitError: the program ran for more than 2 s\n") and len(err.splitlines()) <= 3
 
