@@ -10,6 +10,7 @@ import gc
 import math
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -125,6 +126,8 @@ def use(limits: Limits) -> None:
     """Put `limits` in force."""
     global current
     current = limits
+    # CPython has a bound of its own on the conversion between integers and decimal text; it goes along, 640 is its least
+    sys.set_int_max_str_digits(0 if limits.digits > sys.maxsize >> 32 else max(640, int(limits.digits)))
 
 
 _SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "s": 1.0}
@@ -222,11 +225,13 @@ class Memory:
         except OSError:
             self._statm = -1
 
+    def total(self) -> int:
+        """All that this process holds, in bytes."""
+        return 0 if self._statm < 0 else int(os.pread(self._statm, 200, 0).split()[1]) * _PAGE
+
     def held(self) -> int:
         """The growth in bytes."""
-        if self._statm < 0:
-            return 0
-        return int(os.pread(self._statm, 200, 0).split()[1]) * _PAGE - self._base
+        return self.total() - self._base
 
     def claim(self, size: float) -> None:
         """Refuse what would come on top when there is no room for it."""
@@ -283,6 +288,14 @@ def check_work(multiply_adds: float) -> None:
         raise LimitError("work", f"a call of {multiply_adds:,.0f} multiply-adds is over the limit of {current.work:,.0f}")
 
 
+def check_room(size: float) -> None:
+    """Refuse a call that needs `size` bytes of its own, for what says itself on standard error that memory is missing."""
+    if size > current.bytes:
+        raise LimitError("bytes", f"a call that needs {size:,.0f} bytes is over the limit of {current.bytes:,.0f}")
+    if size > _LARGE * 8:
+        memory.check(size)
+
+
 def check_string(length: int) -> None:
     """Refuse a string of `length` characters before it is made."""
     if length > current.string:
@@ -306,7 +319,21 @@ def check_output(size: int) -> None:
         raise LimitError("output", f"the output is longer than {current.output:,.0f} bytes")
 
 
+_LOG2_10 = 3.3219280948873626
+
+
 def check_digits(bits: float) -> None:
-    """Refuse an integer of `bits` bits before it is made."""
-    if bits > current.digits * 3.3219280948873626 + 4:  # log2(10)
+    """Refuse an integer of about `bits` bits before it is made; `check_integer` has the last word."""
+    if bits > current.digits * _LOG2_10 + 4:
         raise LimitError("digits", f"an integer of about {bits * 0.30103:,.0f} digits is over the limit of {current.digits:,.0f}")
+
+
+def check_integer(value: int) -> None:
+    """Refuse an integer of too many digits."""
+    bits = value.bit_length()
+    if bits <= current.digits * _LOG2_10:
+        return
+    check_digits(bits)
+    most = int(current.digits)
+    if abs(value) >= 10**most:
+        raise LimitError("digits", f"an integer of more than {most:,} digits is over the limit")

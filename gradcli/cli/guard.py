@@ -170,7 +170,8 @@ def bound_memory(bounds: Limits) -> None:
 def set_alarm(seconds: float) -> None:
     """Raise the bound on time in the main thread after so many seconds; 0 takes the alarm back."""
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _time_is_up)
+        if seconds:
+            signal.signal(signal.SIGALRM, _time_is_up)
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001) if seconds else 0)
 
 
@@ -230,6 +231,7 @@ def supervise(bound: float, seconds: float) -> None:
         _bound_processor(seconds)
         return
     os.close(_news)
+    _news = -1
     _wait(child, news, bound, seconds + GRACE)
 
 

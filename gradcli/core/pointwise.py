@@ -102,12 +102,16 @@ class Pointwise(Op):
             dtype, (x, y) = self._promoted((a, b))
         if x.size >= blocks.threshold:
             x = blocks.defer(x)
+            if of_b is int:
+                wrapped(b, dtype)  # later nobody is there to hear that it is too big
         elif of_b is Tensor and y.size >= blocks.threshold:
             y = blocks.defer(y)
         try:
             result = self.forward(x, y, *attrs)
         except ValueError:
             raise self._mismatch([x, y]) from None
+        except OverflowError:
+            raise ProgramError("OverflowError", "int too big to convert") from None
         out = self._made(result, dtype)
         if state.enabled:
             mask = 0

@@ -355,7 +355,11 @@ def stored(value: Any, dtype: DType) -> Any:
 
 
 def wrapped(value: int, dtype: DType) -> Any:
-    """A whole number as `dtype`, without the bits that it has no room for."""
+    """A whole number as `dtype`, without the bits that it has no room for; PyTorch takes those of 64 bits."""
+    if value >= 1 << 64:
+        raise ProgramError("OverflowError", "int too big to convert")
+    if value < -1 << 63:
+        raise ProgramError("OverflowError", "can't convert negative int to unsigned")
     if dtype.category != 1:
         return value
     return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]

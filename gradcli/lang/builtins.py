@@ -288,7 +288,7 @@ def _ord(character: Any, /) -> int:
 def _in_base(convert: Callable[[int], str]) -> Callable[[Any], str]:
     def run(number: Any, /) -> str:
         value = index_of(number)
-        limits.check_digits(value.bit_length())
+        limits.check_integer(value)
         return convert(value)
 
     return run

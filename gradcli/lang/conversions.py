@@ -19,7 +19,7 @@ def to_int(*args: Any, **kwargs: Any) -> int:
     except HOST_ERRORS as error:
         raise from_host(error) from None
     if value.bit_length() > 64:
-        limits.check_digits(value.bit_length())
+        limits.check_integer(value)
     return value
 
 

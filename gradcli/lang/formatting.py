@@ -60,7 +60,7 @@ def format_value(ops: Ops, value: Any, spec: str) -> str:
     if kind not in HOST_TYPES:
         return ops.format_of(value, spec)
     if kind is int and not -(1 << 63) < value < 1 << 63:
-        limits.check_digits(value.bit_length())
+        limits.check_integer(value)
     elif kind not in (str, int, float, bool):
         raise type_error(f"unsupported format string passed to {kind.__name__}.__format__")
     try:

@@ -153,6 +153,8 @@ class Interpreter:
             raise self._located(LimitError("calls", "expressions and calls are nested too deeply")) from None
         except MemoryError:
             raise self._located(LimitError("bytes", "there is not enough memory")) from None
+        except OverflowError:
+            raise self._located(ProgramError("OverflowError", "int too big to convert")) from None
         except ValueError as error:
             if str(error) != "generator already executing":
                 raise self._located(InternalFault(f"ValueError: {error}")) from error

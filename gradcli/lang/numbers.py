@@ -39,7 +39,7 @@ def _run(primitive: Callable[..., Any], *args: Any) -> Any:
 
 def _checked(value: int) -> int:
     if not -_WORD < value < _WORD:
-        limits.check_digits(value.bit_length())
+        limits.check_integer(value)
     return value
 
 
@@ -169,7 +169,7 @@ def host_pow(a: Any, b: Any, modulus: Any = None) -> Any:
 def lshift(a: Any, b: Any) -> Any:
     """`a << b`."""
     if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS) and a and b > 0:
-        limits.check_digits(a.bit_length() + b)
+        limits.check_digits(a.bit_length() + min(b, 1 << 62))
     return _number(_run(operator.lshift, a, b))
 
 

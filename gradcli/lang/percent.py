@@ -126,9 +126,9 @@ def _formatted(ops: Ops, spec: str, code: str, value: Any, at: int) -> str:
         value = _number(ops, code, value)
     if type(value) in (int, float) and code in "diu":
         # A float's integer part has at most 309 digits.
-        limits.check_digits(value.bit_length() if type(value) is int else 1)
+        limits.check_integer(value if type(value) is int else 1)
     elif type(value) is int and code in "oxX":
-        limits.check_digits(value.bit_length())
+        limits.check_integer(value)
     try:
         return (spec + code) % (value,)
     except HOST_ERRORS as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli import limits
-from gradcli.errors import LimitError, ProgramError
+from gradcli.errors import ProgramError
 from gradcli.lang.protocol import MAX_DEPTH
 from gradcli.lang.views import ItemsView, KeysView, ValuesView
 
@@ -19,11 +19,8 @@ _CHUNK = 1 << 16
 def int_text(value: int) -> str:
     """The decimal digits of an integer; refused beyond the limit on digits."""
     if not -(1 << 63) < value < 1 << 63:
-        limits.check_digits(value.bit_length())
-    try:
-        return int.__repr__(value)
-    except ValueError:  # CPython's own bound, for numbers between our estimate and the exact count
-        raise LimitError("digits", f"an integer of more than {limits.current.digits:,.0f} digits has no text") from None
+        limits.check_integer(value)
+    return int.__repr__(value)
 
 
 def str_repr(value: str) -> str:

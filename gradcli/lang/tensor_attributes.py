@@ -10,6 +10,7 @@ from gradcli.core import operators as core
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import operators
+from gradcli.lang.types import type_name
 from gradcli.lang.values import NumpyArray
 
 
@@ -67,8 +68,17 @@ SETTERS: dict[str, Callable[[Tensor, Any], None]] = {
 }
 
 
-def _numpy(tensor: Tensor) -> NumpyArray:
-    return NumpyArray(autograd.to_numpy(tensor))
+def _numpy(tensor: Tensor, *args: Any, **kwargs: Any) -> NumpyArray:
+    if args:
+        verb = "was" if len(args) == 1 else "were"
+        raise ProgramError("TypeError", f"numpy() takes 0 positional arguments but {len(args)} {verb} given")
+    for name in kwargs:
+        if name != "force":
+            raise ProgramError("TypeError", f"numpy() got an unexpected keyword argument '{name}'")
+    force = kwargs.get("force", False)
+    if type(force) is not bool:
+        raise ProgramError("TypeError", f"numpy(): argument 'force' must be bool, not {type_name(force)}")
+    return NumpyArray(autograd.to_numpy(autograd.detach(tensor) if force else tensor))
 
 
 def _is_nonzero(tensor: Tensor) -> bool:

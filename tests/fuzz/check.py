@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from functools import cache
 
 from gradcli import limits
 from gradcli.errors import GradcliError, InternalFault, LanguageError, LimitError
@@ -24,19 +25,28 @@ def _nothing(*values: object) -> None:
     return None
 
 
+@cache
+def _parsed(text: str) -> Program:
+    return parser.parse_file(Source("<prelude>", text))
+
+
+def _prelude(source: Source) -> Program:
+    return _parsed(source.text)
+
+
 def check(text: str) -> str:
     """Parse and run a program; how it ended. Fails with AssertionError or with whatever should not have come out."""
     begun = time.monotonic()
     bounds = limits.strict().changed(**programs.run_bounds())
     session = Session(bounds=bounds, write=_nothing, warn=_nothing, read_stdin=bytes)
-    session.run(Source("<prelude>", PRELUDE))
+    session.run(Source("<prelude>", PRELUDE), parse=_prelude)
     source = Source("<generated>", text)
     try:
         program = parser.parse_file(source)
         check_spans(program)
         again = parser.parse_file(Source("<again>", text))
         assert repr(again) == repr(program) or type(again).__repr__ is object.__repr__
-        session.run(source)
+        session.run(source, parse=lambda _: program)
         ended = "ok"
     except InternalFault:
         raise
@@ -67,6 +77,8 @@ def main() -> int:
         except Exception as error:
             ends["FAILED"] += 1
             print(f"seed {number}: {type(error).__name__}: {error}\n{text}\n---", flush=True)
+        if (done := number - seed + 1) % 10_000 == 0 and done < count:
+            print(f"{done} so far: {dict(ends.most_common())}", flush=True)
     print(f"{count} programs from seed {seed}:", dict(ends.most_common()))
     return int("FAILED" in ends)
 

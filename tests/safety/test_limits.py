@@ -66,7 +66,11 @@ CASES = {
     "list dict": (10, "a = {i: i for i in range(10)}\n", "a = {i: i for i in range(11)}\n"),
     "list set": (10, "a = {i for i in range(10)}\n", "a = {i for i in range(11)}\n"),
     "list tolist": (1000, "a = torch.ones(1000).tolist()\n", "a = torch.ones(1001).tolist()\n"),
-    "digits": (4300, "a = str(10 ** 4299)\n", "a = 10 ** 4310\n"),
+    "digits": (4300, "a = str(10 ** 4299)\n", "a = 10 ** 4300\n"),
+    "digits beyond those of CPython": (10_000, "a = int(str(10 ** 9999))\n", "a = 10 ** 10_000\n"),
+    "digits below those of CPython": (100, "a = 10 ** 99 * 9\n", "a = 10 ** 100\n"),
+    "digits of a sum": (100, "a = 10 ** 99 * 9 + (10 ** 99 - 1)\n", "a = 10 ** 99 * 9 + 10 ** 99\n"),
+    "digits of a shift": (100, "a = 1 << 332\n", "a = 1 << 333\n"),
     "digits literal": (100, "a = " + "9" * 100 + "\n", "a = " + "9" * 101 + "\n"),
     "calls": (20, calls(20), calls(21)),
     "nodes": (

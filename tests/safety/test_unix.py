@@ -129,6 +129,22 @@ def test_a_call_that_nothing_interrupts_is_ended_from_outside() -> None:
     assert (code, out) == (5, b"begun\n") and err.startswith(b"LimitError: the program ran for more than 1 s\n")
 
 
+def test_one_long_call_is_ended_from_outside() -> None:
+    words = [
+        "eval",
+        "--untrusted",
+        "--limit",
+        "time=2s",
+        "--limit",
+        "work=1e15",
+        "--limit",
+        "bytes=1GiB",
+        "torch.linalg.svd(ones(2500, 2500))",
+    ]
+    code, out, err = gradcli(*words)
+    assert (code, out) == (5, b"") and err.startswith(b"LimitError: the program ran for more than 2 s\n") and len(err.splitlines()) <= 3
+
+
 def test_time_of_ordinary_use() -> None:
     code, _, err = gradcli("eval", "--limit", "time=0.3s", "[i for i in range(10**9)]")
     assert code == 5 and err.startswith(b"LimitError: the program ran for more than 0.3 s\n")

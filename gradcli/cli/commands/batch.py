@@ -99,11 +99,15 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
     guard.preload()
     trees = requests.Trees()
 
+    start = 0
+
     def prepare() -> None:
+        nonlocal start
         if bounds.untrusted:
             guard.seal()
         guard.bound_memory(bounds)
         limits.memory.begin()
+        start = limits.memory.total()
 
     def work(number: int, line: bytes) -> bytes:
         identity: object = None
@@ -126,10 +130,8 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
             raise batch.Leave(text.encode())
         return text.encode()
 
-    start = _resident()
-
     def grown() -> bool:
-        return bool(start) and _resident() - start > max(bounds.bytes / _GROWTH_SHARE, limits.memory.OWN)
+        return limits.memory.total() - start > max(bounds.bytes / _GROWTH_SHARE, limits.memory.OWN)
 
     def failed(number: int, line: bytes, error: GradcliError) -> bytes:
         return answers.failure_json(_identity(line), number, error).encode()
@@ -170,15 +172,6 @@ def _identity(line: bytes) -> object:
     with suppress(GradcliError):
         return requests.decode(line).get("id")
     return None
-
-
-def _resident() -> int:
-    """The memory of this process."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * 4096
-    except OSError:
-        return 0
 
 
 # --- where requests come from and answers go ---

@@ -12,6 +12,8 @@ from gradcli.core.nn.layers import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
 from gradcli.core.objects import Attributes, ScriptType, script_type
+from gradcli.core.operators import truth
+from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
@@ -22,11 +24,19 @@ class Activation(Module):
     SETTINGS = ""
 
     def forward(self, input: Any) -> Any:
-        fields = vars(self)
+        fields = self._settings()
         return catalog.function(self.FUNCTION)(input, *[fields[name] for name in self.SETTINGS.split()])
 
-    def extra(self) -> str:
+    def _settings(self) -> dict[str, Any]:
+        """The fields; `inplace` may be anything that is true or false."""
         fields = vars(self)
+        given = fields.get("inplace", False)
+        if type(given) is bool:
+            return fields
+        return fields | {"inplace": truth(given) if type(given) is Tensor else bool(given)}
+
+    def extra(self) -> str:
+        fields = self._settings()
         names = [name for name in self.SETTINGS.split() if name != "inplace" or fields[name]]
         return ", ".join(f"{name}={fields[name]}" for name in names)
 

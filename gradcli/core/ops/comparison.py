@@ -65,18 +65,23 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
         raise ProgramError("RuntimeError", f"{a.dtype.torch_name} did not match {b.dtype.torch_name}")
 
 
+def _close(a: Tensor, b: Tensor, rtol: float, atol: float, equal_nan: bool) -> Any:
+    _same_dtype(a, b)
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise ProgramError("RuntimeError", f"{name} must be greater than or equal to zero, but got {tolerance:g}")
+    check_fit(a.array, b.array)
+    return np.isclose(a.array, b.array, rtol, atol, equal_nan)
+
+
 def isclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """`|a - b| <= atol + rtol * |b|`, elementwise."""
-    _same_dtype(a, b)
-    check_fit(a.array, b.array)
-    return wrap(np.isclose(a.array, b.array, rtol, atol, equal_nan))
+    return wrap(_close(a, b, rtol, atol, equal_nan))
 
 
 def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are close."""
-    _same_dtype(a, b)
-    check_fit(a.array, b.array)
-    return bool(np.isclose(a.array, b.array, rtol, atol, equal_nan).all())
+    return bool(_close(a, b, rtol, atol, equal_nan).all())
 
 
 def _test(forward: Any) -> Any:

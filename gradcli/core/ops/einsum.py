@@ -18,7 +18,7 @@ from gradcli.core.ops.product_records import BMM
 from gradcli.core.ops.shape import flatten, movedim, reshape
 from gradcli.core.ops.shape_records import PERMUTE, UNSQUEEZE, VIEW
 from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 
 #: labels are A-Z, then a-z; this stands for an ellipsis
@@ -302,6 +302,8 @@ class _Einsum(ListFunction):
 
 
 def _subscripts(values: Any) -> list[int]:
+    if type(values) not in (list, tuple, Size, str):
+        raise ProgramError("TypeError", f"'{hooks.type_name(values)}' object is not iterable")
     labels: list[int] = []
     for value in values:
         if value is Ellipsis:

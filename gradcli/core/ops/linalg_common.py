@@ -29,6 +29,8 @@ def check_matrices(name: str, A: Tensor, symbol: str = "A") -> None:
         raise failure(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
     rows, columns = A.array.shape[-2:]
     limits.check_work(20.0 * A.array.size * min(rows, columns))
+    # what the greediest, a singular value decomposition, takes for its factors and to work in
+    limits.check_room(10.0 * A.array.nbytes)
 
 
 def check_squares(name: str, A: Tensor) -> None:

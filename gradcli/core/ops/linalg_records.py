@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core import elementary, elimination
 from gradcli.core.ops import scalars
 from gradcli.core.ops.arranging import DIAG_EMBED, TRIL, TRIU
@@ -312,7 +313,15 @@ EIGH: Op = Op(
 )
 
 
+def _square_bytes(a: Array) -> float:
+    """The size of square factors as large as the longer side of each matrix."""
+    short, long = sorted(a.shape[-2:])
+    return a.nbytes * long / short if short else 0.0
+
+
 def _svd(a: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
+    if full_matrices:
+        limits.check_room(_square_bytes(a))
     u, s, vh = np.linalg.svd(a, full_matrices)
     return u, s, vh
 
@@ -365,6 +374,8 @@ SVD: Op = Op(
 def _qr(a: Array, mode: str) -> tuple[Array, Array]:
     if mode == "r":
         return np.empty((0,), a.dtype), np.asarray(np.linalg.qr(a, "r"))
+    if mode == "complete":
+        limits.check_room(_square_bytes(a))
     q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
     return q, r
 

@@ -158,7 +158,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if type(p) is str and p != "fro":
         return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     # wrong arguments are found by what norm calls
-    return catalog.function("linalg.vector_norm")(input, 2.0 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+    return catalog.function("linalg.vector_norm")(input, 2.0 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
 
 
 def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:

@@ -15,6 +15,7 @@ from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.ops.creation import check_rank, finish
 from gradcli.core.ops.overloads import seeded
+from gradcli.core.ops.shape import expanded_shape
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -242,6 +243,8 @@ def _bernoulli_p_(input: Tensor, p: float, generator: Any) -> Tensor:
 
 
 def _bernoulli_tensor_(input: Tensor, p: Tensor, generator: Any) -> Tensor:
+    expanded_shape(p, input.array.shape)
+
     def write(array: Array) -> None:
         array[...] = _source(generator).bernoulli(p.array, array.shape, array.dtype)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core import dtypes
 from gradcli.core.dispatch import Parser
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
@@ -342,6 +343,12 @@ def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> 
 
 
 def _tensor_split_by(input: Tensor, positions: Tensor, dim: int) -> tuple[Tensor, ...]:
+    name = "tensor_split expected tensor_indices_or_sections to"
+    if positions.array.ndim > 1:
+        dims = positions.array.ndim
+        raise ProgramError("RuntimeError", f"{name} be a zero-dimensional or one-dimensional tensor, but got a tensor with {dims} dims")
+    if positions.dtype is not dtypes.int64:
+        raise ProgramError("RuntimeError", f"{name} have dtype of long, but got {positions.dtype.torch_name}")
     return tensor_split(input, positions.tolist(), dim)
 
 
