@@ -18,6 +18,7 @@ from gradcli.core.ops.gathering_records import GATHER, SCATTER_NUMBER, places_al
 from gradcli.core.ops.slicing import SELECT, SLICE
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
+from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
 
 _REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -122,7 +123,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     if reduce not in _REDUCERS:
         raise ProgramError("RuntimeError", f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     check_gather("scatter_reduce", input, dim, index, src)
-    return SCATTER_REDUCE(input, src, wrap_dim(dim, input.array.ndim), index.array, reduce, include_self)
+    return SCATTER_REDUCE(input, src, wrap_dim(dim, input.array.ndim), watched(index), reduce, include_self)
 
 
 # --- one index, a slice, a diagonal ---
