@@ -100,8 +100,13 @@ def warn(text: str) -> None:
     write_stderr(escape_lines(text) + "\n")
 
 
+#: streams that lead nowhere any more
+abandoned: list[TextIO] = []
+
+
 def abandon(stream: TextIO) -> None:
     """Point the stream at nothing, so that the interpreter's own flush at exit cannot fail once more."""
+    abandoned.append(stream)
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

@@ -25,7 +25,7 @@ class Reporter:
 
         if self.debug:
             output.write_stderr("".join(traceback.format_exception(error)))
-        if self.as_json:
+        if self.as_json and sys.stdout not in output.abandoned:
             try:
                 output.write_stdout(error_json(error), safe=True)
             except GradcliError:

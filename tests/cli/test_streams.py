@@ -165,3 +165,12 @@ def test_tables_fit_the_terminal(command: str, columns: int) -> None:
     assert child.exitstatus == 0
     assert "MeanBackward0" in text
     assert max(map(len, text.splitlines())) <= columns
+
+
+def test_an_answer_in_json_that_cannot_be_written(tmp_path):
+    words = [sys.executable, "-P", "-m", "gradcli", "grad", "x", "x=1", "--format", "json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path
+        )
+    assert (done.returncode, done.stderr) == (1, "DataError: cannot write to standard output: No space left on device\n")
