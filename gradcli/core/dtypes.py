@@ -36,6 +36,8 @@ class DType:
 
     def scalar(self, value: float) -> Any:
         """A Python number as a scalar of numpy's, which numpy takes in half the time that the number itself takes."""
+        if type(value) is int:
+            check_whole(value)
         made = self.np.type(value)
         if value:  # 0.0 and -0.0 would share a place
             if len(self.scalars) > 256:
@@ -47,6 +49,14 @@ class DType:
     def category(self) -> int:
         """0 bool, 1 integer, 2 floating point: the order in which categories win."""
         return 2 if self.is_floating_point else 0 if self.rank == 0 else 1
+
+
+def check_whole(value: int) -> None:
+    """Refuse a whole number that 64 bits cannot hold, signed or unsigned, as PyTorch does where it takes numbers."""
+    if value >= 1 << 64:
+        raise ProgramError("OverflowError", "int too big to convert")
+    if value < -1 << 63:
+        raise ProgramError("OverflowError", "can't convert negative int to unsigned")
 
 
 bool_ = DType("bool", np.bool_, "Bool", "bool", 0, 1)

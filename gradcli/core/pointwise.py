@@ -96,22 +96,20 @@ class Pointwise(Op):
         elif of_a is Tensor and (of_b is float or of_b is int) and a.dtype.is_floating_point:
             dtype = a.dtype
             x = a.array
+            if of_b is int:
+                dtypes.check_whole(b)
             # a number may be too large for half precision, and the result not
             y = np.float32(b) if dtype is dtypes.float16 else b
         else:
             dtype, (x, y) = self._promoted((a, b))
         if x.size >= blocks.threshold:
             x = blocks.defer(x)
-            if of_b is int:
-                wrapped(b, dtype)  # later nobody is there to hear that it is too big
         elif of_b is Tensor and y.size >= blocks.threshold:
             y = blocks.defer(y)
         try:
             result = self.forward(x, y, *attrs)
         except ValueError:
             raise self._mismatch([x, y]) from None
-        except OverflowError:
-            raise ProgramError("OverflowError", "int too big to convert") from None
         out = self._made(result, dtype)
         if state.enabled:
             mask = 0

@@ -335,6 +335,8 @@ def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
         return bool(value)
     if type(value) not in (int, float):
         return value
+    if type(value) is int and not name:
+        dtypes.check_whole(value)
     if dtype.is_floating_point:
         if math.isfinite(value) and abs(value) > dtypes.largest(dtype):
             raise _overflow(dtype, name)
@@ -356,10 +358,7 @@ def stored(value: Any, dtype: DType) -> Any:
 
 def wrapped(value: int, dtype: DType) -> Any:
     """A whole number as `dtype`, without the bits that it has no room for; PyTorch takes those of 64 bits."""
-    if value >= 1 << 64:
-        raise ProgramError("OverflowError", "int too big to convert")
-    if value < -1 << 63:
-        raise ProgramError("OverflowError", "can't convert negative int to unsigned")
+    dtypes.check_whole(value)
     if dtype.category != 1:
         return value
     return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]

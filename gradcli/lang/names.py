@@ -88,7 +88,7 @@ def hints(name: str, variables: dict[str, Any]) -> list[str]:
     if name.startswith("_"):
         return []
     known = [*variables, *PYTHON, *namespaces.PREBOUND, *_torch_names()]
-    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 3, 0.7)
+    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 3, 0.75)
     if close:
         return [f"did you mean {', '.join(dict.fromkeys(close))}?"]
     if len(name) < 3:

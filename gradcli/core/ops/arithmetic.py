@@ -382,6 +382,8 @@ def pow(a: Any, b: Any) -> Any:
     """`a ** b` for a tensor and a number, two tensors, or a number and a tensor."""
     if type(a) is not Tensor:
         return rpow(b, a)
+    if type(b) is int:
+        dtypes.check_whole(b)
     if type(b) is Tensor:
         _refuse_bool("pow", a, b)
         return POW_TENSOR(a, b)
