@@ -250,61 +250,129 @@ def loops() -> None:
 
 
 def large() -> None:
-    """Both expressions at growing sizes, forward and backward."""
-    torch, jax = installed("torch"), installed("jax")
-    if torch:
-        torch.set_num_threads(2)
+    """Both expressions at growing sizes, forward and backward, each contestant in a process of its own.
+
+    How the memory allocator is set counts for much here, and belongs to the contestant that sets it.
+    """
+    names = ["gradcli", *(name for name in ("torch", "jax") if installed(name))]
     for title, text in (("poly", POLY), ("transcendental", TRANSCENDENTAL)):
         for size in (10**5, 10**6, 10**7):
-            values = np.random.default_rng(0).random(size, np.float32)
-            contestants, gradients = _large_contestants(text, values, torch, jax)
-            results = {name: gradient() for name, gradient in gradients.items()}
-            own = results.pop("gradcli")
-            for name, other in results.items():
-                assert np.allclose(own, other, rtol=2e-4, atol=1e-9), f"gradcli and {name} disagree"
-            del results, own
+            workers = {name: Worker(name, text, size) for name in names}
+            try:
+                gradients = {name: worker.gradient() for name, worker in workers.items()}
+                for name in names[1:]:
+                    close = np.allclose(gradients["gradcli"], gradients[name], rtol=2e-4, atol=1e-9)
+                    assert close, f"gradcli and {name} disagree"
+                rounds = [{name: worker.seconds() for name, worker in workers.items()} for _ in range(9)]
+                times = {name: statistics.median(r[name] for r in rounds) for name in names}
+                grown = {name: worker.grown() / 2**20 for name, worker in workers.items()}
+            finally:
+                for worker in workers.values():
+                    worker.stop()
             target = ("0.7" if size == 10**5 else "0.5") + " of torch" + (", 1 of jax" if size == 10**7 else "")
-            show(f"large: {title} of {size:,}", compare(contestants, 7, 0.05), target)
+            show(f"large: {title} of {size:,}", times, target)
+            if size == 10**7:
+                memory = "   ".join(f"{name} {value:.0f} MB" for name, value in grown.items())
+                print(f"{'':44} peak above x: {memory}   target 102 MB: the gradient and 64 MB")
 
 
-def _large_contestants(text: str, values: Any, torch: Any, jax: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+class Worker:
+    """A contestant in its own process, which answers one command a line: its gradient, the seconds of a call, its memory."""
+
+    def __init__(self, name: str, text: str, size: int) -> None:
+        self._size = size
+        command = [sys.executable, str(Path(__file__).resolve()), "--worker", name, text, str(size)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def _ask(self, what: str) -> bytes:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{what}\n".encode())
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def gradient(self) -> Any:
+        path = self._ask("gradient").decode().strip()
+        found = np.load(path)
+        os.unlink(path)
+        assert found.shape == (self._size,)
+        return found
+
+    def seconds(self) -> float:
+        return float(self._ask("seconds"))
+
+    def grown(self) -> float:
+        """Bytes by which the first call went beyond what the process held with x already built."""
+        return float(self._ask("grown"))
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def work(name: str, text: str, size: int) -> None:
+    """The other end of a Worker."""
+    import resource
+    import tempfile
+
+    values = np.random.default_rng(0).random(size, np.float32)
+    run, gradient = {"gradcli": _own_large, "torch": _torch_large, "jax": _jax_large}[name](text, values)
+    # what is in memory now, as the system counts it, and the most there ever was
+    held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() if Path("/proc/self/statm").exists() else math.nan
+    run()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - held
+    start = time.perf_counter()
+    run()
+    count = max(1, int(0.1 / (time.perf_counter() - start)))
+    for line in sys.stdin:
+        if line.strip() == "gradient":
+            with tempfile.NamedTemporaryFile(suffix=".npy", delete=False) as file:
+                np.save(file, gradient())
+            print(file.name, flush=True)
+        elif line.strip() == "seconds":
+            start = time.perf_counter()
+            for _ in range(count):
+                run()
+            print((time.perf_counter() - start) / count, flush=True)
+        else:
+            print(grown, flush=True)
+
+
+def _own_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
     run = interpreter()
-    run.run(parser.parse_file(Source("<setup>", "import torch\nx = torch.tensor([0.])\n")))
+    run.run(parser.parse_file(Source("<setup>", "from torch import *\nx = tensor([0.])\n")))
     leaf = run.get("x")
     leaf.array = values
     leaf.requires_grad = True
-    program = parser.parse_file(Source("<large>", f"from torch import *\nx.grad = None\n({text}).backward()\n"))
-    contestants: dict[str, Any] = {"gradcli": lambda: run.run(program)}
+    program = parser.parse_file(Source("<large>", f"x.grad = None\n({text}).backward()\n"))
+    return lambda: run.run(program), lambda: leaf.grad.array
 
-    def own() -> Any:
-        run.run(program)
-        return np.array(leaf.grad.array)
 
-    gradients: dict[str, Any] = {"gradcli": own}
-    if torch:
-        x = torch.from_numpy(values.copy()).requires_grad_()
-        formulas = {
-            POLY: lambda: ((x + 2) * (x + 2) * 2).mean(),
-            TRANSCENDENTAL: lambda: (torch.sigmoid(x) * torch.exp(-x * x) + torch.sin(x)).sum(),
-        }
+def _torch_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    torch = import_module("torch")
+    torch.set_num_threads(2)
+    x = torch.from_numpy(values).requires_grad_()
+    formulas = {
+        POLY: lambda: ((x + 2) * (x + 2) * 2).mean(),
+        TRANSCENDENTAL: lambda: (torch.sigmoid(x) * torch.exp(-x * x) + torch.sin(x)).sum(),
+    }
 
-        def in_torch() -> Any:
-            x.grad = None
-            formulas[text]().backward()
-            return x.grad.numpy()
+    def run() -> None:
+        x.grad = None
+        formulas[text]().backward()
 
-        contestants["torch"] = gradients["torch"] = in_torch
-    if jax:
-        jnp = jax.numpy
-        functions = {
-            POLY: lambda x: ((x + 2) * (x + 2) * 2).mean(),
-            TRANSCENDENTAL: lambda x: (jax.nn.sigmoid(x) * jnp.exp(-x * x) + jnp.sin(x)).sum(),
-        }
-        jit = jax.jit(jax.value_and_grad(functions[text]))
-        held = jnp.asarray(values)
-        contestants["jax.jit"] = lambda: jit(held)[1].block_until_ready()
-        gradients["jax.jit"] = lambda: np.asarray(jit(held)[1])
-    return contestants, gradients
+    return run, lambda: x.grad.numpy()
+
+
+def _jax_large(text: str, values: Any) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    jax = import_module("jax")
+    jnp = jax.numpy
+    functions = {
+        POLY: lambda x: ((x + 2) * (x + 2) * 2).mean(),
+        TRANSCENDENTAL: lambda x: (jax.nn.sigmoid(x) * jnp.exp(-x * x) + jnp.sin(x)).sum(),
+    }
+    jit = jax.jit(jax.value_and_grad(functions[text]))
+    held = jnp.asarray(values)
+    return lambda: jit(held)[1].block_until_ready(), lambda: np.asarray(jit(held)[1])
 
 
 # --- graphs ------------------------------------------------------------------------------------------------------
@@ -354,6 +422,9 @@ GROUPS = {"start": start, "parse": parse, "small": small, "loops": loops, "large
 
 def main() -> None:
     """Print the machine, the versions and the groups asked for."""
+    if sys.argv[1:2] == ["--worker"]:
+        work(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        return
     print(f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}")
     found = []
     for name in ("numpy", "lark", "torch", "jax", "autograd", "mygrad", "micrograd"):

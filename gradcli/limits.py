@@ -131,7 +131,7 @@ def use(limits: Limits) -> None:
 
 
 _SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "s": 1.0}
-_VALUE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?(?:e[0-9]{1,2})?)(k|M|G|KiB|MiB|GiB|s|)")
+_VALUE = r"([0-9]{1,18}(?:\.[0-9]{1,18})?(?:e[0-9]{1,2})?)(k|M|G|KiB|MiB|GiB|s|)"
 
 
 def parse(text: str) -> tuple[str, float]:
@@ -141,7 +141,7 @@ def parse(text: str) -> tuple[str, float]:
         raise UsageError(f"unknown limit {name!r}; the limits are {', '.join(NAMES)}")
     if value == "none":
         return name, NONE
-    match = _VALUE.fullmatch(value)
+    match = re.fullmatch(_VALUE, value)
     if not equals or match is None or (match[2] == "s") > (name == "time"):
         raise UsageError(f"the value of the limit {name!r} must be a number such as 1000, 64MiB or 8s, or none, not {value!r}")
     return name, float(match[1]) * _SUFFIXES[match[2]]

@@ -26,7 +26,7 @@ ALLOWED = {
     "batch": {"session", "limits", "errors"},
     "render": {"results", "errors", "source"},
     "repl": {"session", "render", "results", "lang.names", "limits", "errors"},
-    "cli": {"source", "errors", "limits", "data", "analysis", "results", "session", "batch", "render", "repl", "__init__"},
+    "cli": {"plain", "source", "errors", "limits", "data", "analysis", "results", "session", "batch", "render", "repl", "__init__"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -9,18 +9,17 @@ import keyword
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
 
 from gradcli.errors import UsageError
+from gradcli.plain import Plain
 
-_BINDING = re.compile(r"([^\W\d]\w*)(:?=)(?!=)(.*)", re.S | re.A)
-_ALMOST_BINDING = re.compile(r"([^\s()\[\]{}'\"=<>!:]+)(:?=)(?!=)(.*)", re.S)
-_OPTION_LIKE = re.compile(r"(?:-([A-Za-z])|--([A-Za-z][A-Za-z-]*))(?:=(?!=).*)?", re.S)
+# compiled when first used, by re itself
+_BINDING = r"(?sa)([^\W\d]\w*)(:?=)(?!=)(.*)"
+_ALMOST_BINDING = r"(?s)([^\s()\[\]{}'\"=<>!:]+)(:?=)(?!=)(.*)"
+_OPTION_LIKE = r"(?s)(?:-([A-Za-z])|--([A-Za-z][A-Za-z-]*))(?:=(?!=).*)?"
 
 
-@dataclass(slots=True, frozen=True)
-class Binding:
+class Binding(Plain):
     """`NAME=VALUE` (a float leaf that requires grad) or, when `exact`, `NAME:=EXPR` (PyTorch's own reading)."""
 
     name: str
@@ -40,7 +39,7 @@ def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[st
     """
     chosen: list[str] = []
     rest: list[str] = []
-    bound = {match[1] for word in words if (match := _BINDING.fullmatch(word))}
+    bound = {match[1] for word in words if (match := re.fullmatch(_BINDING, word))}
     queue = list(reversed(words))
     while queue:
         word = queue.pop()
@@ -64,12 +63,14 @@ def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[st
 
 def _refuse_unknown_option(word: str, options: Mapping[str, bool], bound: set[str]) -> None:
     """`-x` is an expression when x is bound, and a mistyped option else."""
-    match = _OPTION_LIKE.fullmatch(word)
+    match = re.fullmatch(_OPTION_LIKE, word)
     if match is None or (match[1] or match[2]) in bound:
         return
     option = word.split("=")[0]
     if option in options:
         raise UsageError(f"the option {option} takes no value")
+    from difflib import get_close_matches
+
     close = get_close_matches(option, options)
     hints = [f"did you mean {', '.join(close)}?"] if close else [f"an expression can follow --, as in: gradcli eval -- {shell_word(word)}"]
     raise UsageError(f"no such option: {option}", hints=hints)
@@ -80,7 +81,7 @@ def split(words: Sequence[str], command: str, *, has_file: bool) -> tuple[str | 
     expression: str | None = None
     bindings: list[Binding] = []
     for word in words:
-        match = _BINDING.fullmatch(word)
+        match = re.fullmatch(_BINDING, word)
         if match:
             bindings.append(_binding(match, bindings))
         elif expression is None and not has_file:
@@ -104,12 +105,12 @@ def _binding(match: re.Match[str], known: list[Binding]) -> Binding:
 
 
 def _unexpected(word: str, words: Sequence[str], command: str, has_file: bool) -> UsageError:
-    almost = _ALMOST_BINDING.fullmatch(word)
+    almost = re.fullmatch(_ALMOST_BINDING, word)
     if almost:
         return UsageError(f"{almost[1]!r} is not a name: names are ASCII letters, digits and _, and begin with no digit")
     if word.startswith("-"):
         return UsageError(f"no such option: {word}")
-    loose = [other for other in words if not _BINDING.fullmatch(other)]
+    loose = [other for other in words if not re.fullmatch(_BINDING, other)]
     hints = []
     if has_file:
         hints = ["with -f, the expression is in the file"]

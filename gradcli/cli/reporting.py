@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gradcli.cli import output
 from gradcli.errors import GradcliError
+from gradcli.plain import Plain
 
 
-@dataclass(slots=True)
-class Reporter:
+class Reporter(Plain):
     """How errors are to be shown. Read from the words without parsing them: an error may come before there is anything parsed."""
 
     colour: str | None

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from gradcli import data, limits
 from gradcli.cli import arguments, guard, output
 from gradcli.cli.arguments import Binding
 from gradcli.cli.options import Differentiation, Shared
 from gradcli.errors import UsageError
+from gradcli.plain import Plain
 from gradcli.session import Session
 from gradcli.source import Source, Span
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Plain):
     """What a command works with: a session with all names bound, and the expression."""
 
     session: Session

@@ -23,15 +23,15 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 Array = np.ndarray[Any, Any]
 
-#: elements from which on operations wait; fewer are carried out at once
-threshold = 1 << 17
-#: elements of one block: a few of them stay in a core's second-level cache
-BLOCK = 1 << 15
+#: elements from which on operations wait; fewer are carried out at once: they fit in the cache as they are
+threshold = 1 << 19
+#: elements of one block: a few of them stay in a core's second-level cache, and threads seldom ask for the interpreter lock
+BLOCK = 1 << 16
 #: cores that share the work
 workers = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
-#: blocks that make a thread worth starting
-_FEWEST = 8
+#: blocks that make a thread worth starting: two threads pass the interpreter lock to and fro, which costs more than few blocks do
+_FEWEST = 24
 #: a chain longer than this is carried out before it grows further
 _DEEPEST = 64
 
@@ -174,7 +174,6 @@ def defer(array: Any) -> Any:
         return array
     if array.dtype.kind != "f":
         return array
-    _keep_freed_memory()
     made = Deferred(None, (), array.shape, array.dtype)
     made.value = array
     return made
@@ -183,7 +182,7 @@ def defer(array: Any) -> Any:
 _memory_is_kept = False
 
 
-def _keep_freed_memory() -> None:
+def keep_freed_memory() -> None:
     """Ask the C library to keep what large arrays give back: handing pages to the system and taking them again costs
     more than computing. Where there is no mallopt, nothing happens."""
     global _memory_is_kept

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli import limits
-from gradcli.core import signature, warnings
+from gradcli.core import blocks, signature, warnings
 from gradcli.core.graph import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang import types, values
@@ -61,6 +61,7 @@ class Interpreter:
         self._written = 0
         self._steps = 0
         self._running = False
+        blocks.keep_freed_memory()
 
     # --- running ---
 

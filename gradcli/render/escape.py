@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 # C0 and DEL, C1, bidirectional controls and marks, line and paragraph separators, lone surrogates, byte order mark
-_HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+_HARMFUL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -18,12 +18,16 @@ def _escaped(match: re.Match[str]) -> str:
 
 def escape(text: str) -> str:
     """`text` as one line, with control characters, bidirectional controls and lone surrogates shown as escapes."""
-    return _HARMFUL.sub(_escaped, text)
+    if text.isascii() and text.isprintable():  # nearly always
+        return text
+    return re.sub(_HARMFUL, _escaped, text)
 
 
 def escape_lines(text: str) -> str:
     """As `escape`, with line ends and tabs left as they are."""
-    return _HARMFUL.sub(lambda match: match[0] if match[0] in "\n\t" else _escaped(match), text)
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return re.sub(_HARMFUL, lambda match: match[0] if match[0] in "\n\t" else _escaped(match), text)
 
 
 def width(text: str) -> int:

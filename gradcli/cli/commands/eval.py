@@ -28,13 +28,16 @@ def command(
 ) -> int:
     """Evaluate and print."""
     from gradcli.cli.request import prepare
-    from gradcli.render import csvs, jsons, plain, tables
 
     chosen = shared.chosen_format("repr")
     request = prepare(words or [], "eval", shared)
     result = request.session.evaluate(request.expression)
     if chosen == "table":
+        from gradcli.render import tables
+
         return request.finish(tables.evaluation_table(result, colour=request.colour, columns=request.columns), safe=True)
+    from gradcli.render import csvs, jsons, plain
+
     renderers = {
         "repr": plain.evaluation_repr,
         "plain": plain.evaluation_plain,

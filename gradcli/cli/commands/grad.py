@@ -31,7 +31,6 @@ def command(
     """Evaluate, walk backward, print."""
     from gradcli.cli.request import check_names, prepare
     from gradcli.errors import ProgramError
-    from gradcli.render import csvs, jsons, plain, tables
     from gradcli.session import SCALAR_ONLY
 
     chosen = shared.chosen_format("table")
@@ -45,7 +44,11 @@ def command(
             error.hints += ways_out(request.expression.text, [b.word for b in request.bindings], request.session.output_shape)
         raise
     if chosen == "table":
+        from gradcli.render import tables
+
         return request.finish(tables.gradient_table(table, colour=request.colour, columns=request.columns), safe=True)
+    from gradcli.render import csvs, jsons, plain
+
     renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": jsons.gradient_json, "csv": csvs.gradient_csv}
     return request.finish(renderers[chosen](table), safe=False)
 
