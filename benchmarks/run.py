@@ -272,8 +272,8 @@ def large() -> None:
             target = ("0.7" if size == 10**5 else "0.5") + " of torch" + (", 1 of jax" if size == 10**7 else "")
             show(f"large: {title} of {size:,}", times, target)
             if size == 10**7:
-                memory = "   ".join(f"{name} {value:.0f} MB" for name, value in grown.items())
-                print(f"{'':44} peak above x: {memory}   target 102 MB: the gradient and 64 MB")
+                peaks = "   ".join(f"{name} {value:.0f} MB" for name, value in grown.items())
+                print(f"{'':44} peak above x: {peaks}   target 102 MB: the gradient and 64 MB")
 
 
 class Worker:
@@ -309,17 +309,24 @@ class Worker:
         self._process.communicate()
 
 
+def memory(which: str) -> float:
+    """What this process holds (VmRSS), or the most it ever held (VmHWM), in bytes; nan where the system does not say."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return math.nan
+    return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(which))
+
+
 def work(name: str, text: str, size: int) -> None:
     """The other end of a Worker."""
-    import resource
     import tempfile
 
     values = np.random.default_rng(0).random(size, np.float32)
     run, gradient = {"gradcli": _own_large, "torch": _torch_large, "jax": _jax_large}[name](text, values)
-    # what is in memory now, as the system counts it, and the most there ever was
-    held = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() if Path("/proc/self/statm").exists() else math.nan
+    held = memory("VmRSS")
     run()
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - held
+    grown = memory("VmHWM") - held
     start = time.perf_counter()
     run()
     count = max(1, int(0.1 / (time.perf_counter() - start)))
