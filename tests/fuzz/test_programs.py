@@ -11,7 +11,7 @@ from gradcli.errors import GradcliError, InternalFault
 from gradcli.lang import parser
 from gradcli.session import Session
 from gradcli.source import Source
-from tests.fuzz import check, programs
+from tests.fuzz import calls, check, programs
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +39,18 @@ def test_generated_programs_end_well(text: str) -> None:
 def test_many_seeds() -> None:
     ends = [check.check(programs.program(seed)) for seed in range(150)]
     assert ends.count("ok") > 3 and ends.count("error") > 20
+
+
+def test_odd_arguments_end_well() -> None:
+    assert list(calls.faults(3000, 0)) == []
+
+
+def test_a_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise InternalFault("broken")
+
+    monkeypatch.setattr(Session, "run", lambda self, source: broken() if source.name == "<call>" else None)
+    assert len(list(calls.faults(5, 0))) == 5
 
 
 #: text that is nearly a program: pieces of the language in any order, and any characters

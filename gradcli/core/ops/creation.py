@@ -192,6 +192,8 @@ def _size(name: str, size: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
             raise ProgramError("RuntimeError", f"{name}: Dimension size must be non-negative.")
         count *= n
     limits.check_elements(count, dtype.itemsize)
+    if math.prod(n or 1 for n in size) >= 1 << 63:
+        raise ProgramError("RuntimeError", "Stride calculation overflowed")
     return size
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import catalog
+from gradcli.core import catalog, dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import arithmetic, decompositions
 from gradcli.core.ops.arranging import diagonal
 from gradcli.core.ops.casting import CLONE, to_dtype
-from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.linalg_common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
 from gradcli.core.ops.linalg_records import (
     CROSS,
@@ -208,6 +208,8 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     at = wrap_dim(dim, a.ndim)
     if a.shape[at] != 3 or b.shape[at] != 3:
         raise failure(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
+    if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
+        raise not_implemented("cross", dtypes.bool_)
     x, y = catalog.function("broadcast_tensors")(input, other) if a.shape != b.shape else (input, other)
     return CROSS(x, y, dim)  # type: ignore[no-any-return]
 

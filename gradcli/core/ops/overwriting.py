@@ -12,11 +12,15 @@ from gradcli.core.function import Function
 from gradcli.core.ops import shape_records
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.pointwise import check_into
+from gradcli.core.signature import wrapped
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 
 
 def _copy(input: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
+    if type(other) is int:
+        number = wrapped(other, input.dtype)
+        other = wrap(np.asarray(number, np.float64 if input.dtype.is_floating_point else None))
     src = other if type(other) is Tensor else wrap(np.asarray(other))
     check_into(input.array, src.array)
     return inplace.copy_(input, src)

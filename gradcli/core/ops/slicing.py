@@ -285,6 +285,8 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
             f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {dim}), "
             f"but got split_sizes={list(split_sizes)}",
         )
+    if not split_sizes:
+        return ()
     return SPLIT_SIZES(input, tuple(split_sizes), dim)  # type: ignore[no-any-return]
 
 
