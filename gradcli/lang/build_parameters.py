@@ -42,6 +42,8 @@ class ParameterBuilder(BuilderBase):
             if isinstance(item, Lexeme) and item.text == "/":
                 self._check_slash(item, at, star, slash)
                 slash = True
+                for parameter in result:
+                    parameter.kind = "positional"
                 continue
             if isinstance(item, Lexeme) or item.kind == "*":
                 if star is not None:

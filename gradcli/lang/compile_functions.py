@@ -46,15 +46,20 @@ def lambda_(node: Lambda, context: Context) -> Run:
     return _maker(code, node, inner, context)
 
 
+#: kinds of parameters that arguments without a name go to
+_PLACED = ("positional", "plain")
+
+
 def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
     scope = inner.scope
     stars = {p.kind: p.name for p in parameters if p.name and p.kind in ("*", "**")}
     code = Code(
         name,
-        tuple([p.name for p in parameters if p.kind == "plain"]),
+        tuple([p.name for p in parameters if p.kind in _PLACED]),
         tuple([p.name for p in parameters if p.kind == "keyword"]),
         stars.get("*"),
         stars.get("**"),
+        sum(p.kind == "positional" for p in parameters),
     )
     code.qualified = _qualified(name, scope)
     code.locals = len(scope.slots) - len(scope.parameters) - len(scope.frees)
@@ -88,7 +93,7 @@ def _cell_slots(inner: Context) -> list[int]:
 
 def _maker(code: Code, node: FunctionDef | Lambda, inner: Context, context: Context) -> Run:
     """A closure that makes the function: evaluates the defaults and takes the cells it shares."""
-    plain = [context.expression(p.default) for p in node.parameters if p.kind == "plain" and p.default is not None]
+    plain = [context.expression(p.default) for p in node.parameters if p.kind in _PLACED and p.default is not None]
     named = [(p.name, context.expression(p.default)) for p in node.parameters if p.kind == "keyword" and p.default is not None]
     shared = _shared(inner, context)
     is_module = context.scope.is_module

@@ -38,6 +38,7 @@ class Code:
         keyword_only: tuple[str, ...],
         star: str | None,
         double_star: str | None,
+        only_positional: int = 0,
     ) -> None:
         self.name = name
         #: with the functions around it, for messages: `outer.<locals>.inner`
@@ -45,7 +46,7 @@ class Code:
         self.positional = positional
         self.keyword_only = keyword_only
         #: where a parameter given by name goes
-        self.places = {parameter: at for at, parameter in enumerate(positional + keyword_only)}
+        self.places = {parameter: at for at, parameter in enumerate(positional + keyword_only) if at >= only_positional}
         self.star = star
         self.double_star = double_star
         #: the number of arguments, when only positional ones are taken; else -1
@@ -147,6 +148,10 @@ def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> 
             values[at] = value
         elif code.double_star is not None:
             more[name] = value
+        elif name in code.positional:
+            wrong = ", ".join(n for n in kwargs if n in code.positional and n not in code.places)
+            text = f"{code.qualified}() got some positional-only arguments passed as keyword arguments: '{wrong}'"
+            raise ProgramError("TypeError", text)
         else:
             raise ProgramError("TypeError", f"{code.qualified}() got an unexpected keyword argument '{name}'")
     return more

@@ -271,7 +271,7 @@ def _function(scope: Scope, node: FunctionDef | Lambda, stack: list[Node]) -> No
 
 def _parameters(scope: Scope, parameters: tuple[Parameter, ...]) -> None:
     """Bind the parameters in the order of the slots: positional, keyword-only, `*`, `**`."""
-    order = {"plain": 0, "keyword": 1, "*": 2, "**": 3}
+    order = {"positional": 0, "plain": 0, "keyword": 1, "*": 2, "**": 3}
     # a bare `*` only separates: it binds nothing
     named = [p for p in sorted(parameters, key=lambda p: order[p.kind]) if p.name]
     scope.parameters = tuple([p.name for p in named])

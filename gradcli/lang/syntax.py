@@ -321,7 +321,7 @@ class NamedExpr(Expr):
 
 
 class Parameter(Node):
-    """One parameter of a def or lambda. `kind` is "plain", "*", "**" or "keyword" (after a star)."""
+    """One parameter of a def or lambda. `kind` is "positional" (before a slash), "plain", "*", "**" or "keyword" (after a star)."""
 
     __slots__ = ("name", "kind", "default")
 

@@ -116,7 +116,8 @@ class Theirs:
     def parameters(self, a: ast.arguments) -> tuple[Any, ...]:
         plain = [*a.posonlyargs, *a.args]
         defaults = [None] * (len(plain) - len(a.defaults)) + a.defaults
-        made = [(p.arg, "plain", self.expr(d)) for p, d in zip(plain, defaults, strict=True)]
+        kinds = ["positional"] * len(a.posonlyargs) + ["plain"] * len(a.args)
+        made = [(p.arg, kind, self.expr(d)) for p, kind, d in zip(plain, kinds, defaults, strict=True)]
         if a.vararg:
             made.append((a.vararg.arg, "*", None))
         made += [(p.arg, "keyword", self.expr(d)) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True)]
