@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -57,6 +58,12 @@ def test_recorded_script_in_blocks(script: Path, monkeypatch: pytest.MonkeyPatch
     """Deferred execution changes nothing that can be seen, down to arrays of one element."""
     monkeypatch.setattr(blocks, "threshold", 1)
     test_recorded_script(script)
+
+
+def test_recordings_name_no_place_of_a_machine() -> None:
+    for script in SCRIPTS:
+        recorded = script.with_suffix(".err")
+        assert not recorded.exists() or not re.search(r'^/|File "/', recorded.read_text(encoding="utf-8"), re.M), recorded
 
 
 def test_allowed_differences_are_few_and_have_reasons() -> None:
