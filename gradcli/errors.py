@@ -122,10 +122,6 @@ class ProgramError(GradcliError):
         """The type's name, as it is printed before the message."""
         return QUALIFIED.get(self.type_name, self.type_name)
 
-    def is_a(self, type_name: str) -> bool:
-        """Whether `except type_name` catches this error."""
-        return is_exception_subtype(self.type_name, type_name)
-
 
 def is_exception_subtype(name: str, ancestor: str) -> bool:
     """Whether the exception type `name` is `ancestor` or derives from it."""

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core import blocks, dtypes
 from gradcli.core.catalog import function, method
 from gradcli.core.graph import state
-from gradcli.core.ops import arithmetic, comparison
+from gradcli.core.ops import arithmetic, arithmetic_records, comparison
 from gradcli.core.signature import scalar_of
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -92,10 +92,10 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 
 #: for a tensor on the left, where nothing is special: they answer None where something is
 QUICK: dict[str, Callable[[Tensor, Any], Tensor | None]] = {
-    "+": arithmetic.ADD.quick,
-    "-": arithmetic.SUB.quick,
-    "*": arithmetic.MUL.quick,
-    "/": arithmetic.DIV.quick,
+    "+": arithmetic_records.ADD.quick,
+    "-": arithmetic_records.SUB.quick,
+    "*": arithmetic_records.MUL.quick,
+    "/": arithmetic_records.DIV.quick,
 }
 
 #: for any operands: Python's error where the other one is neither tensor nor number

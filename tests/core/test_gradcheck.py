@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradcli.core import catalog, gradcheck, warnings
-from gradcli.core.ops import arithmetic
+from gradcli.core.ops import arithmetic_records
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
@@ -28,7 +28,7 @@ FLAT = Op(
     "FlatBackward0",
     np.sin,
     "input",
-    input=Rule(lambda xp, grad, input: xp.call(arithmetic.MUL, grad, np.cos(xp.plain(input))), "grad * cos(input)"),
+    input=Rule(lambda xp, grad, input: xp.call(arithmetic_records.MUL, grad, np.cos(xp.plain(input))), "grad * cos(input)"),
 )
 RIGHT = Op("RightBackward0", np.sin, "input", input=Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
 

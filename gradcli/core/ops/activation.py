@@ -12,7 +12,8 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import activation_records as records
 from gradcli.core.ops import activation_smooth as smooth
 from gradcli.core.ops import checks, softmax
-from gradcli.core.ops.arithmetic import DIV, add, sub
+from gradcli.core.ops.arithmetic import add, sub
+from gradcli.core.ops.arithmetic_records import DIV
 from gradcli.core.ops.exponential import SIGMOID
 from gradcli.core.ops.rounding import absolute
 from gradcli.core.ops.trigonometric import TANH

@@ -11,8 +11,8 @@ import numpy as np
 from gradcli.core import dtypes, elementary, error_function
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
-from gradcli.core.ops.arithmetic import POW_NUMBER
-from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
+from gradcli.core.ops.arithmetic_records import POW_NUMBER
+from gradcli.core.ops.arithmetic_records import POW_SCALAR as _POW
 from gradcli.core.ops.choosing import MASKED_FILL as _MASKED_FILL
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core import dtypes
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
-from gradcli.core.ops.arithmetic import DIV
+from gradcli.core.ops.arithmetic_records import DIV
 from gradcli.core.ops.choosing import MAXIMUM, MINIMUM
 from gradcli.core.ops.selecting import reducing, result, spread_evenly
 from gradcli.core.record import Op, Rule

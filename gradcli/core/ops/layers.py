@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import blocks, layer_sums
-from gradcli.core.ops import arithmetic, scalars
+from gradcli.core.ops import arithmetic_records, scalars
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array, Tensor
 
@@ -168,7 +168,7 @@ def _fixed_rule(xp: Any, grad: Any, weight: Any, mean: Array, var: Array, eps: f
 
 def _fixed_weight_rule(xp: Any, grad: Any, input: Any, mean: Array, var: Array, eps: float) -> Any:
     mean, rstd = _fixed(input, mean, var, eps)
-    normal = scalars.times_data(xp, xp.call(arithmetic.SUB, input, mean), rstd)
+    normal = scalars.times_data(xp, xp.call(arithmetic_records.SUB, input, mean), rstd)
     return xp.sum(grad * normal, _channels(input)[0])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.core import catalog, elementary
 from gradcli.core.namespace import numeric
-from gradcli.core.ops import arithmetic, scalars
+from gradcli.core.ops import arithmetic_records, scalars
 from gradcli.core.ops.activation_smooth import LOG_SIGMOID
 from gradcli.core.ops.exponential import LOGIT
 from gradcli.core.record import Op, Rule
@@ -50,7 +50,7 @@ def _slope(xp: Any, difference: Any, pieces: Pieces, parameter: Any, reduction: 
     values = plain(difference)
     factor, constant = pieces(values, parameter)
     part = values.dtype.type(share(values, reduction))
-    return xp.call(arithmetic.ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
+    return xp.call(arithmetic_records.ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
 
 
 def _curvature(difference: Array, pieces: Pieces, parameter: Any, reduction: str) -> Any:

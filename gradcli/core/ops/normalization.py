@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core import catalog, dtypes, generator, inplace
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import layers
-from gradcli.core.ops.arithmetic import MUL
+from gradcli.core.ops.arithmetic_records import MUL
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.python_function import PythonFunction
 from gradcli.core.signature import hooks

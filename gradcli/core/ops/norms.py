@@ -11,7 +11,8 @@ from gradcli.core import catalog
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
-from gradcli.core.ops.arithmetic import DIV, sub
+from gradcli.core.ops.arithmetic import sub
+from gradcli.core.ops.arithmetic_records import DIV
 from gradcli.core.ops.choosing import MASKED_FILL
 from gradcli.core.ops.linalg_common import LinalgFunction
 from gradcli.core.ops.reducing import Typed, restored

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core import catalog, dtypes, introselect
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import arithmetic, checks
+from gradcli.core.ops import arithmetic_records, checks
 from gradcli.core.ops.extremes import check_size
 from gradcli.core.ops.selecting import GATHER, reducing, result, spread_evenly
 from gradcli.core.ops.sorting import SORT, rows
@@ -194,7 +194,7 @@ def _quantiles(x: Tensor, q: Array, interpolation: str) -> Any:
     low = GATHER(ordered, below, x.array.ndim - 1)
     if interpolation in ("lower", "higher", "nearest"):
         return low
-    return arithmetic.LERP_TENSOR(low, GATHER(ordered, above, x.array.ndim - 1), wrap(weight.astype(x.dtype.np)))
+    return arithmetic_records.LERP_TENSOR(low, GATHER(ordered, above, x.array.ndim - 1), wrap(weight.astype(x.dtype.np)))
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]

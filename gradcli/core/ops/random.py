@@ -149,10 +149,6 @@ def _normal_tensors(mean: Any, std: Any, generator: Any) -> Tensor:
     return finish(_source(generator).normal_tensors(means, stds, given.dtype.np), given.dtype)
 
 
-def _normal_mean_only(mean: Tensor, generator: Any) -> Tensor:
-    return _normal_tensors(mean, 1.0, generator)
-
-
 def _normal_numbers(
     mean: float,
     std: float,

@@ -50,13 +50,13 @@ def over(xp: Any, x: Any, number: float) -> Any:
 
 def from_number(xp: Any, number: float, x: Any) -> Any:
     """`number - x`."""
-    from gradcli.core.ops.arithmetic import SUB  # which is built on this module
+    from gradcli.core.ops.arithmetic_records import SUB  # which is built on this module
 
     return xp.call(SUB, number, x)
 
 
 def times_data(xp: Any, x: Any, data: Array) -> Any:
     """`x` times an array to which no gradient flows (a mask, a count)."""
-    from gradcli.core.ops.arithmetic import MUL
+    from gradcli.core.ops.arithmetic_records import MUL
 
     return xp.call(MUL, x, data)

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.core import catalog
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import scalars
-from gradcli.core.ops.arithmetic import DIV
+from gradcli.core.ops.arithmetic_records import DIV
 from gradcli.core.ops.arranging import DIAGONAL
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.choosing import MASKED_FILL

@@ -12,8 +12,8 @@ from gradcli.core import dtypes, elementary, inplace
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
 from gradcli.core.ops import checks, scalars
-from gradcli.core.ops.arithmetic import POW_SCALAR as _POW
-from gradcli.core.ops.arithmetic import RECIPROCAL
+from gradcli.core.ops.arithmetic_records import POW_SCALAR as _POW
+from gradcli.core.ops.arithmetic_records import RECIPROCAL
 from gradcli.core.ops.choosing import MASKED_FILL
 from gradcli.core.ops.exponential import RSQRT
 from gradcli.core.pointwise import Pointwise
