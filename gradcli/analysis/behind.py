@@ -11,6 +11,7 @@ from gradcli.analysis.recording import Recorder, behind
 from gradcli.core import engine
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.walk import Capture
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang import syntax
 from gradcli.results import GraphNode, GraphNodes, TensorValue
@@ -60,13 +61,13 @@ def _reachable(tensor: Tensor) -> list[Node]:
     return [*reversed(steps), *order[len(steps) :]]
 
 
-def _gradients(tensor: Tensor) -> engine.Capture:
+def _gradients(tensor: Tensor) -> Capture:
     """What a backward walk would send to every node; the leaves' own gradients are put back, and the graph stays."""
     leaves = [node.variable for node in _reachable(tensor) if isinstance(node, AccumulateGrad)]
     before = [(leaf, leaf.grad) for leaf in leaves]
     for leaf in leaves:
         leaf.grad = None
-    capture: engine.Capture = {}
+    capture: Capture = {}
     try:
         engine.backward([tensor], [wrap(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype)], retain_graph=True, capture=capture)
     finally:
@@ -79,7 +80,7 @@ def _row(
     name: str,
     node: Node,
     recorder: Recorder,
-    capture: engine.Capture,
+    capture: Capture,
     show: Show,
 ) -> GraphNode:
     is_leaf = isinstance(node, AccumulateGrad)

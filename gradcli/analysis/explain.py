@@ -15,13 +15,13 @@ from gradcli.analysis import formulas, latex
 from gradcli.analysis.formulas import Symbol, Term
 from gradcli.analysis.naming import Show, Steps, value_of
 from gradcli.analysis.recording import Recorder, behind, contributions, walk_back
-from gradcli.core import engine
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.inplace import CopySlices
 from gradcli.core.nodes import OpNode
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.walk import Capture
 from gradcli.errors import ProgramError
 from gradcli.lang import syntax
 from gradcli.results import Arithmetic, Explanation, Link, Made, StepResult, TensorValue
@@ -70,7 +70,7 @@ def explain(
 class _Teller:
     """Makes the results of the steps of one graph."""
 
-    def __init__(self, steps: Steps, capture: engine.Capture, show: Show, root: Node, weight: Tensor | None, full: bool) -> None:
+    def __init__(self, steps: Steps, capture: Capture, show: Show, root: Node, weight: Tensor | None, full: bool) -> None:
         self._steps = steps
         self._capture = capture
         self._show = show

@@ -10,10 +10,10 @@ from gradcli.analysis import formulas
 from gradcli.analysis.formulas import Number, Symbol, Term
 from gradcli.analysis.naming import Steps, value_of
 from gradcli.analysis.recording import contributions
-from gradcli.core import engine
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.nodes import OpNode
 from gradcli.core.tensor import Array, Tensor
+from gradcli.core.walk import Capture
 from gradcli.errors import ProgramError
 from gradcli.lang import syntax
 from gradcli.results import Origin
@@ -25,7 +25,7 @@ _CHOICES = ("WhereBackward", "MaskedFillBackward", "IndexPutBackward", "MaximumB
 Index = tuple[int, ...]
 
 
-def first(steps: Steps, capture: engine.Capture, finite: bool) -> Origin | None:
+def first(steps: Steps, capture: Capture, finite: bool) -> Origin | None:
     """The first step that makes a value that is not finite, if the result is such; else the first whose rule makes such a gradient."""
     return (None if finite else _forward(steps)) or _backward(steps, capture)
 
@@ -56,7 +56,7 @@ def _asked_for(node: Node) -> bool:
     return isinstance(node, OpNode) and any(isinstance(a, float) and not np.isfinite(a) for a in (*node.attrs, *(node.saved or ())))
 
 
-def _backward(steps: Steps, capture: engine.Capture) -> Origin | None:
+def _backward(steps: Steps, capture: Capture) -> Origin | None:
     for node in reversed(steps.order):
         grads = capture.get(node)
         if isinstance(node, AccumulateGrad) or grads is None or any(g is not None and bad_index(np.asarray(g)) is not None for g in grads):
@@ -83,7 +83,7 @@ def _kind(value: Any) -> str:
     return "nan" if np.isnan(value) else "inf" if value > 0 else "-inf"
 
 
-def _story(steps: Steps, capture: engine.Capture, node: Node, i: int, part: Array, index: Index) -> str:
+def _story(steps: Steps, capture: Capture, node: Node, i: int, part: Array, index: Index) -> str:
     """The element, whether it was masked, and the rule with its numbers."""
     masked = "branch not taken: " if _masked(steps, capture, node, index) else ""
     start = _inputs(steps, node, index, part.shape)
@@ -95,7 +95,7 @@ def _story(steps: Steps, capture: engine.Capture, node: Node, i: int, part: Arra
     return f"{start}{masked}{formulas.text(formula)} = {_number(part[index])}"
 
 
-def _seen(steps: Steps, capture: engine.Capture, node: OpNode, index: Index, shape: tuple[int, ...]) -> dict[str, Term]:
+def _seen(steps: Steps, capture: Capture, node: OpNode, index: Index, shape: tuple[int, ...]) -> dict[str, Term]:
     """The names of a rule's formula, each with its number at the element: `grad 0`, `x 0`."""
     names = dict(steps.environment(node))
     known: dict[str, Any] = {"out": value_of(steps, node, 0)}
@@ -115,7 +115,7 @@ def _seen(steps: Steps, capture: engine.Capture, node: OpNode, index: Index, sha
     return names
 
 
-def _masked(steps: Steps, capture: engine.Capture, node: Node, index: Index) -> bool:
+def _masked(steps: Steps, capture: Capture, node: Node, index: Index) -> bool:
     """Whether no gradient comes to the element because a choice among values left it out."""
     shape = node.meta(0)[0]
     for _ in range(_FAR):

@@ -18,6 +18,7 @@ from gradcli.core.graph import AccumulateGrad, Node, state
 from gradcli.core.inplace import CopySlices
 from gradcli.core.nodes import OpNode, Saved
 from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.walk import Capture
 
 #: arrays up to this many elements are copied, larger ones are shared with the program
 COPIED = 4096
@@ -170,7 +171,7 @@ def behind(root: Node) -> list[Node]:
     return [*steps, *leaves] if steps else [root]
 
 
-def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> engine.Capture:
+def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> Capture:
     """What backward sends to every node. The gradients that tensors hold stay as they were, and so does the graph.
 
     Raises what backward raises.
@@ -183,7 +184,7 @@ def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> engi
     before = [(holder, holder.grad) for holder in holders]
     for holder in holders:
         holder.grad = None
-    capture: engine.Capture = {}
+    capture: Capture = {}
     try:
         engine.backward([out], [weight], retain_graph=True, capture=capture)
     finally:
@@ -192,7 +193,7 @@ def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> engi
     return capture
 
 
-def contributions(node: Node, capture: engine.Capture) -> list[Any] | None:
+def contributions(node: Node, capture: Capture) -> list[Any] | None:
     """What the node's own rules make of the gradients that reached it: arrays by input, before broadcasting is undone.
 
     None where they cannot be run once more.

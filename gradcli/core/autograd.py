@@ -15,6 +15,7 @@ from gradcli.core.objects import PythonMethod, Routine, ScriptType
 from gradcli.core.record import mark_view
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
+from gradcli.core.walk import Walk
 from gradcli.errors import ProgramError
 
 
@@ -321,7 +322,7 @@ def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Ho
 
     def arrived(i: int, grad: Tensor) -> None:
         nonlocal left
-        walk = engine.Walk.running
+        walk = Walk.running
         first = not left
         if first:
             left = sum(walk is not None and walk.reaches(tensor.edge()[0]) for tensor in own)

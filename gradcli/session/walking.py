@@ -10,6 +10,7 @@ from gradcli import limits
 from gradcli.core import engine
 from gradcli.core.graph import Node
 from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.walk import Capture
 from gradcli.errors import GradcliError, Label
 from gradcli.lang.syntax import Node as Place
 from gradcli.results import GradientTable, Row
@@ -28,9 +29,9 @@ Made = Sequence[tuple[Node, tuple[Tensor, ...]]]
 @limits.evaluating
 def walk(
     out: Tensor, weights: Sequence[Tensor | None], variables: Sequence[Tensor], span: Span
-) -> tuple[list[engine.Capture], list[list[Tensor | None]]]:
+) -> tuple[list[Capture], list[list[Tensor | None]]]:
     """For each vector what arrived at every node; for each variable its gradients."""
-    captures: list[engine.Capture] = []
+    captures: list[Capture] = []
     found: list[list[Tensor | None]] = [[] for _ in variables]
     for i, weight in enumerate(weights):
         for variable in variables:
@@ -75,7 +76,7 @@ def explain(error: GradcliError, out: Tensor, span: Span) -> None:
         error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))
 
 
-def steps(made: Made, captures: list[engine.Capture], root: Node | None) -> list[Row]:
+def steps(made: Made, captures: list[Capture], root: Node | None) -> list[Row]:
     """A row for each intermediate value, from the output backwards; the numbers count forwards."""
     nodes = [(node, outs) for node, outs in made if node in captures[0] and node is not root]
     rows = []

@@ -12,6 +12,7 @@ import pytest
 
 from gradcli.core import catalog, dtypes, engine, warnings
 from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.walk import Capture
 from gradcli.errors import ProgramError
 from tests.core.recorded import check
 
@@ -68,7 +69,7 @@ def test_capture_sees_every_node() -> None:
     x = leaf(1, 2)
     square = x * x
     total = torch("sum", square)
-    seen: engine.Capture = {}
+    seen: Capture = {}
     engine.backward([total], capture=seen)
     assert total.node is not None and square.node is not None
     assert seen[total.node][0].tolist() == 1
