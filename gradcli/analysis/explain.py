@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis import formulas, latex
-from gradcli.analysis.formulas import Symbol, Term
+from gradcli.analysis import filling, formulas, latex
+from gradcli.analysis.formulas import Listed, Symbol, Term
 from gradcli.analysis.naming import Show, Steps, value_of
 from gradcli.analysis.recording import Recorder, behind, contributions, walk_back
 from gradcli.core.dtypes import DType
@@ -187,21 +187,25 @@ class _Teller:
     def _rule(self, user: Node, i: int, environment: Callable[[OpNode], dict[str, Term]]) -> Term:
         """The formula of a consumer's rule for its input `i`."""
         if isinstance(user, CopySlices):
-            grad = self._steps.gradient_symbol(user)
-            if i == 0:
-                return Symbol(f"{grad.text} outside of what was written", atomic=False)
-            inner = user.inner
-            if isinstance(inner, OpNode):
-                rule = inner.op.rules[inner.op.tensors[0 if inner.op.variadic else i]]
-                names: dict[str, Term] = {"grad": Symbol(f"{grad.text}[written part]", rf"{grad.latex}_{{{latex.text('written')}}}")}
-                return formulas.filled(rule.formula if rule else "grad", names)
+            return self._written(user, i)
         if not isinstance(user, OpNode):
             return self._steps.gradient_symbol(user)
         rule = user.op.rules[user.op.tensors[0 if user.op.variadic else i]]
-        formula = rule.formula if rule else "grad"
-        if user.op.variadic:
-            formula = formula.replace("for each tensor its part of", f"part {i} of")
-        return formulas.filled(formula, environment(user))
+        names = {**environment(user), "i": formulas.Number(i)}
+        grads, arrived = names.get("grads"), self._capture.get(user)
+        if isinstance(grads, Listed) and arrived:
+            zeros = [formulas.Applied("zeros", (formulas.Known(user.meta(k)[0]),)) for k in range(len(grads.items))]
+            names["grads"] = Listed(tuple(one if arrived[k] is not None else zeros[k] for k, one in enumerate(grads.items)), "[]")
+        return filling.filled(rule.formula if rule else "grad", names)
+
+    def _written(self, user: CopySlices, i: int) -> Term:
+        """What a write to a part sends to the value it was written to (the first input), or to what was written."""
+        grad, inner = self._steps.gradient_symbol(user).text, user.inner
+        if isinstance(inner, OpNode) and (i or inner.edges[0][0] is not None):
+            rule = inner.op.rules[inner.op.tensors[0 if inner.op.variadic else i]]
+            part = filling.filled(rule.formula if rule else "grad", self._steps.written_environment(user, inner))
+            return part if i else Symbol(f"{grad} with {formulas.text(part)} where it was written", atomic=False)
+        return Symbol(f"{grad} outside of what was written", atomic=False)
 
     def _parts(self, user: Node) -> list[Any] | None:
         """What the consumer's rules give, run once more; None where that is not possible."""
@@ -242,21 +246,32 @@ class _Teller:
     def _numeric_environment(self, user: OpNode) -> dict[str, Term]:
         steps, op = self._steps, user.op
         names = steps.environment(user)
-        grads = self._capture.get(user) or [None]
-        if grads[0] is not None:
-            names["grad"] = self._number_symbol(wrap(np.asarray(grads[0]), user.meta(0)[1]), names["grad"])
-        out = value_of(steps, user, 0)
-        if out is not None:
-            names["out"] = self._number_symbol(out, names["out"])
-        saved = steps.recorder.saved(user)
-        for i, tensor in enumerate(() if op.variadic else op.tensors):
-            parent, number = user.edges[i]
-            value = saved[i] if i < len(saved) and type(saved[i]) is Tensor else None
-            if value is None and parent is not None:
-                value = value_of(steps, parent, number)
-            if value is not None:
-                names[tensor] = self._number_symbol(value, names[tensor])
-        return names
+        grads = [
+            None if grad is None else self._number_symbol(wrap(np.asarray(grad), user.meta(k)[1]), steps.gradient_symbol(user, k))
+            for k, grad in enumerate(self._capture.get(user) or ())
+        ]
+        if isinstance(known := names.get("grads"), Listed):
+            names["grads"] = Listed(tuple(one or name for one, name in zip(grads, known.items, strict=True)), "[]")
+        elif grads and grads[0] is not None:
+            names["grad"] = grads[0]
+        for k, output in enumerate(op.outputs or ("out",)):
+            out = value_of(steps, user, k)
+            if out is not None:
+                names[output] = self._number_symbol(out, names[output])
+        inputs = [self._numeric_input(user, i, name) for i, name in enumerate(self._inputs_of(user, names))]
+        return names | ({op.tensors[0]: Listed(tuple(inputs), "[]")} if op.variadic else dict(zip(op.tensors, inputs, strict=True)))
+
+    def _inputs_of(self, user: OpNode, names: dict[str, Term]) -> list[Term]:
+        listed = names[user.op.tensors[0]]
+        return list(listed.items) if user.op.variadic and isinstance(listed, Listed) else [names[tensor] for tensor in user.op.tensors]
+
+    def _numeric_input(self, user: OpNode, i: int, name: Term) -> Term:
+        saved = self._steps.recorder.saved(user)
+        parent, number = user.edges[i]
+        value = saved[i] if i < len(saved) and type(saved[i]) is Tensor else None
+        if value is None and parent is not None:
+            value = value_of(self._steps, parent, number)
+        return name if value is None else self._number_symbol(value, name)
 
     def _number_symbol(self, value: Tensor, name: Term) -> Symbol:
         text = self._numbers(value, formulas.text(name))

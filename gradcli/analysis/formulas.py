@@ -1,18 +1,12 @@
-"""Formulas as small trees: made from text by the project's own parser, with names put in, simplified, and written out.
-
-Words (formulas that begin with "=") have no tree: only their names are put in.
-"""
+"""Formulas as small trees: made from syntax trees with names put in, simplified, and written out."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from gradcli.errors import GradcliError
-from gradcli.lang import parser, syntax
-from gradcli.source import Source
+from gradcli.analysis.operands import parts_of, text_with
+from gradcli.lang import syntax
 
 #: how tightly operators bind, loosest first
 _LEVEL = {"|": 2, "^": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "@": 6, "//": 6, "%": 6, "**": 8}
@@ -36,6 +30,12 @@ class Number(NamedTuple):
     """A number, or True or False."""
 
     value: float
+
+
+class Known(NamedTuple):
+    """A plain value that is no number: a size, a list, a string, None."""
+
+    value: Any
 
 
 class Symbol(NamedTuple):
@@ -65,6 +65,13 @@ class Applied(NamedTuple):
     owner: Term | None = None
 
 
+class Keyword(NamedTuple):
+    """`name=value` in a call."""
+
+    name: str
+    value: Term
+
+
 class Indexed(NamedTuple):
     """`owner[place]`; the place stays text."""
 
@@ -79,39 +86,10 @@ class Listed(NamedTuple):
     brackets: str
 
 
-Term = Number | Symbol | Operation | Applied | Indexed | Listed
+Term = Number | Known | Symbol | Operation | Applied | Keyword | Indexed | Listed
 
 #: functions are called on these modules
 _MODULES = frozenset({"torch", "F", "nn", "functional", "linalg", "special", "math"})
-
-
-@lru_cache(maxsize=1024)
-def parsed(formula: str) -> syntax.Expr | None:
-    """The syntax tree of a formula; None for words and for what does not parse."""
-    if formula.startswith("="):
-        return None
-    try:
-        return parser.parse_expression(Source("<formula>", formula))
-    except GradcliError:
-        return None
-
-
-def filled(formula: str, names: Mapping[str, Term]) -> Term:
-    """A formula with its names put in, and simplified."""
-    tree = parsed(formula)
-    if tree is None:
-        return Symbol(_words(formula, names), atomic=False)
-    return from_syntax(tree, lambda node: names.get(node.id) if isinstance(node, syntax.Name) else None)
-
-
-def _words(formula: str, names: Mapping[str, Term]) -> str:
-    """Words with the gradients and values named; `min`, `dim` and the like stay words."""
-
-    def put(match: re.Match[str]) -> str:
-        term = names.get(match[0])
-        return match[0] if term is None or isinstance(term, Number) or not isinstance(term, Symbol) or term.shape is None else text(term)
-
-    return re.sub(r"[A-Za-z_]\w*", put, formula.removeprefix("=").strip())
 
 
 # --- from the syntax tree ---
@@ -137,23 +115,24 @@ def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) 
         return combine(node.ops[0], from_syntax(node.first, known), from_syntax(node.rest[0], known))
     if isinstance(node, syntax.Conditional):
         test = from_syntax(node.test, known)
-        if isinstance(test, Number):
+        if isinstance(test, (Number, Known)):
             return from_syntax(node.body if test.value else node.orelse, known)
         return Operation("if", (from_syntax(node.body, known), test, from_syntax(node.orelse, known)))
     if isinstance(node, syntax.Attribute):
         return Applied(node.name, None, from_syntax(node.value, known))
-    if isinstance(node, syntax.Call) and not node.keywords:
+    if isinstance(node, syntax.Call) and all(keyword.name for keyword in node.keywords):
         return _call(node, known)
-    if isinstance(node, (syntax.TupleExpr, syntax.ListExpr)):
+    if isinstance(node, (syntax.TupleExpr, syntax.ListExpr)) and not any(isinstance(item, syntax.Starred) for item in node.items):
         items = tuple(from_syntax(item, known) for item in node.items)
         return Listed(items, "()" if isinstance(node, syntax.TupleExpr) else "[]")
     if isinstance(node, syntax.Subscript):
-        return Indexed(from_syntax(node.value, known), " ".join(node.index.text.split()))
-    return Symbol(" ".join(node.text.split()), atomic=isinstance(node, syntax.Call))
+        return _item(from_syntax(node.value, known), node.index, known)
+    return Symbol(_put_in(node, known), atomic=isinstance(node, syntax.Call))
 
 
 def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Term:
     arguments = tuple(from_syntax(argument, known) for argument in node.args)
+    arguments += tuple(Keyword(str(keyword.name), from_syntax(keyword.value, known)) for keyword in node.keywords)
     function = node.function
     if isinstance(function, syntax.Attribute):
         owner = from_syntax(function.value, known)
@@ -162,7 +141,7 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             for size in owner.shape:
                 count *= size
             return Number(count)
-        if function.name == "expand":
+        if function.name in ("expand", "expand_as"):
             return owner  # broadcasting is seen in the shapes
         module = (isinstance(owner, Symbol) and owner.text in _MODULES) or (isinstance(owner, Applied) and owner.name in _MODULES)
         return Applied(function.name, arguments, None if module and known(function.value) is None else owner)
@@ -172,6 +151,28 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
     if name == "tensor" and len(arguments) == 1:
         return arguments[0]
     return Applied(name, arguments)
+
+
+def _item(owner: Term, index: syntax.Node, known: Callable[[syntax.Node], Term | None]) -> Term:
+    if isinstance(owner, Listed):
+        number = from_syntax(index, known)
+        if isinstance(number, Number) and isinstance(number.value, int) and -len(owner.items) <= number.value < len(owner.items):
+            return owner.items[number.value]
+    return Indexed(owner, _put_in(index, known))
+
+
+def _put_in(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) -> str:
+    """The text with what is known put in."""
+    parts: list[tuple[syntax.Node, str]] = []
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        term = known(one)
+        if term is not None:
+            parts.append((one, _at(term, _ATOM)))
+        else:
+            stack += parts_of(one)
+    return text_with(node, parts)
 
 
 def combine(op: str, a: Term, b: Term) -> Term:
@@ -196,6 +197,8 @@ def combine(op: str, a: Term, b: Term) -> Term:
 
 
 def _is(term: Term, value: int) -> bool:
+    if isinstance(term, Applied) and term.name == "zeros":
+        return value == 0
     return isinstance(term, Number) and term.value == value
 
 
@@ -225,8 +228,12 @@ def _text(term: Term) -> tuple[str, int]:
     """The text and how tightly its outermost operator binds."""
     if isinstance(term, Number):
         return number_text(term.value), _UNARY if term.value < 0 else _ATOM
+    if isinstance(term, Known):
+        return repr(term.value), _ATOM
     if isinstance(term, Symbol):
         return term.text, _ATOM if term.atomic else _COMPARE
+    if isinstance(term, Keyword):
+        return f"{term.name}={text(term.value)}", 0
     if isinstance(term, Applied):
         inside = None if term.arguments is None else ", ".join(map(text, term.arguments))
         call = term.name if inside is None else f"{term.name}({inside})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradcli.analysis.formulas import Applied, Indexed, Listed, Number, Symbol, Term
+from gradcli.analysis.formulas import Applied, Indexed, Keyword, Known, Listed, Number, Symbol, Term
 
 _KNOWN = frozenset({"exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "max", "min", "det"})
 _LETTERS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega"
@@ -72,6 +72,10 @@ def latex(term: Term) -> str:
 def _latex(term: Term) -> tuple[str, int]:
     if isinstance(term, Number):
         return _number(term.value), _UNARY if term.value < 0 else _ATOM
+    if isinstance(term, Known):
+        return text(repr(term.value)), _ATOM
+    if isinstance(term, Keyword):
+        return f"{name(term.name)} = {latex(term.value)}", 0
     if isinstance(term, Symbol):
         known = term.latex or (name(term.text) if term.atomic else text(term.text))
         return known, _ATOM if term.atomic else 0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.analysis import latex, operands
-from gradcli.analysis.formulas import Number, Symbol, Term, combine, from_syntax
+from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, combine, from_syntax
 from gradcli.analysis.recording import Recorder, behind
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.inplace import CopySlices
@@ -167,26 +167,47 @@ class Steps:
         """What the names in the formulas of a step's rules stand for."""
         op = node.op
         names: dict[str, Term] = {"grad": self.gradient_symbol(node), "out": self.symbol(node)}
+        if op.many:
+            names["grads"] = Listed(tuple(self.gradient_symbol(node, k) for k in range(len(node.outputs or (0,)))), "[]")
         for k, output in enumerate(op.outputs):
             names[output] = self.symbol(node, k) if k < op.differentiable else Symbol(output)
-        matched, rest = self.matches(node)
-        saved = self.recorder.saved(node)
-        if not op.variadic:
-            for i, tensor in enumerate(op.tensors):
-                parent, number = node.edges[i]
-                if parent is not None:
-                    names[tensor] = self.symbol(parent, number)
-                else:
-                    source = self.recorder.source(node, i) if matched[i] is None else None
-                    if source is not None and id(source) in self._constants:
-                        names[tensor] = Symbol(self._constants[id(source)], shape=tuple(source.array.shape))
-                    else:
-                        names[tensor] = _constant(tensor, matched[i], saved[i] if i < len(saved) else None)
-        arrays = [attr for attr, value in zip(op.attrs, node.attrs, strict=True) if isinstance(value, (Tensor, np.ndarray))]
+        inputs = [self._input(node, node, i) for i in range(len(node.edges))]
+        names |= {op.tensors[0]: Listed(tuple(inputs), "[]")} if op.variadic else dict(zip(op.tensors, inputs, strict=True))
+        return names | self._attributes(node, node)
+
+    def written_environment(self, node: CopySlices, inner: OpNode) -> dict[str, Term]:
+        """The same for the step that wrote to a part of another value: of that it has the part."""
+        op = inner.op
+        inputs = [self._input(node, inner, i) for i in range(len(node.edges))]
+        names = dict(zip(op.tensors, inputs, strict=True))
+        parent, number = node.edges[0]
+        if parent is not None:
+            names[op.tensors[0]] = _written(self.symbol(parent, number))
+        names |= {"grad": _written(self.gradient_symbol(node)), "out": _written(self.symbol(node))}
+        return names | self._attributes(node, inner)
+
+    def _input(self, node: Node, step: OpNode, i: int) -> Term:
+        """The name or the number of an input; `step` is the node itself, or the step that it is the write of."""
+        parent, number = node.edges[i]
+        if parent is not None:
+            return self.symbol(parent, number)
+        matched = self.matches(node)[0]
+        source = self.recorder.source(step, i) if matched[i] is None else None
+        if source is not None and id(source) in self._constants:
+            return Symbol(self._constants[id(source)], shape=tuple(source.array.shape))
+        saved = self.recorder.saved(step)
+        return _constant(step.op.tensors[0 if step.op.variadic else i], matched[i], saved[i] if i < len(saved) else None)
+
+    def _attributes(self, node: Node, step: OpNode) -> dict[str, Term]:
+        op, rest = step.op, self.matches(node)[1]
+        arrays = [attr for attr, value in zip(op.attrs, step.attrs, strict=True) if isinstance(value, (Tensor, np.ndarray))]
         texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
-        for attr, value in zip(op.attrs, node.attrs, strict=True):
-            names[attr] = _constant(attr, texts.get(attr), value)
-        return names
+        return {attr: _constant(attr, texts.get(attr), value) for attr, value in zip(op.attrs, step.attrs, strict=True)}
+
+
+def _written(whole: Symbol) -> Symbol:
+    """The part of a value that was written."""
+    return Symbol(f"{whole.text}[written part]", rf"{whole.latex}_{{{latex.text('written')}}}")
 
 
 def _vector(name: str) -> str:
@@ -216,11 +237,9 @@ def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
         return Number(value)
     if isinstance(place, syntax.Constant) and isinstance(place.value, (int, float)):
         return Number(place.value)
-    if value is None or isinstance(value, (str, tuple, list, slice)):
-        text = repr(value)
-        if len(text) <= _LONGEST and "array" not in text and "object" not in text:
-            return Symbol(text)
-    return Symbol(name, shape=shape)
+    if isinstance(value, (tuple, list)) and any(isinstance(one, (Tensor, np.ndarray)) for one in value):
+        return Symbol(name)
+    return Known(value) if value is None or isinstance(value, (str, tuple, list)) else Symbol(name, shape=shape)
 
 
 #: what the operators of the text are recorded as

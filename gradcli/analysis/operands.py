@@ -190,13 +190,23 @@ def assigned_names(program: syntax.Node) -> dict[tuple[int, int], str]:
 def walk(node: syntax.Node) -> list[syntax.Node]:
     """The node and all inside it, those of the text's beginning first."""
     found: list[syntax.Node] = []
-    stack: list[object] = [node]
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        found.append(one)
+        stack += reversed(parts_of(one))
+    return found
+
+
+def parts_of(node: syntax.Node) -> list[syntax.Node]:
+    """The nodes directly inside a node, those of the text's beginning first."""
+    found: list[syntax.Node] = []
+    # the syntax classes are plain, with their fields in `__slots__`; a step's are places in the tree already
+    stack: list[object] = [getattr(node, field) for field in reversed(type(node).__slots__)]
     while stack:
         one = stack.pop()
         if isinstance(one, syntax.Node):
             found.append(one)
-            # the syntax classes are plain, with their fields in `__slots__`; a step's are places in the tree already
-            stack += [getattr(one, field) for field in reversed(type(one).__slots__)]
         elif isinstance(one, tuple):
             stack += reversed(one)
     return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis import formulas
+from gradcli.analysis import filling, formulas
 from gradcli.analysis.formulas import Number, Symbol, Term
 from gradcli.analysis.naming import Steps, value_of
 from gradcli.analysis.recording import contributions
@@ -90,20 +90,21 @@ def _story(steps: Steps, capture: Capture, node: Node, i: int, part: Array, inde
     if not isinstance(node, OpNode):
         return f"{start}{masked}{_number(part[index])}"
     rule = node.op.rules[node.op.tensors[0 if node.op.variadic else i]]
-    names = _seen(steps, capture, node, index, part.shape)
-    formula = formulas.filled(rule.formula if rule else "grad", names)
+    # other operations than these mix elements: names alone
+    names = _seen(steps, capture, node, index, part.shape) if node.op.elementwise else steps.environment(node)
+    formula = filling.filled(rule.formula if rule else "grad", {**names, "i": Number(i)})
     return f"{start}{masked}{formulas.text(formula)} = {_number(part[index])}"
 
 
 def _seen(steps: Steps, capture: Capture, node: OpNode, index: Index, shape: tuple[int, ...]) -> dict[str, Term]:
-    """The names of a rule's formula, each with its number at the element: `grad 0`, `x 0`."""
-    names = dict(steps.environment(node))
+    """The names of an elementwise rule's formula, each with its number at the element: `grad 0`, `x 0`."""
+    names = steps.environment(node)
     known: dict[str, Any] = {"out": value_of(steps, node, 0)}
     grads = capture.get(node)
     if grads is not None and grads[0] is not None:
         known["grad"] = grads[0]
     saved = steps.recorder.saved(node)
-    for i, tensor in enumerate(() if node.op.variadic else node.op.tensors):
+    for i, tensor in enumerate(node.op.tensors):
         parent, output = node.edges[i]
         known[tensor] = value_of(steps, parent, output) if parent is not None else saved[i] if i < len(saved) else None
     for name, value in known.items():

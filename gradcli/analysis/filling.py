@@ -1,0 +1,147 @@
+"""Formulas of rules with the names of a graph put in.
+
+A formula is an expression, or definitions and an expression: `d = input - other; grad * sign(d)`. What follows from sizes
+and options alone, such as `input.dim() - 1` or `x if keepdim else y`, is worked out by the language itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, from_syntax
+from gradcli.analysis.operands import parts_of
+from gradcli.core.tensor import wrap
+from gradcli.errors import GradcliError, InternalFault
+from gradcli.lang import parser, syntax
+from gradcli.lang.interpreter import Interpreter
+from gradcli.source import Source
+
+#: what a tensor tells without its values
+_OF_SHAPE = frozenset({"shape", "ndim"})
+_OF_SHAPE_CALLED = frozenset({"size", "dim", "numel"})
+#: a list of a comprehension is written out up to this many items
+_WRITTEN = 8
+
+
+class Formula(NamedTuple):
+    """The definitions of a formula, and its value."""
+
+    definitions: tuple[tuple[str, syntax.Expr], ...]
+    value: syntax.Expr
+
+
+@lru_cache(maxsize=1024)
+def parsed(formula: str) -> Formula:
+    """The syntax trees of a formula. Raises LanguageError, and InternalFault for other statements than definitions."""
+    *first, last = parser.parse_input(Source("<formula>", formula)).body
+    definitions = []
+    for statement in first:
+        if not (isinstance(statement, syntax.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], syntax.Name)):
+            raise InternalFault(f"not a formula: {formula}")
+        definitions.append((statement.targets[0].id, statement.value))
+    if not isinstance(last, syntax.ExprStmt):
+        raise InternalFault(f"not a formula: {formula}")
+    return Formula(tuple(definitions), last.value)
+
+
+def filled(formula: str, names: Mapping[str, Term]) -> Term:
+    """A formula with its names and definitions put in, and simplified."""
+    tree = parsed(formula)
+    terms = dict(names)
+    for name, value in tree.definitions:
+        terms[name] = _filled(value, terms)
+    return _filled(tree.value, terms)
+
+
+def _filled(node: syntax.Node, terms: Mapping[str, Term]) -> Term:
+    def known(one: syntax.Node) -> Term | None:
+        if isinstance(one, syntax.Name):
+            return terms.get(one.id)
+        return _constant(one, terms) or _written_out(one, terms)
+
+    return from_syntax(node, known)
+
+
+def _constant(node: syntax.Node, terms: Mapping[str, Term]) -> Term | None:
+    """The value of what follows from sizes and options alone; None for anything else."""
+    if isinstance(node, (syntax.Constant, syntax.Slice, syntax.Keyword)):
+        return None
+    bound: dict[str, Any] = {}
+    if not _follows(node, terms, bound) or not bound:
+        return None
+    return _plain(_evaluated(node.text, bound))
+
+
+def _evaluated(text: str, names: Mapping[str, Any]) -> Any:
+    """The value of an expression, `...` if it has none."""
+    run = Interpreter(write=lambda _: None, warn=lambda *_: None, one_off=True)
+    for name, value in names.items():
+        run.set(name, value)
+    try:
+        return run.evaluate(parser.parse_expression(Source("<formula>", text)))
+    except GradcliError:
+        return ...
+
+
+def _follows(node: syntax.Node, terms: Mapping[str, Term], bound: dict[str, Any], shapes: bool = False) -> bool:
+    """Whether a value follows from sizes and options; `bound` gets what its names are. With `shapes` only its shape is looked at."""
+    if isinstance(node, syntax.Name):
+        term = terms.get(node.id)
+        if isinstance(term, (Number, Known)):
+            bound[node.id] = term.value
+        elif isinstance(term, Symbol) and term.shape is not None and shapes:
+            bound[node.id] = wrap(np.broadcast_to(np.zeros((), np.float32), term.shape))
+        else:
+            return term is None
+        return True
+    if isinstance(node, syntax.Attribute) and node.name in _OF_SHAPE:
+        return _follows(node.value, terms, bound, True)
+    if isinstance(node, syntax.Call) and isinstance(node.function, syntax.Attribute) and node.function.name in _OF_SHAPE_CALLED:
+        rest = [*node.args, *node.keywords]
+        return _follows(node.function.value, terms, bound, True) and all(_follows(one, terms, bound, shapes) for one in rest)
+    if isinstance(node, syntax.Compare) and node.ops in (("is",), ("is not",)):
+        # a tensor that is given is not None
+        shapes = shapes or (isinstance(node.rest[0], syntax.Constant) and node.rest[0].value is None)
+    return all(_follows(one, terms, bound, shapes) for one in parts_of(node))
+
+
+def _plain(value: Any) -> Term | None:
+    if isinstance(value, (bool, int, float)):
+        return Number(value)
+    if value is None or isinstance(value, str):
+        return Known(value)
+    if isinstance(value, (tuple, list)) and all(_plain(one) is not None for one in value):
+        return Known(tuple(value) if isinstance(value, tuple) else value)
+    return None
+
+
+def _written_out(node: syntax.Node, terms: Mapping[str, Term]) -> Term | None:
+    """The items of `[f(x) for x in y]`, where y follows from sizes and options."""
+    if not isinstance(node, syntax.Comprehension) or node.kind not in ("list", "generator") or len(node.clauses) != 1:
+        return None
+    (clause,) = node.clauses
+    if not isinstance(clause.target, syntax.Name) or clause.conditions:
+        return None
+    over = _values(clause.iterable, terms)
+    if over is None or len(over) > _WRITTEN:
+        return None
+    name = clause.target.id
+    return Listed(tuple(_filled(node.element, {**terms, name: term}) for term in over), "[]")
+
+
+def _values(iterable: syntax.Node, terms: Mapping[str, Term]) -> list[Term] | None:
+    """What a loop goes over, where that is known."""
+    if isinstance(iterable, syntax.Name):
+        term = terms.get(iterable.id)
+        if isinstance(term, Listed):
+            return list(term.items)
+    bound: dict[str, Any] = {}
+    if not _follows(iterable, terms, bound):
+        return None
+    found = _evaluated(f"list({iterable.text})", bound)
+    items = [_plain(value) for value in found] if isinstance(found, list) else [None]
+    return [item for item in items if item is not None] if None not in items else None
