@@ -198,8 +198,8 @@ HARDSIGMOID_BACKWARD = Op(
     lambda grad, x: _masked((x > -3) & (x < 3), grad / 6),
     "grad_output input",
     full_name="torch::autograd::NotImplemented",
-    grad_output=Rule(_no_second, "= not implemented, as in PyTorch"),
-    input=Rule(_no_second, "= not implemented, as in PyTorch"),
+    grad_output=Rule(_no_second, ""),
+    input=Rule(_no_second, ""),
 )
 HARDSIGMOID = Pointwise(
     "HardsigmoidBackward0",

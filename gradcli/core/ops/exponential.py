@@ -122,7 +122,11 @@ LOGIT = Pointwise(
     "input",
     "eps",
     kind="float",
-    input=Rule(_logit_rule, "= grad / (input * (1 - input)), 0 where eps clamps", "nan outside of [0, 1] without eps"),
+    input=Rule(
+        _logit_rule,
+        "low = eps or 0; where((input >= low) & (input <= 1 - low), grad / (input * (1 - input)), nan if eps is None else 0)",
+        "nan outside of [0, 1] without eps",
+    ),
 )
 
 

@@ -74,7 +74,7 @@ MVLGAMMA = Pointwise(
     "input",
     "p",
     kind="float",
-    input=Rule(_mvlgamma_rule, "= grad times the sum of digamma(input - k / 2) for k = 0 ... p - 1"),
+    input=Rule(_mvlgamma_rule, "grad * sum([digamma(input - k / 2) for k in range(p)])"),
 )
 
 

@@ -68,8 +68,14 @@ def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction
     return _var_gradient(xp, inner, input, dim, correction, keepdim)
 
 
-_VAR_FORMULA = "= grad * 2 / (n - correction) * (input - mean(input)), along dim, with n the number of elements of each mean"
-_STD_FORMULA = "= grad / (2 * out) * 2 / (n - correction) * (input - mean(input)), along dim"
+#: the mean, and the slope of the variance; without a degree of freedom nothing of it is finite
+_SLOPE = (
+    "m = input.mean(dim, True); n = input.numel() / m.numel(); f = n - correction; "
+    "slope = 2 / f * (input - m) if f > 0 else inf * (input - m) if dim else where(input == m, nan, inf); "
+)
+_VAR_FORMULA = _SLOPE + "grad.reshape(m.shape) * slope"
+_STD_FORMULA = _SLOPE + "where(out == 0, 0, grad / (2 * out)).reshape(m.shape) * slope"
+_MEAN_PART = " + grads[1].reshape(m.shape) / n"
 _STD_NOTE = "0 where the deviation is 0"
 
 VAR = Op(
@@ -126,7 +132,7 @@ VAR_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
-    input=Rule(_var_mean_rule, "= the gradients of var and of mean, added"),
+    input=Rule(_var_mean_rule, _SLOPE + "grads[0].reshape(m.shape) * slope" + _MEAN_PART),
 )
 STD_MEAN = Op(
     "StdMeanBackward0",
@@ -135,7 +141,9 @@ STD_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
-    input=Rule(_std_mean_rule, "= the gradients of std and of mean, added", _STD_NOTE),
+    input=Rule(
+        _std_mean_rule, _SLOPE + "where(result0 == 0, 0, grads[0] / (2 * result0)).reshape(m.shape) * slope" + _MEAN_PART, _STD_NOTE
+    ),
 )
 
 
