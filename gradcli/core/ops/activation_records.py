@@ -121,7 +121,7 @@ ELU_BACKWARD: Op = Op(
     grad_output=Rule(
         lambda xp, grad, input, alpha, scale, input_scale: xp.call(ELU_BACKWARD, grad, input, alpha, scale, input_scale), _ELU_FORMULA
     ),
-    input=Rule(_elu_second, "where(input < 0, grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale), 0 * grad)"),
+    input=Rule(_elu_second, "grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale) * (input < 0)"),
 )
 ELU = Pointwise(
     "EluBackward0",

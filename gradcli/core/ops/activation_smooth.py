@@ -143,7 +143,7 @@ SOFTPLUS_BACKWARD: Op = Op(
     grad_output=Rule(lambda xp, grad, input, beta, threshold: xp.call(SOFTPLUS_BACKWARD, grad, input, beta, threshold), _SOFTPLUS_FORMULA),
     input=Rule(
         _softplus_second,
-        "s = sigmoid(input * beta); where(input * beta < threshold, grad * grad_output * beta * s * (1 - s), 0)",
+        "s = sigmoid(input * beta); grad * grad_output * beta * s * (1 - s) * (input * beta < threshold)",
         "0 beyond threshold",
     ),
 )

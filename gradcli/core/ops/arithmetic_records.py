@@ -145,7 +145,10 @@ REMAINDER = Pointwise(
     _remainder,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"), "-grad * floor(input / other)"),
+    other=Rule(
+        lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"),
+        "-grad * torch.div(input, other, rounding_mode='floor')",
+    ),
 )
 REMAINDER_NUMBER = Pointwise("RemainderBackward0", _remainder, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
 NUMBER_REMAINDER = Pointwise(

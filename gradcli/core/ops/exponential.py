@@ -145,7 +145,7 @@ XLOGY: Pointwise = Pointwise(
     _xlogy,
     "input other",
     kind="float",
-    input=Rule(_xlogy_x, "xlogy(grad, other)", "0 where input is 0 and other is not positive"),
+    input=Rule(_xlogy_x, "where((input == 0) & (other <= 0), 0, xlogy(grad, other))", "0 where input is 0 and other is not positive"),
     other=Rule(lambda grad, input, other: grad * input / other, "grad * input / other"),
 )
 
@@ -163,7 +163,7 @@ _XLOGY_NUMBER: Pointwise = Pointwise(
     kind="float",
     input=Rule(
         _xlogy_number_rule,
-        "xlogy(grad, other)",
+        "where((input == 0) & (other <= 0), 0, xlogy(grad, other))",
         "0 where input is 0 and other is not positive",
     ),
 )

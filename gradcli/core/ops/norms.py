@@ -119,7 +119,7 @@ def norm_formula(order: str) -> str:
     return (
         "s = input.sum(dim, True).shape; g = grad.reshape(s); r = out.reshape(s); at = (abs(input) == r) | input.isnan(); "
         f"g / at.sum(dim, True) * at * sgn(input) if abs({order}) == inf else 0 * input if {order} == 0 else "
-        f"where((input == 0) | (r == 0), 0, g * sgn(input) * (abs(input) / r)**({order} - 1))"
+        f"where((r if {order} >= 1 else input) == 0, 0, g * sgn(input) * (abs(input) / r)**({order} - 1))"
     )
 
 
@@ -182,7 +182,7 @@ def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) 
 
 _DIST = (
     "d = input - other; at = (abs(d) == out) | d.isnan(); slope = sgn(d) * at / at.sum() if abs(p) == inf else 0 * d if p == 0 else "
-    "where((d == 0) | (out == 0), 0, sgn(d) * (abs(d) / out)**(p - 1)); "
+    "where((out if p >= 1 else d) == 0, 0, sgn(d) * (abs(d) / out)**(p - 1)); "
 )
 DIST = Op(
     "DistBackward0",

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from gradcli.core.function import Sample
-from tests.analysis.formula_samples import reductions
+from tests.analysis.formula_samples import odd_points, reductions
 
-SAMPLES: tuple[Sample, ...] = (*reductions.SAMPLES,)
+SAMPLES: tuple[Sample, ...] = (*odd_points.SAMPLES, *reductions.SAMPLES)
