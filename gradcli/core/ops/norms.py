@@ -117,9 +117,9 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
 def norm_formula(order: str) -> str:
     """The formula of `norm_gradient`; `order` is the name of the argument."""
     return (
-        "s = input.sum(dim, True).shape; g = grad.reshape(s); r = out.reshape(s); at = (abs(input) == r) | input.isnan(); "
-        f"g / at.sum(dim, True) * at * sgn(input) if abs({order}) == inf else 0 * input if {order} == 0 else "
-        f"where((r if {order} >= 1 else input) == 0, 0, g * sgn(input) * (abs(input) / r)**({order} - 1))"
+        "s = input.sum(dim, True).shape; r = out.reshape(s); at = (abs(input) == r) | input.isnan(); "
+        f"size = at / at.sum(dim, True) if abs({order}) == inf else 0 if {order} == 0 else "
+        f"where((r if {order} >= 1 else input) == 0, 0, (abs(input) / r)**({order} - 1)); grad.reshape(s) * size * sgn(input)"
     )
 
 
@@ -181,16 +181,16 @@ def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) 
 
 
 _DIST = (
-    "d = input - other; at = (abs(d) == out) | d.isnan(); slope = sgn(d) * at / at.sum() if abs(p) == inf else 0 * d if p == 0 else "
-    "where((out if p >= 1 else d) == 0, 0, sgn(d) * (abs(d) / out)**(p - 1)); "
+    "d = input - other; at = (abs(d) == out) | d.isnan(); size = at / at.sum() if abs(p) == inf else 0 if p == 0 else "
+    "where((out if p >= 1 else d) == 0, 0, (abs(d) / out)**(p - 1)); "
 )
 DIST = Op(
     "DistBackward0",
     lambda x, y, p: norm_forward(x - y, p, None, False),
     "input other",
     "p",
-    input=Rule(_dist_rule, _DIST + "grad * slope", "0 where input equals other"),
-    other=Rule(_dist_other, _DIST + "-grad * slope", "0 where input equals other"),
+    input=Rule(_dist_rule, _DIST + "grad * size * sgn(d)", "0 where input equals other"),
+    other=Rule(_dist_other, _DIST + "-grad * size * sgn(d)", "0 where input equals other"),
 )
 
 

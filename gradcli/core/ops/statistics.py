@@ -68,13 +68,10 @@ def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction
     return _var_gradient(xp, inner, input, dim, correction, keepdim)
 
 
-#: the mean, and the slope of the variance; without a degree of freedom nothing of it is finite
-_SLOPE = (
-    "m = input.mean(dim, True); n = input.numel() / m.numel(); f = n - correction; "
-    "slope = 2 / f * (input - m) if f > 0 else inf * (input - m) if dim else where(input == m, nan, inf); "
-)
-_VAR_FORMULA = _SLOPE + "grad.reshape(m.shape) * slope"
-_STD_FORMULA = _SLOPE + "where(out == 0, 0, grad / (2 * out)).reshape(m.shape) * slope"
+_MEAN = "m = input.mean(dim, True); n = input.numel() / m.numel(); "
+#: over everything and without a degree of freedom PyTorch has infinities of one sign
+_VAR_FORMULA = _MEAN + "d = input - m if dim or n > correction else abs(input - m); {}.reshape(m.shape) * 2 / max(n - correction, 0) * d"
+_STD_FORMULA = _MEAN + "where({1} == 0, 0, {0} / {1}).reshape(m.shape) / max(n - correction, 0) * (input - m)"
 _MEAN_PART = " + grads[1].reshape(m.shape) / n"
 _STD_NOTE = "0 where the deviation is 0"
 
@@ -83,14 +80,14 @@ VAR = Op(
     lambda x, dim, correction, keepdim: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
     "input",
     "dim correction keepdim",
-    input=Rule(_var_gradient, _VAR_FORMULA),
+    input=Rule(_var_gradient, _VAR_FORMULA.format("grad")),
 )
 STD = Op(
     "StdBackward0",
     lambda x, dim, correction, keepdim: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.dtype),
     "input",
     "dim correction keepdim",
-    input=Rule(_std_gradient, _STD_FORMULA, _STD_NOTE),
+    input=Rule(_std_gradient, _STD_FORMULA.format("grad", "out"), _STD_NOTE),
 )
 
 
@@ -132,7 +129,7 @@ VAR_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
-    input=Rule(_var_mean_rule, _SLOPE + "grads[0].reshape(m.shape) * slope" + _MEAN_PART),
+    input=Rule(_var_mean_rule, _VAR_FORMULA.format("grads[0]") + _MEAN_PART),
 )
 STD_MEAN = Op(
     "StdMeanBackward0",
@@ -141,9 +138,7 @@ STD_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
-    input=Rule(
-        _std_mean_rule, _SLOPE + "where(result0 == 0, 0, grads[0] / (2 * result0)).reshape(m.shape) * slope" + _MEAN_PART, _STD_NOTE
-    ),
+    input=Rule(_std_mean_rule, _STD_FORMULA.format("grads[0]", "result0") + _MEAN_PART, _STD_NOTE),
 )
 
 

@@ -93,8 +93,12 @@ NORMS = _calls(
     *(f"torch.linalg.vector_norm(zero * 0, {p})" for p in ORDERS),
     *(f"torch.linalg.vector_norm({x}, {p}, 0)" for p in ORDERS for x in ("point", "nothing")),
     *(f"dist({x}, {p})" for p in ORDERS for x in ("x, y", "x, y[0]", "tied, tied - tied.sgn()", "zero, zero", "point, nothing")),
-    *(f"F.cosine_embedding_loss(x[0], y[0], tensor([1., -1.]), reduction='{reduction}')" for reduction in ("mean", "none")),
-    *(f"F.triplet_margin_loss(x[0], y[0], v[0], p={p})" for p in ORDERS[1:]),
+    *(
+        f"F.pairwise_distance({x}, p={p}, eps=0., keepdim={keepdim})"
+        for p in ORDERS
+        for x in ("x, y", "tied, tied - tied.sgn()", "zeros, zeros[0]")
+        for keepdim in (True, False)
+    ),
 )
 
 MOMENTS = _calls(
@@ -161,6 +165,8 @@ SECOND = _calls(
             "sort(x)[0]",
             "cummax(x, 1)[0]",
             "cumprod(x, -1)",
+            "softmax(x, 1)",
+            "log_softmax(x, -1)",
             "x.expand(2, 2, 3)",
         )
     ),
