@@ -121,7 +121,7 @@ ELU_BACKWARD: Op = Op(
     grad_output=Rule(
         lambda xp, grad, input, alpha, scale, input_scale: xp.call(ELU_BACKWARD, grad, input, alpha, scale, input_scale), _ELU_FORMULA
     ),
-    input=Rule(_elu_second, "where(input < 0, grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale), 0 * grad)"),
+    input=Rule(_elu_second, "grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale) * (input < 0)"),
 )
 ELU = Pointwise(
     "EluBackward0",
@@ -198,8 +198,8 @@ HARDSIGMOID_BACKWARD = Op(
     lambda grad, x: _masked((x > -3) & (x < 3), grad / 6),
     "grad_output input",
     full_name="torch::autograd::NotImplemented",
-    grad_output=Rule(_no_second, "= not implemented, as in PyTorch"),
-    input=Rule(_no_second, "= not implemented, as in PyTorch"),
+    grad_output=Rule(_no_second, ""),
+    input=Rule(_no_second, ""),
 )
 HARDSIGMOID = Pointwise(
     "HardsigmoidBackward0",

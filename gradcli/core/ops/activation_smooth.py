@@ -61,14 +61,24 @@ def _gelu_second(xp: Any, grad: Any, grad_output: Any, input: Any, approximate: 
     return grad * grad_output * curve
 
 
-_GELU_FORMULA = "= grad * (Phi(input) + input * phi(input)), with the normal distribution Phi and its density phi"
+#: gelu is input / 2 * (1 + t), and d the derivative of t
+_GELU_PARTS = (
+    "c = (2 / math.pi)**0.5; "
+    "t = tanh(c * (input + 0.044715 * input**3)) if approximate == 'tanh' else erf(input / 2**0.5); "
+    "d = c * (1 - t**2) * (1 + 0.134145 * input**2) if approximate == 'tanh' else c * exp(-input**2 / 2); "
+)
+_GELU_FORMULA = _GELU_PARTS + "grad * (1 + t + input * d) / 2"
 GELU_BACKWARD: Op = Op(
     "GeluBackwardBackward0",
     _gelu_gradient,
     "grad_output input",
     "approximate",
     grad_output=Rule(lambda xp, grad, input, approximate: xp.call(GELU_BACKWARD, grad, input, approximate), _GELU_FORMULA),
-    input=Rule(_gelu_second, "= grad * grad_output * (2 - input**2) * phi(input)"),
+    input=Rule(
+        _gelu_second,
+        _GELU_PARTS + "e = c * (1 - t**2) * 0.26829 * input - 2 * t * d * c * (1 + 0.134145 * input**2) if approximate == 'tanh' "
+        "else -input * d; grad * grad_output * (d + input * e / 2)",
+    ),
 )
 GELU = Pointwise(
     "GeluBackward0",
@@ -131,7 +141,11 @@ SOFTPLUS_BACKWARD: Op = Op(
     "grad_output input",
     "beta threshold",
     grad_output=Rule(lambda xp, grad, input, beta, threshold: xp.call(SOFTPLUS_BACKWARD, grad, input, beta, threshold), _SOFTPLUS_FORMULA),
-    input=Rule(_softplus_second, "= grad * grad_output * beta * s * (1 - s) with s = sigmoid(input * beta), 0 beyond threshold"),
+    input=Rule(
+        _softplus_second,
+        "s = sigmoid(input * beta); grad * grad_output * beta * s * (1 - s) * (input * beta < threshold)",
+        "0 beyond threshold",
+    ),
 )
 SOFTPLUS = Pointwise(
     "SoftplusBackward0",
@@ -172,7 +186,7 @@ PRELU_BACKWARD: Op = Op(
     lambda grad, x, weight: np.where(x > 0, grad, grad * weight),
     "grad_output input weight",
     grad_output=Rule(
-        lambda xp, grad, input, weight: xp.where(xp.plain(input) >= 0, grad, grad * weight), "where(input > 0, grad, grad * weight)"
+        lambda xp, grad, input, weight: xp.where(xp.plain(input) >= 0, grad, grad * weight), "where(input >= 0, grad, grad * weight)"
     ),
     input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"),
     weight=Rule(
@@ -227,14 +241,19 @@ def _split(xp: Any, x: Any, dim: int) -> tuple[Any, Any]:
     return xp.narrow(x, dim, 0, size), xp.narrow(x, dim, size, size)
 
 
+_PARTS = "a = input.chunk(2, dim)[0]; s = sigmoid(input.chunk(2, dim)[1]); "
+_GRAD_PARTS = "p = grad.chunk(2, dim)[0]; q = grad.chunk(2, dim)[1]; "
 GLU_BACKWARD: Op = Op(
     "GluBackwardBackward0",
     _glu_gradient,
     "grad_output input",
     "dim",
     on_tensors=True,
-    grad_output=Rule(_glu_first, "= both halves of grad, weighted as glu weights them, added up"),
-    input=Rule(_glu_second, "= the second derivatives of a * sigmoid(b)"),
+    grad_output=Rule(_glu_first, _PARTS + _GRAD_PARTS + "p * s + q * a * s * (1 - s)"),
+    input=Rule(
+        _glu_second,
+        _PARTS + _GRAD_PARTS + "g = grad_output * s * (1 - s); cat([g * q, g * (p + q * a * (1 - 2 * s))], dim)",
+    ),
 )
 GLU = Op(
     "GluBackward0",
@@ -243,6 +262,6 @@ GLU = Op(
     "dim",
     input=Rule(
         lambda xp, grad, input, dim: xp.call(GLU_BACKWARD, grad, input, dim),
-        "= with halves a, b of input along dim: grad * sigmoid(b) for a, grad * a * sigmoid(b) * (1 - sigmoid(b)) for b",
+        _PARTS + "cat([grad * s, grad * a * s * (1 - s)], dim)",
     ),
 )

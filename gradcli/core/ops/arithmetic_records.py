@@ -112,12 +112,12 @@ DIV_MODE = Pointwise(
     "rounding_mode",
     input=Rule(
         lambda xp, grad, other, rounding_mode: grad / other if rounding_mode is None else xp.zeros_like(grad),
-        "0 * grad",
+        "grad / other if rounding_mode is None else 0 * grad",
         "0 where rounded",
     ),
     other=Rule(
         lambda xp, grad, input, other, rounding_mode: -grad * ((input / other) / other) if rounding_mode is None else xp.zeros_like(grad),
-        "0 * grad",
+        "-grad * input / other**2 if rounding_mode is None else 0 * grad",
     ),
 )
 FLOOR_DIVIDE = Pointwise(
@@ -125,8 +125,8 @@ FLOOR_DIVIDE = Pointwise(
     lambda a, b: _floor_mode(a, b, "floor"),
     "input other",
     full_name="torch::autograd::NotImplemented",
-    input=Rule(lambda grad: _no_derivative(), "= none: backward raises"),
-    other=Rule(lambda grad: _no_derivative(), "= none: backward raises"),
+    input=Rule(lambda grad: _no_derivative(), ""),
+    other=Rule(lambda grad: _no_derivative(), ""),
 )
 
 
@@ -145,7 +145,10 @@ REMAINDER = Pointwise(
     _remainder,
     "input other",
     input=Rule(lambda grad: grad, "grad"),
-    other=Rule(lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"), "-grad * floor(input / other)"),
+    other=Rule(
+        lambda xp, grad, input, other: -grad * xp.call(DIV_MODE, input, other, "floor"),
+        "-grad * torch.div(input, other, rounding_mode='floor')",
+    ),
 )
 REMAINDER_NUMBER = Pointwise("RemainderBackward0", _remainder, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
 NUMBER_REMAINDER = Pointwise(
@@ -154,7 +157,7 @@ NUMBER_REMAINDER = Pointwise(
     "input other",
     full_name="torch::autograd::NotImplemented",
     input=None,
-    other=Rule(lambda grad: _no_derivative("remainder"), "= none: backward raises"),
+    other=Rule(lambda grad: _no_derivative("remainder"), ""),
 )
 FMOD_NUMBER = Pointwise("FmodBackward0", np.fmod, "input other", input=Rule(lambda grad: grad, "grad"), other=None)
 FMOD = Pointwise(

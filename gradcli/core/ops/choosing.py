@@ -152,7 +152,7 @@ CLAMP = _ClampNumbers(
     "min max",
     input=Rule(
         lambda xp, grad, input, min, max: xp.where(_within(xp, input, min, max), grad, 0.0),
-        "= grad where input is within the bounds, 0 elsewhere",
+        "where((min is None or input >= min) & (max is None or input <= max), grad, 0)",
         _EDGES,
     ),
 )
@@ -176,11 +176,11 @@ CLAMP_TENSORS = Choice(
     "input min max",
     input=Rule(
         lambda xp, grad, input, min, max: xp.where(_within(xp, input, min, max), grad, 0.0),
-        "= grad where input is within the bounds, 0 elsewhere",
+        "where((min is None or input >= min) & (max is None or input <= max), grad, 0)",
         _EDGES,
     ),
-    min=Rule(_clamp_low, "= grad where input is below min and min is below max, 0 elsewhere"),
-    max=Rule(_clamp_high, "= grad where input is above max or max is below min, 0 elsewhere"),
+    min=Rule(_clamp_low, "where((input < min) & (max is None or min < max), grad, 0)"),
+    max=Rule(_clamp_high, "where((input > max) | (min is not None and max < min), grad, 0)"),
 )
 
 
@@ -205,6 +205,7 @@ def _smaller(x: Any, y: Any) -> Any:
 def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: Callable[[Any, Any], Any], sign: str) -> tuple[Op, Op]:
     """clamp_min or clamp_max, for a number and for a tensor."""
     note = "the gradient passes to input at the bound itself"
+    beyond = "<" if sign == ">" else ">"
     number = Pointwise(
         f"Clamp{name}Backward0",
         lambda x, bound: forward(x, bound),
@@ -225,7 +226,7 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         ),
         bound=Rule(
             lambda xp, grad, input, bound: xp.where(outside(xp.plain(input), xp.plain(bound)), grad, 0.0),
-            f"where(input {sign}= bound, 0, grad)",
+            f"where(input {beyond} bound, grad, 0)",
         ),
     )
     return number, tensor

@@ -27,7 +27,7 @@ NORM = Op(
     "p dim keepdim",
     input=Rule(
         lambda xp, grad, input, p, out, dim, keepdim: norms.norm_gradient(xp, grad, input, p, out, dim, keepdim),
-        "= grad * sgn(input) * (abs(input) / out)**(p - 1), with grad and out repeated along dim",
+        norms.norm_formula("p"),
         "0 where the norm is 0",
     ),
 )

@@ -118,7 +118,10 @@ CUMPROD = Typed(
     "dim dtype",
     input=Rule(
         _cumprod_rule,
-        "= (out * grad).flip(dim).cumsum(dim).flip(dim) / input, or the same without dividing where input has zeros",
+        # a product is linear in each factor: its derivative is its value with 1 for the factor less that with 0
+        "(out * grad).flip(dim).cumsum(dim).flip(dim) / input if input.all() else "
+        "stack([(grad * (input.index_fill(dim, tensor(k), 1).cumprod(dim) - input.index_fill(dim, tensor(k), 0).cumprod(dim))).sum(dim) "
+        "for k in range(atleast_1d(input).shape[dim])], dim)",
         "at zeros, the products that leave the element out",
     ),
 )
@@ -202,7 +205,7 @@ def _running_record(grad_fn: str, reduce: np.ufunc, beats: Callable[..., Any]) -
         _running_extremum(reduce, beats),
         "input",
         "dim indices",
-        input=Rule(_extremum_rule, "= grad added up at the elements that are the running extremum", "to the last of equal elements"),
+        input=Rule(_extremum_rule, "zeros_like(input).scatter_add(dim, indices, grad)", "to the last of equal elements"),
     )
 
 

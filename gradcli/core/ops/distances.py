@@ -58,7 +58,7 @@ def _no_derivative() -> Any:
     raise ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented.")
 
 
-_NONE = Rule(lambda xp: _no_derivative(), "= not implemented, as in PyTorch")
+_NONE = Rule(lambda xp: _no_derivative(), "")
 CDIST_BACK = Op("CdistBackwardBackward0", _distances_back, "grad x1 x2 distance", "p", grad=_NONE, x1=_NONE, x2=_NONE, distance=_NONE)
 
 

@@ -122,7 +122,11 @@ LOGIT = Pointwise(
     "input",
     "eps",
     kind="float",
-    input=Rule(_logit_rule, "= grad / (input * (1 - input)), 0 where eps clamps", "nan outside of [0, 1] without eps"),
+    input=Rule(
+        _logit_rule,
+        "low = eps or 0; where((input >= low) & (input <= 1 - low), grad / (input * (1 - input)), nan if eps is None else 0)",
+        "nan outside of [0, 1] without eps",
+    ),
 )
 
 
@@ -141,7 +145,7 @@ XLOGY: Pointwise = Pointwise(
     _xlogy,
     "input other",
     kind="float",
-    input=Rule(_xlogy_x, "xlogy(grad, other)", "0 where input is 0 and other is not positive"),
+    input=Rule(_xlogy_x, "where((input == 0) & (other <= 0), 0, xlogy(grad, other))", "0 where input is 0 and other is not positive"),
     other=Rule(lambda grad, input, other: grad * input / other, "grad * input / other"),
 )
 
@@ -159,7 +163,7 @@ _XLOGY_NUMBER: Pointwise = Pointwise(
     kind="float",
     input=Rule(
         _xlogy_number_rule,
-        "xlogy(grad, other)",
+        "where((input == 0) & (other <= 0), 0, xlogy(grad, other))",
         "0 where input is 0 and other is not positive",
     ),
 )

@@ -12,7 +12,7 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.ops import checks, scalars
 from gradcli.core.ops.arithmetic_records import DIV
 from gradcli.core.ops.choosing import MAXIMUM, MINIMUM
-from gradcli.core.ops.selecting import reducing, result, spread_evenly
+from gradcli.core.ops.selecting import SHARED, reducing, result, spread_evenly
 from gradcli.core.record import Op, Rule
 from gradcli.core.results import NamedResult, named
 from gradcli.core.summation import total
@@ -54,7 +54,7 @@ def _whole(grad_fn: str, reduce: Callable[..., Any]) -> Op:
         grad_fn,
         lambda x: np.asarray(reduce(x)),
         "input",
-        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), "grad * (input == out) / (input == out).sum()", _EVEN),
+        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), SHARED, _EVEN),
     )
 
 
@@ -84,7 +84,9 @@ def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:
         lambda x, dim, keepdim: np.asarray(reduce(x, axis=checks.wrap_dims(dim, x.ndim), keepdims=keepdim)),
         "input",
         "dim keepdim",
-        input=Rule(_a_rule, "= grad at the extrema, divided by how many there are in each reduced part", _EVEN),
+        input=Rule(
+            _a_rule, "s = input.sum(dim, True).shape; at = input == out.reshape(s); grad.reshape(s) / at.sum(dim, True) * at", _EVEN
+        ),
     )
 
 
@@ -149,7 +151,10 @@ AMINMAX = Op(
     outputs="min max",
     differentiable=2,
     input=Rule(
-        _both_rule, "= the gradient of min at the smallest elements and that of max at the largest, divided by how many there are", _EVEN
+        _both_rule,
+        "s = input.sum(dim, True).shape; low = input == min.reshape(s); high = input == max.reshape(s); "
+        "grads[0].reshape(s) / low.sum(dim, True) * low + grads[1].reshape(s) / high.sum(dim, True) * high",
+        _EVEN,
     ),
 )
 

@@ -164,8 +164,8 @@ SCATTER_REDUCED = Op(
     "input source",
     "dim index reduce",
     full_name="torch::autograd::NotImplemented",
-    input=Rule(_no_derivative, "= not implemented, as in PyTorch"),
-    source=Rule(_no_derivative, "= not implemented, as in PyTorch"),
+    input=Rule(_no_derivative, ""),
+    source=Rule(_no_derivative, ""),
 )
 
 

@@ -114,6 +114,15 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
     return x * xp.abs(x) ** (order - 2) * scale
 
 
+def norm_formula(order: str) -> str:
+    """The formula of `norm_gradient`; `order` is the name of the argument."""
+    return (
+        "s = input.sum(dim, True).shape; r = out.reshape(s); at = (abs(input) == r) | input.isnan(); "
+        f"size = at / at.sum(dim, True) if abs({order}) == inf else 0 if {order} == 0 else "
+        f"where((r if {order} >= 1 else input) == 0, 0, (abs(input) / r)**({order} - 1)); grad.reshape(s) * size * sgn(input)"
+    )
+
+
 VECTOR_NORM = Typed(
     "LinalgVectorNormBackward0",
     lambda x, ord, dim, keepdim, dtype: norm_forward(x, ord, dim, keepdim),
@@ -121,7 +130,7 @@ VECTOR_NORM = Typed(
     "ord dim keepdim dtype",
     input=Rule(
         lambda xp, grad, input, ord, out, dim, keepdim: norm_gradient(xp, grad, input, ord, out, dim, keepdim),
-        "= grad * sgn(input) * (abs(input) / out)**(ord - 1), with grad and out repeated along dim",
+        norm_formula("ord"),
         "0 where the norm is 0; shared equally among ties of the infinity norm",
     ),
 )
@@ -171,13 +180,17 @@ def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) 
     return None if gradient is None else -gradient
 
 
+_DIST = (
+    "d = input - other; at = (abs(d) == out) | d.isnan(); size = at / at.sum() if abs(p) == inf else 0 if p == 0 else "
+    "where((out if p >= 1 else d) == 0, 0, (abs(d) / out)**(p - 1)); "
+)
 DIST = Op(
     "DistBackward0",
     lambda x, y, p: norm_forward(x - y, p, None, False),
     "input other",
     "p",
-    input=Rule(_dist_rule, "= the gradient of norm(input - other, p)", "0 where input equals other"),
-    other=Rule(_dist_other, "= minus the gradient of norm(input - other, p)", "0 where input equals other"),
+    input=Rule(_dist_rule, _DIST + "grad * size * sgn(d)", "0 where input equals other"),
+    other=Rule(_dist_other, _DIST + "-grad * size * sgn(d)", "0 where input equals other"),
 )
 
 

@@ -12,7 +12,7 @@ from gradcli.core import catalog, dtypes, introselect
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import arithmetic_records, checks
 from gradcli.core.ops.extremes import check_size
-from gradcli.core.ops.selecting import GATHER, reducing, result, spread_evenly
+from gradcli.core.ops.selecting import GATHER, SHARED, reducing, result, spread_evenly
 from gradcli.core.ops.sorting import SORT, rows
 from gradcli.core.record import Op, Rule
 from gradcli.core.results import NamedResult
@@ -59,7 +59,7 @@ def _median_records(name: str, skip_nan: bool) -> tuple[Op, Any]:
         f"{name}Backward0",
         lambda x: _middle(x, skip_nan),
         "input",
-        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), "grad * (input == out) / (input == out).sum()", note),
+        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), SHARED, note),
     )
     return whole, reducing(f"{name}Backward1", _median(skip_nan), note="to the element whose index is returned")
 

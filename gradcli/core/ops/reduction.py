@@ -38,7 +38,7 @@ SUM_DIM = Typed(
     "dim keepdim dtype",
     input=Rule(
         lambda xp, grad, input_shape, dim, keepdim: spread(xp, grad, input_shape, dim, keepdim),
-        "= grad repeated along the summed dimensions",
+        "grad.reshape(input.sum(dim, True).shape).expand(input.shape)",
     ),
 )
 
@@ -84,7 +84,7 @@ MEAN_DIM = Typed(
         lambda xp, grad, input_shape, dim, keepdim: scalars.over(
             xp, spread(xp, grad, input_shape, dim, keepdim), count_of(input_shape, dim)
         ),
-        "= grad repeated along the averaged dimensions, divided by how many elements each mean is of",
+        "grad.reshape(input.sum(dim, True).shape).expand(input.shape) / (input.numel() / grad.numel())",
     ),
 )
 
@@ -175,14 +175,23 @@ PROD = Typed(
     lambda x, dtype: _multiply_up(x),
     "input",
     "dtype",
-    input=Rule(_prod_all_rule, "= grad times the product of the other elements", "out / input where no element is 0"),
+    input=Rule(
+        _prod_all_rule,
+        "grad * (out / input if input.all() else where(eye(input.numel()) == 1, 1, input.flatten()).prod(1).reshape(input.shape))",
+        "at zeros, the product of the other elements",
+    ),
 )
 PROD_DIM = Typed(
     "ProdBackward1",
     lambda x, dim, keepdim, dtype: _multiply_up(x, checks.wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
     "input",
     "dim keepdim dtype",
-    input=Rule(_prod_dim_rule, "= grad * out / input, with grad and out repeated along dim", "at zeros, the product of the other elements"),
+    input=Rule(
+        _prod_dim_rule,
+        "(grad if keepdim else grad.unsqueeze(dim)) * ((out if keepdim else out.unsqueeze(dim)) / input if input.all() else "
+        "stack([input.index_fill(dim, tensor(k), 1).prod(dim) for k in range(atleast_1d(input).shape[dim])], dim))",
+        "at zeros, the product of the other elements",
+    ),
 )
 
 
@@ -201,7 +210,7 @@ NANSUM = Typed(
         lambda xp, grad, input, dim, keepdim: scalars.times_data(
             xp, spread(xp, grad, xp.plain(input).shape, dim, keepdim), np.logical_not(np.isnan(xp.plain(input)))
         ),
-        "= grad repeated, 0 where input is nan",
+        "grad.reshape(input.sum(dim, True).shape) * ~input.isnan()",
     ),
 )
 
@@ -227,7 +236,7 @@ LOGSUMEXP = Op(
     lambda x, dim, keepdim: _safe_log_sum(x, checks.wrap_dims(dim, x.ndim), keepdim),
     "input",
     "dim keepdim",
-    input=Rule(_logsumexp_rule, "= grad * exp(input - out), with grad and out repeated along dim"),
+    input=Rule(_logsumexp_rule, "s = input.sum(dim, True).shape; grad.reshape(s) * exp(input - out.reshape(s))"),
 )
 
 

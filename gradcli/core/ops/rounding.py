@@ -110,8 +110,8 @@ HEAVISIDE = Pointwise(
     lambda x, value: np.asarray(np.where(np.equal(x, 0), value, np.greater(x, 0))).astype(np.result_type(x, value)),
     "input values",
     full_name="torch::autograd::NotImplemented",
-    input=Rule(lambda grad: _heaviside_derivative(), "= not implemented, as in PyTorch"),
-    values=Rule(lambda grad: _heaviside_derivative(), "= not implemented, as in PyTorch"),
+    input=Rule(lambda grad: _heaviside_derivative(), ""),
+    values=Rule(lambda grad: _heaviside_derivative(), ""),
 )
 
 

@@ -31,7 +31,7 @@ SCATTER: Op = Op(
     _scatter,
     "src",
     "indices dim shape",
-    src=Rule(lambda xp, grad, indices, dim: xp.call(GATHER, grad, indices, dim), "= grad at the indices"),
+    src=Rule(lambda xp, grad, indices, dim: xp.call(GATHER, grad, indices, dim), "grad.gather(dim, indices)"),
 )
 GATHER: Op = Op(
     "GatherBackward0",
@@ -39,7 +39,8 @@ GATHER: Op = Op(
     "input",
     "indices dim",
     input=Rule(
-        lambda xp, grad, input_shape, indices, dim: xp.call(SCATTER_ADD, grad, indices, dim, input_shape), "= grad added up at the indices"
+        lambda xp, grad, input_shape, indices, dim: xp.call(SCATTER_ADD, grad, indices, dim, input_shape),
+        "zeros_like(input).scatter_add(dim, indices, grad)",
     ),
 )
 
@@ -59,7 +60,7 @@ SCATTER_ADD: Op = Op(
     _scatter_add,
     "src",
     "indices dim shape",
-    src=Rule(lambda xp, grad, indices, dim: xp.call(GATHER, grad, indices, dim), "= grad at the indices"),
+    src=Rule(lambda xp, grad, indices, dim: xp.call(GATHER, grad, indices, dim), "grad.gather(dim, indices)"),
 )
 
 
@@ -102,18 +103,21 @@ def _placed(xp: Any, grad: Any, shape: tuple[int, ...], dim: int, indices: Any, 
     return xp.call(SCATTER, grad, plain, at, shape)
 
 
-_FORMULA = "= grad placed at the selected elements, 0 elsewhere"
+_KEPT = "zeros_like(input).scatter(dim, indices, grad)"
+_REDUCED = "zeros_like(input).scatter(dim, indices if keepdim else indices.unsqueeze(dim), grad if keepdim else grad.unsqueeze(dim))"
+#: of a value that equal elements share
+SHARED = "at = input.isnan() if out.isnan() else input == out; grad * at / at.sum()"
 
 
 def reducing(grad_fn: str, forward: Any, more: str = "", note: str = "") -> Selection:
     """A selection of one element along a dimension, with keepdim."""
-    rule = Rule(lambda xp, grad, input_shape, dim, keepdim, indices: _placed(xp, grad, input_shape, dim, indices, keepdim), _FORMULA, note)
+    rule = Rule(lambda xp, grad, input_shape, dim, keepdim, indices: _placed(xp, grad, input_shape, dim, indices, keepdim), _REDUCED, note)
     return Selection(grad_fn, forward, "input", f"dim keepdim {more} indices", input=rule)
 
 
 def keeping(grad_fn: str, forward: Any, more: str = "") -> Selection:
     """A selection that keeps the dimension, such as sort."""
-    rule = Rule(lambda xp, grad, input_shape, dim, indices: _placed(xp, grad, input_shape, dim, indices, True), _FORMULA)
+    rule = Rule(lambda xp, grad, input_shape, dim, indices: _placed(xp, grad, input_shape, dim, indices, True), _KEPT)
     return Selection(grad_fn, forward, "input", f"dim {more} indices", input=rule)
 
 

@@ -74,7 +74,7 @@ MVLGAMMA = Pointwise(
     "input",
     "p",
     kind="float",
-    input=Rule(_mvlgamma_rule, "= grad times the sum of digamma(input - k / 2) for k = 0 ... p - 1"),
+    input=Rule(_mvlgamma_rule, "grad * sum([digamma(input - k / 2) for k in range(p)])"),
 )
 
 
@@ -116,7 +116,11 @@ XLOG1PY: Pointwise = Pointwise(
     _xlog1py,
     "input other",
     kind="float",
-    input=Rule(_xlog1py_rule, "grad * log1p(other)", "0 where input is 0 and other is not above -1"),
+    input=Rule(
+        _xlog1py_rule,
+        "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
+        "0 where input is 0 and other is not above -1",
+    ),
     other=Rule(lambda xp, grad, input, other: grad * input / scalars.plus(xp, other, 1), "grad * input / (other + 1)"),
 )
 

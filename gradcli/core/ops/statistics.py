@@ -68,8 +68,11 @@ def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction
     return _var_gradient(xp, inner, input, dim, correction, keepdim)
 
 
-_VAR_FORMULA = "= grad * 2 / (n - correction) * (input - mean(input)), along dim, with n the number of elements of each mean"
-_STD_FORMULA = "= grad / (2 * out) * 2 / (n - correction) * (input - mean(input)), along dim"
+_MEAN = "m = input.mean(dim, True); n = input.numel() / m.numel(); "
+#: over everything and without a degree of freedom PyTorch has infinities of one sign
+_VAR_FORMULA = _MEAN + "d = input - m if dim or n > correction else abs(input - m); {}.reshape(m.shape) * 2 / max(n - correction, 0) * d"
+_STD_FORMULA = _MEAN + "where({1} == 0, 0, {0} / {1}).reshape(m.shape) / max(n - correction, 0) * (input - m)"
+_MEAN_PART = " + grads[1].reshape(m.shape) / n"
 _STD_NOTE = "0 where the deviation is 0"
 
 VAR = Op(
@@ -77,14 +80,14 @@ VAR = Op(
     lambda x, dim, correction, keepdim: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
     "input",
     "dim correction keepdim",
-    input=Rule(_var_gradient, _VAR_FORMULA),
+    input=Rule(_var_gradient, _VAR_FORMULA.format("grad")),
 )
 STD = Op(
     "StdBackward0",
     lambda x, dim, correction, keepdim: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.dtype),
     "input",
     "dim correction keepdim",
-    input=Rule(_std_gradient, _STD_FORMULA, _STD_NOTE),
+    input=Rule(_std_gradient, _STD_FORMULA.format("grad", "out"), _STD_NOTE),
 )
 
 
@@ -126,7 +129,7 @@ VAR_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
-    input=Rule(_var_mean_rule, "= the gradients of var and of mean, added"),
+    input=Rule(_var_mean_rule, _VAR_FORMULA.format("grads[0]") + _MEAN_PART),
 )
 STD_MEAN = Op(
     "StdMeanBackward0",
@@ -135,7 +138,7 @@ STD_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
-    input=Rule(_std_mean_rule, "= the gradients of std and of mean, added", _STD_NOTE),
+    input=Rule(_std_mean_rule, _STD_FORMULA.format("grads[0]", "result0") + _MEAN_PART, _STD_NOTE),
 )
 
 

@@ -94,12 +94,12 @@ ATAN2 = Pointwise(
     kind="float",
     input=Rule(
         lambda xp, grad, input, other: grad * other * _inverse_square(xp, input, other),
-        "grad * other / (input**2 + other**2)",
+        "r = input**2 + other**2; where(r == 0, 0, grad * other / r)",
         "0 at the origin",
     ),
     other=Rule(
         lambda xp, grad, input, other: grad * -input * _inverse_square(xp, input, other),
-        "grad * -input / (input**2 + other**2)",
+        "r = input**2 + other**2; where(r == 0, 0, -grad * input / r)",
         "0 at the origin",
     ),
 )
