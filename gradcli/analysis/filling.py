@@ -1,7 +1,8 @@
 """Formulas of rules with the names of a graph put in.
 
 A formula is an expression, or definitions and an expression: `d = input - other; grad * sign(d)`. What follows from sizes
-and options alone, such as `input.dim() - 1` or `x if keepdim else y`, is worked out by the language itself.
+and options alone, such as `input.dim() - 1` or `x if keepdim else y`, is worked out by the language itself; so is a
+condition on values, such as `input.all()`: the branch is told that was taken.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, from_syntax
 from gradcli.analysis.operands import parts_of
-from gradcli.core.tensor import wrap
+from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, InternalFault
 from gradcli.lang import parser, syntax
 from gradcli.lang.interpreter import Interpreter
@@ -25,6 +26,18 @@ _OF_SHAPE = frozenset({"shape", "ndim"})
 _OF_SHAPE_CALLED = frozenset({"size", "dim", "numel"})
 #: a list of a comprehension is written out up to this many items
 _WRITTEN = 8
+#: whole numbers below this are written without a point
+_WHOLE = 1e15
+
+
+class Defined(NamedTuple):
+    """What a name of a formula is defined as, and its shape where that is known."""
+
+    term: Term
+    shape: tuple[int, ...] | None
+
+
+Names = Mapping[str, Term | Defined]
 
 
 class Formula(NamedTuple):
@@ -51,22 +64,41 @@ def parsed(formula: str) -> Formula:
 def filled(formula: str, names: Mapping[str, Term]) -> Term:
     """A formula with its names and definitions put in, and simplified."""
     tree = parsed(formula)
-    terms = dict(names)
+    terms: dict[str, Term | Defined] = dict(names)
     for name, value in tree.definitions:
-        terms[name] = _filled(value, terms)
+        term = _filled(value, terms)
+        terms[name] = term if isinstance(term, (Number, Known)) else Defined(term, _shape(value, terms))
     return _filled(tree.value, terms)
 
 
-def _filled(node: syntax.Node, terms: Mapping[str, Term]) -> Term:
+def _shape(node: syntax.Node, terms: Names) -> tuple[int, ...] | None:
+    bound: dict[str, Any] = {}
+    found = _evaluated(f"({node.text}).shape", bound) if _follows(node, terms, bound, shapes=True) else None
+    return tuple(found) if isinstance(found, tuple) else None
+
+
+def _filled(node: syntax.Node, terms: Names) -> Term:
     def known(one: syntax.Node) -> Term | None:
         if isinstance(one, syntax.Name):
-            return terms.get(one.id)
+            term = terms.get(one.id)
+            return term.term if isinstance(term, Defined) else term
+        if isinstance(one, syntax.Conditional):
+            return _taken(one, terms)
         return _constant(one, terms) or _written_out(one, terms)
 
     return from_syntax(node, known)
 
 
-def _constant(node: syntax.Node, terms: Mapping[str, Term]) -> Term | None:
+def _taken(node: syntax.Conditional, terms: Names) -> Term | None:
+    """The branch that a conditional takes, where that is known."""
+    bound: dict[str, Any] = {}
+    test = _evaluated(node.test.text, bound) if _follows(node.test, terms, bound, values=True) else ...
+    if type(test) is Tensor and test.array.size == 1:
+        test = bool(test.array.item())
+    return _filled(node.body if test else node.orelse, terms) if isinstance(test, (bool, int, float, str, tuple, type(None))) else None
+
+
+def _constant(node: syntax.Node, terms: Names) -> Term | None:
     """The value of what follows from sizes and options alone; None for anything else."""
     if isinstance(node, (syntax.Constant, syntax.Slice, syntax.Keyword)):
         return None
@@ -87,29 +119,38 @@ def _evaluated(text: str, names: Mapping[str, Any]) -> Any:
         return ...
 
 
-def _follows(node: syntax.Node, terms: Mapping[str, Term], bound: dict[str, Any], shapes: bool = False) -> bool:
-    """Whether a value follows from sizes and options; `bound` gets what its names are. With `shapes` only its shape is looked at."""
+def _follows(node: syntax.Node, terms: Names, bound: dict[str, Any], shapes: bool = False, values: bool = False) -> bool:
+    """Whether a value follows from sizes and options; `bound` gets what its names are.
+
+    With `shapes` only the shape of the value is looked at, with `values` what tensors hold may be looked at too.
+    """
     if isinstance(node, syntax.Name):
         term = terms.get(node.id)
         if isinstance(term, (Number, Known)):
             bound[node.id] = term.value
-        elif isinstance(term, Symbol) and term.shape is not None and shapes:
+        elif isinstance(term, Symbol) and values and term.value is not None:
+            bound[node.id] = wrap(term.value)
+        elif isinstance(term, (Symbol, Defined)) and term.shape is not None and shapes:
             bound[node.id] = wrap(np.broadcast_to(np.zeros((), np.float32), term.shape))
         else:
             return term is None
         return True
     if isinstance(node, syntax.Attribute) and node.name in _OF_SHAPE:
-        return _follows(node.value, terms, bound, True)
+        return _follows(node.value, terms, bound, True, values)
     if isinstance(node, syntax.Call) and isinstance(node.function, syntax.Attribute) and node.function.name in _OF_SHAPE_CALLED:
         rest = [*node.args, *node.keywords]
-        return _follows(node.function.value, terms, bound, True) and all(_follows(one, terms, bound, shapes) for one in rest)
+        return _follows(node.function.value, terms, bound, True, values) and all(
+            _follows(one, terms, bound, shapes, values) for one in rest
+        )
     if isinstance(node, syntax.Compare) and node.ops in (("is",), ("is not",)):
         # a tensor that is given is not None
         shapes = shapes or (isinstance(node.rest[0], syntax.Constant) and node.rest[0].value is None)
-    return all(_follows(one, terms, bound, shapes) for one in parts_of(node))
+    return all(_follows(one, terms, bound, shapes, values) for one in parts_of(node))
 
 
 def _plain(value: Any) -> Term | None:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE:
+        return Number(int(value))  # a quotient of counts
     if isinstance(value, (bool, int, float)):
         return Number(value)
     if value is None or isinstance(value, str):
@@ -119,7 +160,7 @@ def _plain(value: Any) -> Term | None:
     return None
 
 
-def _written_out(node: syntax.Node, terms: Mapping[str, Term]) -> Term | None:
+def _written_out(node: syntax.Node, terms: Names) -> Term | None:
     """The items of `[f(x) for x in y]`, where y follows from sizes and options."""
     if not isinstance(node, syntax.Comprehension) or node.kind not in ("list", "generator") or len(node.clauses) != 1:
         return None
@@ -133,7 +174,7 @@ def _written_out(node: syntax.Node, terms: Mapping[str, Term]) -> Term | None:
     return Listed(tuple(_filled(node.element, {**terms, name: term}) for term in over), "[]")
 
 
-def _values(iterable: syntax.Node, terms: Mapping[str, Term]) -> list[Term] | None:
+def _values(iterable: syntax.Node, terms: Names) -> list[Term] | None:
     """What a loop goes over, where that is known."""
     if isinstance(iterable, syntax.Name):
         term = terms.get(iterable.id)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradcli.analysis.operands import parts_of, text_with
+from gradcli.core.tensor import Array
 from gradcli.lang import syntax
 
 #: how tightly operators bind, loosest first
@@ -41,13 +42,14 @@ class Known(NamedTuple):
 class Symbol(NamedTuple):
     """A name to be written as it is; `latex` is how LaTeX has it; `atomic` is False for text that needs parentheses.
 
-    `shape` is known for values.
+    `shape` is known for values, and where it is to be looked at the value itself.
     """
 
     text: str
     latex: str = ""
     atomic: bool = True
     shape: tuple[int, ...] | None = None
+    value: Array | None = None
 
 
 class Operation(NamedTuple):
@@ -118,6 +120,8 @@ def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) 
         if isinstance(test, (Number, Known)):
             return from_syntax(node.body if test.value else node.orelse, known)
         return Operation("if", (from_syntax(node.body, known), test, from_syntax(node.orelse, known)))
+    if isinstance(node, syntax.BoolOp):
+        return _decided(node, known)
     if isinstance(node, syntax.Attribute):
         return Applied(node.name, None, from_syntax(node.value, known))
     if isinstance(node, syntax.Call) and all(keyword.name for keyword in node.keywords):
@@ -128,6 +132,17 @@ def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) 
     if isinstance(node, syntax.Subscript):
         return _item(from_syntax(node.value, known), node.index, known)
     return Symbol(_put_in(node, known), atomic=isinstance(node, syntax.Call))
+
+
+def _decided(node: syntax.BoolOp, known: Callable[[syntax.Node], Term | None]) -> Term:
+    """`a and b`, `a or b` without what decides nothing."""
+    items = [from_syntax(item, known) for item in node.items]
+    for at, item in enumerate(items):
+        if not isinstance(item, (Number, Known)):
+            break
+        if bool(item.value) is (node.op == "or") or at == len(items) - 1:
+            return item
+    return items[at] if at == len(items) - 1 else Symbol(f" {node.op} ".join(_at(item, _COMPARE) for item in items[at:]), atomic=False)
 
 
 def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Term:
@@ -141,8 +156,10 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             for size in owner.shape:
                 count *= size
             return Number(count)
-        if function.name in ("expand", "expand_as"):
+        if function.name in ("expand", "expand_as") or (function.name in ("reshape", "unsqueeze") and _is(owner, 0)):
             return owner  # broadcasting is seen in the shapes
+        if function.name == "reshape" and _is_seen(owner, arguments[0]):
+            return owner
         module = (isinstance(owner, Symbol) and owner.text in _MODULES) or (isinstance(owner, Applied) and owner.name in _MODULES)
         return Applied(function.name, arguments, None if module and known(function.value) is None else owner)
     name = function.text
@@ -151,6 +168,18 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
     if name == "tensor" and len(arguments) == 1:
         return arguments[0]
     return Applied(name, arguments)
+
+
+def _is_seen(owner: Term, size: Term) -> bool:
+    """Whether broadcasting gives a value this size anyway."""
+    if not isinstance(owner, Symbol) or owner.shape is None or not isinstance(size, Known):
+        return False
+    return _without_ones(owner.shape) == _without_ones(size.value)
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without the dimensions of 1 that it begins with, which broadcasting gives it."""
+    return next((shape[k:] for k, size in enumerate(shape) if size != 1), ())
 
 
 def _item(owner: Term, index: syntax.Node, known: Callable[[syntax.Node], Term | None]) -> Term:
@@ -183,6 +212,10 @@ def combine(op: str, a: Term, b: Term) -> Term:
         if op in _TESTS:
             return Number(_TESTS[op](a.value, b.value))
     one_right, one_left = _is(b, 1), _is(a, 1)
+    if op in ("&", "|"):
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, Number) and isinstance(one.value, bool):
+                return other if one.value is (op == "&") else one
     if (op in ("*", "/", "**") and one_right) or (op in ("+", "-") and _is(b, 0)):
         return a
     if (op == "*" and one_left) or (op == "+" and _is(a, 0)):

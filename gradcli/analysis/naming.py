@@ -23,6 +23,8 @@ from gradcli.results import TensorValue
 Show = Callable[[Tensor], TensorValue]
 
 _LONGEST = 40
+#: arrays of so many elements are written out
+_WRITTEN = 8
 
 
 class Steps:
@@ -156,7 +158,8 @@ class Steps:
     def symbol(self, node: Node, output: int = 0) -> Symbol:
         """A step's value, or a variable."""
         name = self.name(node, output)
-        return Symbol(name, _vector(name), shape=node.meta(output)[0])
+        values = self.recorder.values(node)
+        return Symbol(name, _vector(name), shape=node.meta(output)[0], value=values[output] if output < len(values) else None)
 
     def gradient_symbol(self, node: Node, output: int | None = None) -> Symbol:
         """The gradient of a step's value, of all its outputs or of one."""
@@ -199,10 +202,15 @@ class Steps:
         return _constant(step.op.tensors[0 if step.op.variadic else i], matched[i], saved[i] if i < len(saved) else None)
 
     def _attributes(self, node: Node, step: OpNode) -> dict[str, Term]:
-        op, rest = step.op, self.matches(node)[1]
+        op, tensors = step.op, set(self._constants.values())
+        rest = [
+            place
+            for place in self.matches(node)[1]
+            if not isinstance(place, syntax.Constant) and not (isinstance(place, syntax.Name) and place.id not in tensors)
+        ]
         arrays = [attr for attr, value in zip(op.attrs, step.attrs, strict=True) if isinstance(value, (Tensor, np.ndarray))]
         texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
-        return {attr: _constant(attr, texts.get(attr), value) for attr, value in zip(op.attrs, step.attrs, strict=True)}
+        return {attr: _attribute(attr, texts.get(attr), value) for attr, value in zip(op.attrs, step.attrs, strict=True)}
 
 
 def _written(whole: Symbol) -> Symbol:
@@ -221,6 +229,14 @@ def _barred(name: str) -> str:
     """The gradient's sign: a bar over the letter, not over its index."""
     letter, _, index = _vector(name).partition("_{")
     return rf"\bar{{{letter}}}" + (f"_{{{index}" if index else "")
+
+
+def _attribute(name: str, place: syntax.Node | None, value: Any) -> Term:
+    """An argument without derivative; of small arrays the elements, where the text has no name for them."""
+    array = value.array if isinstance(value, Tensor) else value
+    if place is None and isinstance(array, np.ndarray) and array.size <= _WRITTEN:
+        return Symbol(f"tensor({array.tolist()})", shape=array.shape, value=array)
+    return _constant(name, place, value)
 
 
 def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
