@@ -116,7 +116,7 @@ SOLVE: Op = Op(
     "LinalgSolveExBackward0",
     _solved,
     "A B",
-    A=Rule(_solve_left, "= -torch.linalg.solve(A.mT, grad) @ out.mT"),
+    A=Rule(_solve_left, "g = torch.linalg.solve(A.mT, grad); -g[..., None] * out[..., None, :] if out.dim() < A.dim() else -g @ out.mT"),
     B=Rule(_solve_right, "torch.linalg.solve(A.mT, grad)"),
 )
 
@@ -143,15 +143,21 @@ def _triangle_left(xp: Any, grad: Any, A: Any, out: Any, upper: bool, left: bool
     return xp.call(TRIU, whole, inside) if upper else xp.call(TRIL, whole, -inside)
 
 
+#: the solution of the transposed system for grad
+_TRIANGLE = "torch.linalg.solve_triangular(A.mT, grad, upper=not upper, left=left, unitriangular=unitriangular)"
+
 TRIANGULAR: Op = Op(
     "LinalgSolveTriangularBackward0",
     _solved_triangle,
     "A B",
     "upper left unitriangular",
-    A=Rule(_triangle_left, "= the triangle of -solve(A.mT, grad) @ out.mT"),
+    A=Rule(
+        _triangle_left,
+        f"g = {_TRIANGLE}; a = -g @ out.mT if left else -out.mT @ g; k = 1 if unitriangular else 0; a.triu(k) if upper else a.tril(-k)",
+    ),
     B=Rule(
         lambda xp, grad, A, upper, left, unitriangular: xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular),
-        "= the solution with A.mT for grad",
+        _TRIANGLE,
     ),
 )
 
@@ -183,10 +189,12 @@ def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
     if type(A) is not Tensor and elimination.fits(A):
         # PyTorch divides the 0 that a zero pivot leaves by the smallest step instead: no gradient where A is singular
         return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
-    if (xp.plain(out) == 0).any() or not np.isfinite(xp.plain(out)).all():
-        wide = xp.expand_dims(xp.expand_dims(grad, -1), -1)
-        return wide * (xp.mT(_adjugate(xp, A)) if type(A) is Tensor else np.zeros_like(A))
     n = A.shape[-1]
+    singular = xp.plain(out) == 0
+    if singular.any():
+        if type(A) is Tensor:
+            return xp.expand_dims(xp.expand_dims(grad, -1), -1) * xp.mT(_adjugate(xp, A))
+        A = np.where(singular[..., None, None], np.eye(n, dtype=A.dtype), A)
     wide = xp.broadcast_to(xp.expand_dims(grad * out, -1), (*out.shape, n))
     return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
 
@@ -195,7 +203,12 @@ DET: Op = Op(
     "LinalgDetBackward0",
     lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
     "A",
-    A=Rule(_det_rule, "= grad * out * inv(A).mT; 0 where A is singular, as in PyTorch"),
+    A=Rule(
+        _det_rule,
+        "regular = A.where(out[..., None, None] != 0, torch.eye(A.shape[-1])); "
+        "(grad * out)[..., None, None] * torch.linalg.inv(regular).mT",
+        "0 where A is singular",
+    ),
 )
 
 
@@ -226,7 +239,7 @@ SLOGDET: Op = Op(
     "A",
     outputs="sign logabsdet",
     differentiable=2,
-    A=Rule(_slogdet_rule, "= the gradient of logabsdet times inv(A).mT"),
+    A=Rule(_slogdet_rule, "grads[1][..., None, None] * torch.linalg.inv(A).mT"),
 )
 
 
@@ -272,7 +285,11 @@ CHOLESKY: Op = Op(
     _cholesky,
     "A",
     "upper name",
-    A=Rule(_cholesky_rule, "= L.mT^-1 @ p(L.mT @ grad) @ L^-1, p: the lower triangle, made symmetric and halved"),
+    A=Rule(
+        _cholesky_rule,
+        "L = out.mT if upper else out; p = (L.mT @ (grad.mT if upper else grad)).tril(); K = torch.linalg.inv(L); "
+        "K.mT @ (p + p.tril(-1).mT) @ K / 2",
+    ),
 )
 OLD_CHOLESKY: Op = Op("CholeskyBackward0", _cholesky, "A", "upper name", A=CHOLESKY.rules["A"])
 
@@ -309,7 +326,11 @@ EIGH: Op = Op(
     "lower",
     outputs="eigenvalues eigenvectors",
     differentiable=2,
-    A=Rule(_eigh_rule, "= V @ (diag(grad of eigenvalues) + skew(V.mT @ grad of V) / differences of eigenvalues) @ V.mT"),
+    A=Rule(
+        _eigh_rule,
+        "V = eigenvectors; p = V.mT @ grads[1]; a = (p - p.mT) / 2; d = eigenvalues[..., None, :] - eigenvalues[..., None]; "
+        "V @ (torch.diag_embed(grads[0]) + (a / d).where(a != 0, 0)) @ V.mT",
+    ),
 )
 
 
@@ -360,6 +381,13 @@ def _svd_rule(xp: Any, grads: Any, U: Any, S: Any, Vh: Any) -> Any:
     return total
 
 
+_SVD = (
+    "k = S.shape[-1]; u = U[..., :k]; v = Vh[..., :k, :]; s = S[..., None, :]; gu = grads[0][..., :k]; gv = grads[2][..., :k, :]; "
+    "a = u.mT @ gu; b = v @ gv.mT; t = (a - a.mT) * s + s.mT * (b - b.mT); "
+    "core = torch.diag_embed(grads[1]) + (t / (s**2 - s.mT**2)).where(t != 0, 0); "
+    "left = (gu - u @ a) / s @ v if U.shape[-2] > k else 0; right = u @ ((gv - b.mT @ v) / s.mT) if Vh.shape[-1] > k else 0; "
+    "u @ core @ v + left + right"
+)
 SVD: Op = Op(
     "LinalgSvdBackward0",
     _svd,
@@ -367,7 +395,7 @@ SVD: Op = Op(
     "full_matrices",
     outputs="U S Vh",
     differentiable=3,
-    A=Rule(_svd_rule, "= U @ (diag(grad of S) + what the changes of U and Vh add) @ Vh"),
+    A=Rule(_svd_rule, _SVD),
 )
 
 
@@ -427,7 +455,12 @@ QR: Op = Op(
     "mode",
     outputs="Q R",
     differentiable=2,
-    A=Rule(_qr_rule, "= (grad of Q + Q @ symmetric(triu(grad of R @ R.mT - Q.mT @ grad of Q))) @ R.mT^-1"),
+    A=Rule(
+        _qr_rule,
+        "k = Q.shape[-1]; r = R[..., :k]; h = grads[1][..., k:]; g = grads[0] + Q @ R[..., k:] @ h.mT; "
+        "t = (grads[1][..., :k] @ r.mT - Q.mT @ g).triu(); "
+        "torch.cat([(g + Q @ (t + t.triu(1).mT)) @ torch.linalg.inv(r).mT, Q @ h], -1)",
+    ),
 )
 
 
@@ -459,7 +492,8 @@ PINV: Op = Op(
     "A",
     "rcond",
     A=Rule(
-        lambda xp, grad, out, A: pinv_back(xp, grad, out, A), "= -(out @ grad.mT @ out).mT + what changes of rank-deficient directions add"
+        lambda xp, grad, out, A: pinv_back(xp, grad, out, A),
+        "g = grad.mT; -out.mT @ grad @ out.mT + (g - A @ out @ g) @ out @ out.mT + out.mT @ out @ (g - g @ out @ A)",
     ),
 )
 

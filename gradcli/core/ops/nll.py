@@ -72,6 +72,12 @@ def _gathered(grad: Array, target: Array, weight: Array | None, reduction: str, 
     return values if reduction == "none" else total(values)
 
 
+#: -grad with its weight at the target classes, 0 elsewhere and at ignored ones
+_PLACED = (
+    "dim = min(input.dim() - 1, 1); k = target != ignore_index; t = target.where(k, 0); "
+    'w = k if weight is None else k * weight[t]; g = -grad * w / (w.sum() if reduction == "mean" else 1); '
+    "zeros_like(input).scatter(dim, t.unsqueeze(dim), g.where(k, 0).unsqueeze(dim))"
+)
 _ATTRS = "target weight reduction ignore_index"
 
 
@@ -83,9 +89,9 @@ def _records(suffix: str) -> tuple[Op, Op]:
         _ATTRS,
         grad_output=Rule(
             lambda xp, grad, target, weight, reduction, ignore_index: xp.call(gather, grad, target, weight, reduction, ignore_index),
-            "= minus grad at the target classes, weighted as in the loss",
+            "F.nll_loss(grad, target, weight, ignore_index=ignore_index, reduction=reduction)",
         ),
-        input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"),
+        input=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(input)"),
     )
     gather = Op(
         f"NllLoss{suffix}Backward0",
@@ -96,7 +102,7 @@ def _records(suffix: str) -> tuple[Op, Op]:
             lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
                 scatter, grad, input, target, weight, reduction, ignore_index
             ),
-            "= -grad at the target classes, weighted as in the loss, 0 elsewhere",
+            _PLACED,
         ),
     )
     loss = Op(
@@ -108,7 +114,7 @@ def _records(suffix: str) -> tuple[Op, Op]:
             lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
                 scatter, grad, input, target, weight, reduction, ignore_index
             ),
-            "= -grad at the target classes, divided by the sum of the weights for a mean, 0 elsewhere",
+            _PLACED,
         ),
     )
     return loss, scatter
