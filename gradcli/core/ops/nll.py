@@ -72,16 +72,17 @@ def _gathered(grad: Array, target: Array, weight: Array | None, reduction: str, 
     return values if reduction == "none" else total(values)
 
 
-#: -grad with its weight at the target classes, 0 elsewhere and at ignored ones
-_PLACED = (
-    "dim = min(input.dim() - 1, 1); k = target != ignore_index; t = target.where(k, 0); "
-    'w = k if weight is None else k * weight[t]; g = -grad * w / (w.sum() if reduction == "mean" else 1); '
-    "zeros_like(input).scatter(dim, t.unsqueeze(dim), g.where(k, 0).unsqueeze(dim))"
-)
 _ATTRS = "target weight reduction ignore_index"
 
 
-def _records(suffix: str) -> tuple[Op, Op]:
+def _records(suffix: str, dim: int) -> tuple[Op, Op]:
+    """The loss and its derivative, for classes along dim."""
+    # -grad with its weight at the target classes, 0 elsewhere and at ignored ones
+    placed = (
+        "k = target != ignore_index; t = target * k; w = k if weight is None else k * weight[t]; "
+        'n = w.sum() if reduction == "mean" else 1; '
+        f"zeros_like(input).scatter({dim}, t.unsqueeze({dim}), (-grad * w / n).where(k, 0).unsqueeze({dim}))"
+    )
     scatter = Op(
         f"NllLoss{suffix}BackwardBackward0",
         _backward,
@@ -102,7 +103,7 @@ def _records(suffix: str) -> tuple[Op, Op]:
             lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
                 scatter, grad, input, target, weight, reduction, ignore_index
             ),
-            _PLACED,
+            placed,
         ),
     )
     loss = Op(
@@ -114,14 +115,14 @@ def _records(suffix: str) -> tuple[Op, Op]:
             lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
                 scatter, grad, input, target, weight, reduction, ignore_index
             ),
-            _PLACED,
+            placed,
         ),
     )
     return loss, scatter
 
 
-NLL, NLL_BACKWARD = _records("")
-NLL2D, NLL2D_BACKWARD = _records("2D")
+NLL, NLL_BACKWARD = _records("", -1)
+NLL2D, NLL2D_BACKWARD = _records("2D", 1)
 
 
 def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:

@@ -29,7 +29,7 @@ ELEMENTWISE = (
     "F.smooth_l1_loss(x, y, reduction=r, beta=0.75)",
     "F.huber_loss(x, y, reduction=r)",
     "F.huber_loss(x, y, reduction=r, delta=0.75)",
-    "F.soft_margin_loss(x, tensor([1., -1., 1.]), reduction=r)",
+    "F.soft_margin_loss(x, tensor([1., -1., 0.5]), reduction=r)",
     "F.binary_cross_entropy(p, q, reduction=r)",
     f"F.binary_cross_entropy(p, q, {W}, reduction=r)",
     "F.binary_cross_entropy_with_logits(x, q, reduction=r)",
@@ -37,6 +37,8 @@ ELEMENTWISE = (
     f"F.binary_cross_entropy_with_logits(x, q, reduction=r, pos_weight={C})",
     f"F.binary_cross_entropy_with_logits(x, q, {C}, reduction=r, pos_weight={W})",
 )
+#: where two pieces of a loss meet: x and y are 0.5 apart
+MEETING = ("F.smooth_l1_loss(x, x.detach() + 0.5 + 0 * y, beta=0.5)", "F.huber_loss(x, x.detach() - 0.5 + 0 * y, delta=0.5)")
 OF_CLASSES = (
     "F.nll_loss(x, tensor([2, 0]), reduction=r)",
     f"F.nll_loss(x, tensor([2, 0]), {C}, reduction=r)",
@@ -66,8 +68,9 @@ LAYERS = (
 
 def _texts() -> list[str]:
     """Each call with each reduction; the gradients of some, which are steps with derivatives."""
-    texts = [*LAYERS, "F.nll_loss(x, tensor([-100, -100]))", "F.mse_loss(x[:0], y[:0])", "F.huber_loss(x, x * 1, delta=0.5)"]
-    texts += ["F.smooth_l1_loss(x, y + 0.25, beta=0.75)", "F.binary_cross_entropy(edge, q)"]
+    texts = [*LAYERS, "F.nll_loss(x, tensor([-100, -100]))", "F.mse_loss(x[:0], y[:0])", "F.binary_cross_entropy(edge, q)"]
+    texts += [f"torch.autograd.grad({call}**2, (x, y), create_graph=True)" for call in MEETING]
+    texts += ["torch.autograd.grad(F.binary_cross_entropy(edge, q)**2, (edge, q), create_graph=True)"]
     for reduction in REDUCTIONS:
         for call in (*ELEMENTWISE, *OF_CLASSES):
             text = call.replace("reduction=r", f"reduction='{reduction}'")
