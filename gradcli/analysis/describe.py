@@ -89,8 +89,7 @@ def _formulas(function: Function) -> tuple[tuple[str, str, str], ...]:
     for op in function.ops:
         for argument, rule in op.rules.items():
             if rule is not None:
-                # what is told in words instead of a formula begins with an equals sign
-                found[argument, rule.formula.removeprefix("= "), rule.note] = None
+                found[argument, rule.formula, rule.note] = None
     return tuple(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.render.colour import paint
 from gradcli.render.escape import escape, escape_lines
+from gradcli.render.reference import derivative
 from gradcli.render.tables import cell, layout
 from gradcli.results import Description, GraphNodes, TensorValue, Variable
 
@@ -53,8 +54,7 @@ def description_text(found: Description, *, colour: bool = False) -> str:
         out.append(f"  grad_fn     {', '.join(found.grad_fns)}")
     width = max((len(argument) for argument, _, _ in found.formulas), default=0)
     for argument, formula, note in found.formulas:
-        remark = paint(f"   ({note})", "dim", colour) if note else ""
-        out.append(f"  d/d {argument:{width}}  {formula}{remark}")
+        out += derivative(argument, formula, note, width, colour=colour)
     for typed, printed in found.example:
         out.append(paint(f"  >>> {escape(typed)}", "label", colour))
         out += [f"  {line}" for line in escape_lines(printed).split("\n") if line]

@@ -16,6 +16,8 @@ from gradcli.results import Derivative, Entry
 
 #: columns of the table: longer calls are cut, longer formulas go on in the next line
 _CALL, _FORMULA = 44, 60
+#: instead of a formula where PyTorch has no derivative
+UNDEFINED = "not implemented: backward raises"
 
 
 def reference_text(entries: Sequence[Entry], *, colour: bool = False, columns: int | None = None) -> str:
@@ -32,12 +34,7 @@ def _entry(entry: Entry, colour: bool, columns: int) -> str:
         rules = [rule for rule in entry.derivatives if rule.grad_fn == grad_fn]
         wide = max((len(rule.argument) for rule in rules), default=0)
         for rule in rules:
-            line = f"    d/d {rule.argument:<{wide}}  {_formula(rule)}"
-            note = f"   ({rule.note})" if rule.note else ""
-            if width(line + note) > columns:
-                out += folded(line + note, columns, 10 + wide)
-            else:
-                out.append(line + paint(note, "dim", colour))
+            out += derivative(rule.argument, rule.formula, rule.note, wide, columns=columns, colour=colour, indent=4)
         if not rules:
             out.append("    no derivative")
     for typed, printed in entry.example():
@@ -47,9 +44,20 @@ def _entry(entry: Entry, colour: bool, columns: int) -> str:
     return "\n".join(out) + "\n"
 
 
-def _formula(rule: Derivative) -> str:
-    # what is told in words begins with an equals sign
-    return rule.formula.removeprefix("= ")
+def derivative(
+    argument: str, formula: str, note: str, wide: int, *, columns: int = 10**6, colour: bool = False, indent: int = 2
+) -> list[str]:
+    """The lines of a derivative, one for each definition of its formula; `wide` is the width of the longest argument's name."""
+    start = f"{' ' * indent}d/d {argument:<{wide}}  "
+    *definitions, value = (formula or UNDEFINED).split("; ")
+    rest = f"   ({note})" if note else ""
+    out: list[str] = []
+    for text in definitions:
+        out += folded(start + text, columns, len(start) + 2)
+        start = " " * len(start)
+    if width(start + value + rest) <= columns:
+        return [*out, start + value + paint(rest, "dim", colour)]
+    return [*out, *folded(start + value + rest, columns, len(start) + 2)]
 
 
 def _facts(entry: Entry) -> list[tuple[str, str]]:
@@ -93,7 +101,7 @@ def _row(entry: Entry, columns: int | None) -> list[str]:
     names: list[str] = []
     for rule in entry.derivatives:
         head = f"d/d {rule.argument}: " if several else ""
-        parts = textwrap.wrap(head + _formula(rule), formula, subsequent_indent="  ", break_long_words=False)
+        parts = textwrap.wrap(head + (rule.formula or UNDEFINED), formula, subsequent_indent="  ", break_long_words=False)
         names += [rule.grad_fn if rule.grad_fn not in names else ""] + [""] * (len(parts) - 1)
         lines += parts
     return [call, "\n".join(names), "\n".join(lines), entry.doc]

@@ -370,3 +370,11 @@ def test_second_derivative_of_elu_at_0() -> None:
     (second,) = autograd.grad(catalog.function("sum")(first), (leaf,))
     assert second is not None
     assert second.array.tolist() == [0.0]
+
+
+def test_det_of_a_singular_matrix_in_a_batch() -> None:
+    expect("torch.linalg.det(x.view(2, 2, 2))", [1.0, 2.0, 2.0, 4.0, 2.0, 1.0, 1.0, 3.0], [0.0, 0.0, 0.0, 0.0, 3.0, -1.0, -1.0, 2.0])
+
+
+def test_nll_loss_with_every_class_ignored() -> None:
+    expect("F.nll_loss(x.view(1, 3), tensor([-100]))", [0.5, -1.0, 2.0], [0.0, 0.0, 0.0])

@@ -8,16 +8,9 @@ import numpy as np
 
 from gradcli.core import catalog, warnings
 from gradcli.core.function import Function, Sample
+from gradcli.core.ops.decomposition_records import CHOLESKY, EIGH, OLD_CHOLESKY, PINV, QR, SVD
 from gradcli.core.ops.linalg_common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
-from gradcli.core.ops.linalg_records import (
-    CHOLESKY,
-    EIGH,
-    OLD_CHOLESKY,
-    PINV,
-    QR,
-    SVD,
-    is_vector,
-)
+from gradcli.core.ops.linalg_records import is_vector
 from gradcli.core.ops.products import matmul
 from gradcli.core.ops.shape import mT, unsqueeze
 from gradcli.core.results import named

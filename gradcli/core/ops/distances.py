@@ -67,6 +67,11 @@ def _second_rule(xp: Any, grad: Any, x1: Any, x2: Any, out: Any, p: float) -> An
     return xp.call(CDIST_BACK, turned[0], x2, x1, turned[1], p)
 
 
+#: the gradient of each difference; the power is 1 at the largest and 0 at the others where p is inf
+_FORMULA = (
+    "d = x1.unsqueeze(-2) - x2.unsqueeze(-3); r = d.abs() / out.unsqueeze(-1); "
+    "g = (p != 0) * (grad.unsqueeze(-1) * d.sign() * r**(p - 1)).where(d != 0, 0); "
+)
 CDIST = Op(
     "CdistBackward0",
     _distances,
@@ -74,10 +79,10 @@ CDIST = Op(
     "p",
     x1=Rule(
         lambda xp, grad, x1, x2, out, p: xp.call(CDIST_BACK, grad, x1, x2, out, p),
-        "= grad * sign(d) * (abs(d) / out)**(p - 1) with d = x1 - x2, added up along x2",
+        _FORMULA + "g.sum(-2)",
         "0 where the distance is 0",
     ),
-    x2=Rule(_second_rule, "= the same with x1 and x2 exchanged", "0 where the distance is 0"),
+    x2=Rule(_second_rule, _FORMULA + "-g.sum(-3)", "0 where the distance is 0"),
 )
 
 

@@ -32,7 +32,10 @@ def _columns(shape: tuple[int, ...], count: int) -> int:
     return math.prod(shape[len(shape) - count :])
 
 
-def _layer_norm(x: Array, weight: Array | None, bias: Array | None, count: int, eps: float) -> tuple[Array, Array, Array]:
+def _layer_norm(
+    x: Array, weight: Array | None, bias: Array | None, normalized_shape: tuple[int, ...], eps: float
+) -> tuple[Array, Array, Array]:
+    count = len(normalized_shape)
     columns = _columns(x.shape, count)
     if layer_sums.fits(x, columns):
         rows = x.reshape(-1, columns)
@@ -70,7 +73,8 @@ def _standardised_rule(xp: Any, grad: Any, x: Any, axes: tuple[int, ...], eps: f
     return (grad - xp.sum(grad, axes, True) / count - normal * along) * rstd
 
 
-def _layer_weight_rule(xp: Any, grad: Any, input: Any, count: int, eps: float) -> Any:
+def _layer_weight_rule(xp: Any, grad: Any, input: Any, normalized_shape: tuple[int, ...], eps: float) -> Any:
+    count = len(normalized_shape)
     columns = _columns(input.shape, count)
     if isinstance(grad, np.ndarray) and layer_sums.fits(input, columns):
         made = layer_sums.weight_gradient(grad.reshape(-1, columns), input.reshape(-1, columns), eps)
@@ -78,14 +82,16 @@ def _layer_weight_rule(xp: Any, grad: Any, input: Any, count: int, eps: float) -
     return grad * _standardised(xp, input, _inner(len(input.shape), count), eps)[0]
 
 
-def _layer_bias_rule(grad: Any, count: int) -> Any:
+def _layer_bias_rule(grad: Any, normalized_shape: tuple[int, ...]) -> Any:
+    count = len(normalized_shape)
     columns = _columns(grad.shape, count)
     if isinstance(grad, np.ndarray) and layer_sums.fits(grad, columns):
         return np.add.accumulate(grad.reshape(-1, columns), axis=0)[-1].reshape(grad.shape[grad.ndim - count :])
     return grad
 
 
-def _layer_rule(xp: Any, grad: Any, input: Any, weight: Any, count: int, eps: float) -> Any:
+def _layer_rule(xp: Any, grad: Any, input: Any, weight: Any, normalized_shape: tuple[int, ...], eps: float) -> Any:
+    count = len(normalized_shape)
     columns = _columns(input.shape, count)
     if isinstance(grad, np.ndarray) and layer_sums.fits(input, columns):
         flat = None if weight is None else weight.reshape(-1)
@@ -95,18 +101,23 @@ def _layer_rule(xp: Any, grad: Any, input: Any, weight: Any, count: int, eps: fl
     return _standardised_rule(xp, grad, input, _inner(len(input.shape), count), eps)
 
 
+#: for formulas: differences from the mean along dim, the deviation, and the gradient by the input of `c / std` times g
+_CENTRED = "c = input - input.mean(dim, True); std = (c.square().mean(dim, True) + eps).sqrt(); "
+_NORMAL = "x = c / std; (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std"
+
 LAYER_NORM = Op(
     "NativeLayerNormBackward0",
     _layer_norm,
     "input weight bias",
-    "count eps",
+    "normalized_shape eps",
     outputs="result mean rstd",
     input=Rule(
-        _layer_rule, "= (g - mean(g) - out * mean(g * out)) / std over the last dimensions, with g = grad * weight and out before scaling"
+        _layer_rule,
+        "dim = tuple(range(-len(normalized_shape), 0)); " + _CENTRED + "g = grad if weight is None else grad * weight; " + _NORMAL,
     ),
     weight=Rule(
         _layer_weight_rule,
-        "= grad * (input - mean) / std",
+        "grad * F.layer_norm(input, normalized_shape, None, None, eps)",
     ),
     bias=Rule(_layer_bias_rule, "grad"),
 )
@@ -135,17 +146,22 @@ def _batch_rule(xp: Any, grad: Any, input: Any, weight: Any, eps: float) -> Any:
     return _standardised_rule(xp, grad, input, axes, eps)
 
 
+#: for formulas: the dimensions that a channel's figures are taken over, and the shape that these broadcast in
+_DIM = "dim = [k for k in range(grad.dim()) if k != 1]; "
+_SHAPE = "shape = [-1 if k == 1 else 1 for k in range(grad.dim())]; "
+_BIAS = Rule(lambda xp, grad: xp.sum(grad, _channels(grad)[0]), "grad.sum([k for k in range(grad.dim()) if k != 1])")
+
 BATCH_NORM = Op(
     "NativeBatchNormBackward0",
     _batch_norm,
     "input weight bias",
     "eps",
-    input=Rule(_batch_rule, "= (g - mean(g) - out * mean(g * out)) / std for each channel, with g = grad * weight and out before scaling"),
+    input=Rule(_batch_rule, _DIM + _SHAPE + _CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + _NORMAL),
     weight=Rule(
         lambda xp, grad, input, eps: xp.sum(grad * _standardised(xp, input, _channels(input)[0], eps)[0], _channels(input)[0]),
-        "= the sum of grad * (input - mean) / std for each channel",
+        _DIM + _CENTRED + "(grad * c / std).sum(dim)",
     ),
-    bias=Rule(lambda xp, grad: xp.sum(grad, _channels(grad)[0]), "= the sum of grad for each channel"),
+    bias=_BIAS,
 )
 
 
@@ -179,13 +195,13 @@ BATCH_NORM_FIXED = Op(
     "running_mean running_var eps",
     input=Rule(
         lambda xp, grad, weight, running_mean, running_var, eps: _fixed_rule(xp, grad, weight, running_mean, running_var, eps),
-        "= grad * weight / sqrt(running_var + eps) for each channel",
+        _SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)",
     ),
     weight=Rule(
         lambda xp, grad, input, running_mean, running_var, eps: _fixed_weight_rule(xp, grad, input, running_mean, running_var, eps),
-        "= the sum of grad * (input - running_mean) / sqrt(running_var + eps) for each channel",
+        _DIM + _SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()",
     ),
-    bias=Rule(lambda xp, grad: xp.sum(grad, _channels(grad)[0]), "= the sum of grad for each channel"),
+    bias=_BIAS,
 )
 
 

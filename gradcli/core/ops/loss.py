@@ -61,7 +61,7 @@ def mse_loss(
         return _weighted((input - target) ** 2, input, weight, reduction, False)
     checked_reduction(reduction)
     _floating("mse_cpu", input, target)
-    return loss_records.MSE(input, target, reduction, None)
+    return loss_records.MSE(input, target, reduction)
 
 
 def l1_loss(

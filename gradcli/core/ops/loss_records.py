@@ -41,64 +41,81 @@ def plain(x: Any) -> Any:
     return x.array if type(x) is Tensor else x
 
 
+#: what a formula of a loss divides by, and the weight of each element
+_N = 'n = input.numel() if reduction == "mean" else 1; '
+_W = "w = 1 if weight is None else weight; "
+
 #: for a plain difference: the factor and the constant of the derivative, which is linear piece by piece
-Pieces = Callable[[Array, Any], tuple[Any, Any]]
+Pieces = Callable[..., tuple[Any, Any]]
 
 
-def _slope(xp: Any, difference: Any, pieces: Pieces, parameter: Any, reduction: str) -> Any:
+def _slope(xp: Any, difference: Any, pieces: Pieces, reduction: str, *parameter: float) -> Any:
     """The derivative by the input, of arrays or tensors."""
     values = plain(difference)
-    factor, constant = pieces(values, parameter)
+    factor, constant = pieces(values, *parameter)
     part = values.dtype.type(share(values, reduction))
     return xp.call(arithmetic_records.ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
 
 
-def _curvature(difference: Array, pieces: Pieces, parameter: Any, reduction: str) -> Any:
-    return np.asarray(pieces(difference, parameter)[0] * share(difference, reduction), difference.dtype)
+def _curvature(difference: Array, pieces: Pieces, reduction: str, *parameter: float) -> Any:
+    return np.asarray(pieces(difference, *parameter)[0] * share(difference, reduction), difference.dtype)
 
 
-def _difference_loss(name: str, value: Callable[[Array, Any], Any], pieces: Pieces, formula: str, note: str = "") -> tuple[Op, Op]:
-    """A loss of `input - target` and its derivative, which has a derivative again."""
+def _difference_loss(
+    name: str, parameter: str, value: Callable[..., Any], pieces: Pieces, slope: str, curvature: str, note: str = ""
+) -> tuple[Op, Op]:
+    """A loss of `input - target` and its derivative, which has a derivative again.
 
-    def forward(x: Array, target: Array, reduction: str, parameter: Any) -> Any:
-        return reduced(value(x - target, parameter), reduction)
+    `parameter` is the name of where the pieces meet, which functions get last; "" where there is none. `slope` and
+    `curvature` are the formulas of both derivatives by `input`, without what a mean divides by.
+    """
 
-    def backward(grad: Array, x: Array, target: Array, reduction: str, parameter: Any) -> Any:
+    def rule(function: Callable[..., Any], formula: str, note: str = "") -> Rule:
+        made = Rule(function, _N + formula, note)
+        made.parameters += tuple(parameter.split())
+        return made
+
+    def forward(x: Array, target: Array, reduction: str, *parameter: float) -> Any:
+        return reduced(value(x - target, *parameter), reduction)
+
+    def backward(grad: Array, x: Array, target: Array, reduction: str, *parameter: float) -> Any:
         difference = x - target
-        return (_slope(numeric, difference, pieces, parameter, reduction) * grad).astype(difference.dtype, copy=False)
+        return (_slope(numeric, difference, pieces, reduction, *parameter) * grad).astype(difference.dtype, copy=False)
 
-    def along(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, reduction: str, parameter: Any) -> Any:
+    def along(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, reduction: str, *parameter: float) -> Any:
         difference = np.asarray(xp.plain(input) - xp.plain(target))
-        return scalars.times_data(xp, grad * grad_output, _curvature(difference, pieces, parameter, reduction))
+        return scalars.times_data(xp, grad * grad_output, _curvature(difference, pieces, reduction, *parameter))
 
     second = Op(
         f"{name}BackwardBackward0",
         backward,
         "grad_output input target",
-        "reduction parameter",
-        grad_output=Rule(
-            lambda xp, grad, input, target, reduction, parameter: grad * _slope(xp, input - target, pieces, parameter, reduction),
-            "= grad times the derivative of the loss",
+        f"reduction {parameter}",
+        grad_output=rule(
+            lambda xp, grad, input, target, reduction, *parameter: grad * _slope(xp, input - target, pieces, reduction, *parameter),
+            f"{slope} / n",
         ),
-        input=Rule(along, "= grad * grad_output times the second derivative of the loss"),
-        target=Rule(
-            lambda xp, grad, grad_output, input, target, reduction, parameter: (
-                -along(xp, grad, grad_output, input, target, reduction, parameter)
+        input=rule(along, f"{curvature} / n"),
+        target=rule(
+            lambda xp, grad, grad_output, input, target, reduction, *parameter: (
+                -along(xp, grad, grad_output, input, target, reduction, *parameter)
             ),
-            "= minus the gradient of input",
+            f"-{curvature} / n",
         ),
     )
     first = Op(
         f"{name}Backward0",
         forward,
         "input target",
-        "reduction parameter",
-        input=Rule(
-            lambda xp, grad, input, target, reduction, parameter: xp.call(second, grad, input, target, reduction, parameter), formula, note
+        f"reduction {parameter}",
+        input=rule(
+            lambda xp, grad, input, target, reduction, *parameter: xp.call(second, grad, input, target, reduction, *parameter),
+            f"{slope} / n",
+            note,
         ),
-        target=Rule(
-            lambda xp, grad, input, target, reduction, parameter: xp.call(second, grad, target, input, reduction, parameter),
-            "= minus the gradient of input",
+        target=rule(
+            lambda xp, grad, input, target, reduction, *parameter: xp.call(second, grad, target, input, reduction, *parameter),
+            f"-{slope} / n",
         ),
     )
     return first, second
@@ -126,22 +143,28 @@ def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
 
 MSE, MSE_BACKWARD = _difference_loss(
     "MseLoss",
-    lambda d, parameter: d * d,
-    lambda d, parameter: (d.dtype.type(2), d.dtype.type(0)),
-    "= 2 * (input - target) * grad, divided by the number of elements for a mean",
+    "",
+    lambda d: d * d,
+    lambda d: (d.dtype.type(2), d.dtype.type(0)),
+    "2 * grad * (input - target)",
+    "2 * grad * grad_output",
 )
 SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
     "SmoothL1Loss",
+    "beta",
     _smooth,
     _smooth_pieces,
-    "= grad * (input - target) / beta where that is within 1, else grad * sign(input - target); over the number of elements for a mean",
+    "grad * ((input - target) / beta).clamp(-1, 1)",
+    "grad * grad_output * ((input - target).abs() < beta) / beta",
     "the pieces meet with one derivative where abs(input - target) == beta",
 )
 HUBER, HUBER_BACKWARD = _difference_loss(
     "HuberLoss",
+    "delta",
     _huber,
     _huber_pieces,
-    "= grad * clamp(input - target, -delta, delta), divided by the number of elements for a mean",
+    "grad * (input - target).clamp(-delta, delta)",
+    "grad * grad_output * ((input - target).abs() <= delta)",
     "the pieces meet with one derivative where abs(input - target) == delta",
 )
 
@@ -173,6 +196,7 @@ def _soft_margin_curvature(xp: Any, x: Any, target: Array, reduction: str) -> An
     return scalars.times_data(xp, s * (1.0 - s), target * target * target.dtype.type(share(target, reduction)))
 
 
+_SOFT_MARGIN = _N + "-grad * target * sigmoid(-target * input) / n"
 SOFT_MARGIN_BACKWARD = Op(
     "SoftMarginLossBackwardBackward0",
     _soft_margin_backward,
@@ -180,11 +204,11 @@ SOFT_MARGIN_BACKWARD = Op(
     "target reduction",
     grad_output=Rule(
         lambda xp, grad, input, target, reduction: grad * _soft_margin_slope(xp, input, target, reduction),
-        "= grad times the derivative of the loss",
+        _SOFT_MARGIN,
     ),
     input=Rule(
         lambda xp, grad, grad_output, input, target, reduction: grad * grad_output * _soft_margin_curvature(xp, input, target, reduction),
-        "= grad * grad_output times the second derivative of the loss",
+        _N + "s = sigmoid(target * input); grad * grad_output * target**2 * s * (1 - s) / n",
     ),
 )
 SOFT_MARGIN = Op(
@@ -194,7 +218,7 @@ SOFT_MARGIN = Op(
     "target reduction",
     input=Rule(
         lambda xp, grad, input, target, reduction: xp.call(SOFT_MARGIN_BACKWARD, grad, input, target, reduction),
-        "= -grad * target / (1 + exp(target * input)), divided by the number of elements for a mean",
+        _SOFT_MARGIN,
     ),
 )
 
@@ -242,6 +266,7 @@ def _factor(weight: Array | None, x: Array, reduction: str) -> Any:
     return np.asarray(_weighted(x.dtype.type(share(x, reduction)), weight), x.dtype)
 
 
+_BCE = _W + _N + "grad * (input - target) / (input * (1 - input)).clamp_min(1e-12) * w / n"
 BCE_BACKWARD = Op(
     "BinaryCrossEntropyBackwardBackward0",
     _bce_backward,
@@ -251,19 +276,20 @@ BCE_BACKWARD = Op(
         lambda xp, grad, input, target, weight, reduction: scalars.times_data(
             xp, grad * (input - target) / xp.maximum((1.0 - input) * input, _LEAST), _factor(weight, plain(input), reduction)
         ),
-        "= grad times the derivative of the loss",
+        _BCE,
     ),
     input=Rule(
         lambda xp, grad, grad_output, input, target, weight, reduction: (
             grad * grad_output * _bce_second(xp, input, target, weight, reduction)
         ),
-        "= grad * grad_output times the second derivative",
+        _W + _N + "d = input * (1 - input); "
+        "grad * grad_output * (input**2 - 2 * input * target + target) / (d * d).clamp_min(1e-24) * w / n",
     ),
     target=Rule(
         lambda xp, grad, grad_output, input, weight, reduction: scalars.times_data(
             xp, -grad * grad_output / xp.maximum((1.0 - input) * input, _LEAST), _factor(weight, plain(input), reduction)
         ),
-        "= -grad * grad_output / (input * (1 - input))",
+        _W + _N + "-grad * grad_output / (input * (1 - input)).clamp_min(1e-12) * w / n",
     ),
 )
 BCE = Op(
@@ -273,12 +299,12 @@ BCE = Op(
     "weight reduction",
     input=Rule(
         lambda xp, grad, input, target, weight, reduction: xp.call(BCE_BACKWARD, grad, input, target, weight, reduction),
-        "= grad * (input - target) / (input * (1 - input)) * weight, divided by the number of elements for a mean",
+        _BCE,
         "at 0 and 1 the denominator is 1e-12",
     ),
     target=Rule(
         _bce_target,
-        "= -grad * logit(input) * weight, divided by the number of elements for a mean",
+        _W + _N + "-grad * logit(input) * w / n",
     ),
 )
 
@@ -317,8 +343,13 @@ BCE_LOGITS = Op(
     "input target",
     "weight pos_weight reduction",
     input=Rule(
-        _bce_logits_rule, "= grad * (sigmoid(input) - target) * weight, divided by the number of elements for a mean (without pos_weight)"
+        _bce_logits_rule,
+        _W + _N + "s = sigmoid(input); "
+        "d = s - target if pos_weight is None else (1 - target) * s - pos_weight * target * (1 - s); grad * d * w / n",
     ),
-    target=Rule(_bce_logits_target_rule, "= -grad * input * weight, divided by the number of elements for a mean (without pos_weight)"),
+    target=Rule(
+        _bce_logits_target_rule,
+        _W + _N + "d = -input if pos_weight is None else F.logsigmoid(-input) - pos_weight * F.logsigmoid(input); grad * d * w / n",
+    ),
 )
 RECORDS = (MSE, SMOOTH_L1, HUBER, SOFT_MARGIN, BCE, BCE_LOGITS)

@@ -75,7 +75,14 @@ def _gathered(grad: Array, target: Array, weight: Array | None, reduction: str, 
 _ATTRS = "target weight reduction ignore_index"
 
 
-def _records(suffix: str) -> tuple[Op, Op]:
+def _records(suffix: str, dim: int) -> tuple[Op, Op]:
+    """The loss and its derivative, for classes along dim."""
+    # -grad with its weight at the target classes, 0 elsewhere and at ignored ones
+    placed = (
+        "k = target != ignore_index; t = target * k; w = k if weight is None else k * weight[t]; "
+        'n = w.sum() if reduction == "mean" else 1; '
+        f"zeros_like(input).scatter({dim}, t.unsqueeze({dim}), (-grad * w / n).where(k, 0).unsqueeze({dim}))"
+    )
     scatter = Op(
         f"NllLoss{suffix}BackwardBackward0",
         _backward,
@@ -83,9 +90,9 @@ def _records(suffix: str) -> tuple[Op, Op]:
         _ATTRS,
         grad_output=Rule(
             lambda xp, grad, target, weight, reduction, ignore_index: xp.call(gather, grad, target, weight, reduction, ignore_index),
-            "= minus grad at the target classes, weighted as in the loss",
+            "F.nll_loss(grad, target, weight, ignore_index=ignore_index, reduction=reduction)",
         ),
-        input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"),
+        input=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(input)"),
     )
     gather = Op(
         f"NllLoss{suffix}Backward0",
@@ -96,7 +103,7 @@ def _records(suffix: str) -> tuple[Op, Op]:
             lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
                 scatter, grad, input, target, weight, reduction, ignore_index
             ),
-            "= -grad at the target classes, weighted as in the loss, 0 elsewhere",
+            placed,
         ),
     )
     loss = Op(
@@ -108,14 +115,14 @@ def _records(suffix: str) -> tuple[Op, Op]:
             lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
                 scatter, grad, input, target, weight, reduction, ignore_index
             ),
-            "= -grad at the target classes, divided by the sum of the weights for a mean, 0 elsewhere",
+            placed,
         ),
     )
     return loss, scatter
 
 
-NLL, NLL_BACKWARD = _records("")
-NLL2D, NLL2D_BACKWARD = _records("2D")
+NLL, NLL_BACKWARD = _records("", -1)
+NLL2D, NLL2D_BACKWARD = _records("2D", 1)
 
 
 def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:

@@ -109,7 +109,7 @@ def layer_norm(
         )
     if not input.dtype.is_floating_point:
         raise ProgramError("NotImplementedError", f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.torch_name}'")
-    return layers.LAYER_NORM(input, weight, bias, len(normalized_shape), eps)[0]
+    return layers.LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
 
 
 def batch_norm(
