@@ -1,0 +1,8 @@
+"""Calls that reach what the functions' own samples do not, by family of operations."""
+
+from __future__ import annotations
+
+from gradcli.core.function import Sample
+from tests.analysis.formula_samples import indexing
+
+SAMPLES: tuple[Sample, ...] = (*indexing.SAMPLES,)
