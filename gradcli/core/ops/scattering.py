@@ -127,21 +127,21 @@ def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, 
     return xp.where(single, others, xp.call(GATHER, grad * out, dim, index) / ones)
 
 
-_COUNT = "full_like(input, include_self).scatter_add(dim, index, ones_like(src)).clamp(1)"
 _TIES = "best.scatter_add(dim, index, (src == out.gather(dim, index)).type_as(grad))"
 _SELF_FORMULA = (
     "best = (input == out).type_as(grad); "
-    f"slope = 1 if reduce == 'sum' else 1 / {_COUNT} if reduce == 'mean' "
+    "slope = 1 if reduce == 'sum' else 1 / ones_like(input).scatter_add(dim, index, ones_like(src)) if reduce == 'mean' "
     f"else ones_like(input).scatter_reduce(dim, index, src, 'prod') if reduce == 'prod' else best / {_TIES}; "
     "grad * slope if include_self else (grad * slope).scatter(dim, index, 0)"
 )
 _SRC_FORMULA = (
+    "count = full_like(input, include_self).scatter_add(dim, index, ones_like(src)); "
     "zero = (src == 0).type_as(grad); "
     "zeros = zeros_like(input).scatter_add(dim, index, zero).gather(dim, index) - zero; "
     "rest = src.masked_fill(src == 0, 1); "
     "product = input.scatter_reduce(dim, index, rest, 'prod', include_self=include_self); "
     "best = (input == out).type_as(grad); "
-    f"grad.gather(dim, index) if reduce == 'sum' else (grad / {_COUNT}).gather(dim, index) if reduce == 'mean' "
+    "grad.gather(dim, index) if reduce == 'sum' else (grad / count).gather(dim, index) if reduce == 'mean' "
     "else (grad * product).gather(dim, index) / rest * (zeros == 0) if reduce == 'prod' "
     f"else (grad / {_TIES}).gather(dim, index) * (src == out.gather(dim, index))"
 )

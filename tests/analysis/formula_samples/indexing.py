@@ -23,6 +23,11 @@ def _second(text: str, **inputs: Any) -> Sample:
     return Sample(f"torch.autograd.grad({text}, x, y, create_graph=True)[0]", **inputs)
 
 
+def _third(text: str, **inputs: Any) -> Sample:
+    """The gradient for y of that gradient along x, as a function of x."""
+    return Sample(f"torch.autograd.grad(torch.autograd.grad({text}, x, y, create_graph=True)[0], y, x, create_graph=True)[0]", **inputs)
+
+
 SHAPES = (
     *_of(
         """
@@ -73,6 +78,8 @@ SHAPES = (
             "x.masked_select(x > 3.5)[:2]",
         )
     ),
+    _third("x.as_strided((2,), (2,), 1)", x=_M, y=_N[0][:2]),
+    _third("x[:, :1].expand(2, 3).as_strided((2,), (3,))", x=_M, y=_N[0][:2]),
     *(_second(text, x=_M, y=[_N[0][:2], _N[1][:2]]) for text in ("x[:, ::2]", "x.t()[1:].t()", "x[..., -2:]")),
     _second("x.unfold(1, 2, 1)", x=_M, y=[[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]),
 )
@@ -185,7 +192,8 @@ POSITIONS = (
         x=_M,
     ),
     *(
-        _second(f"F.embedding(tensor([1, 1]), x{more})", x=_M, y=_N)
+        derived(f"F.embedding(tensor([1, 1]), x{more})", x=_M, y=_N)
+        for derived in (_second, _third)
         for more in ("", ", padding_idx=1", ", scale_grad_by_freq=True", ", padding_idx=0, scale_grad_by_freq=True")
     ),
     *(
