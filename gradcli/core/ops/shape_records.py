@@ -65,7 +65,7 @@ PERMUTE: Op = Op(
     "input",
     "dims",
     view=True,
-    input=Rule(lambda xp, grad, dims: xp.call(PERMUTE, grad, _inverse(dims)), "grad.movedim(tuple(range(grad.dim())), dims)"),
+    input=Rule(lambda xp, grad, dims: xp.call(PERMUTE, grad, _inverse(dims)), "grad.movedim(tuple(range(len(dims))), dims)"),
 )
 
 
