@@ -338,7 +338,7 @@ def refresh_view(tensor: Tensor) -> None:
     where = strided.geometry(tensor.array, base.array)
     probe = Tensor(tensor.array, tensor.dtype)
     with recording(True):
-        strided.AS_STRIDED.record(probe, (base,), (where, strided.own_geometry(base.array)))
+        strided.AS_STRIDED.record(probe, (base,), (*where, strided.own_geometry(base.array)[1]))
     assert probe.node is not None
     _rebase(tensor, probe.node)
 
@@ -394,7 +394,7 @@ class CopySlices(Node):
         result, part = Tensor(whole, grad.dtype), Tensor(window, grad.dtype)
         copy_(result, grad)
         mark_view(part, result, "AsStridedBackward0")
-        strided.AS_STRIDED.record(part, (result,), (self.part, self.whole))
+        strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))
         inner = self.inner.gradients([CLONE(part)], True, [first, *wanted[1:]])
         if first and inner[0] is not None:
             copy_(part, inner[0])

@@ -299,6 +299,8 @@ class OpNode(Node):
 
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+#: integers whose bits PyTorch shows as an unsigned number, as it does of dimensions
+_UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "start", "end"})
 
 
 def _shown_attr(name: str, value: Any) -> Any:
@@ -306,10 +308,12 @@ def _shown_attr(name: str, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return wrap(np.asarray(value))
     if isinstance(value, (tuple, list)):
-        return tuple([_shown_attr("", v) for v in value])
+        return tuple([_shown_attr(name, v) for v in value])
+    if isinstance(value, slice):
+        return None  # a whole dimension of an index
     if name == "reduction":
         return _REDUCTIONS.get(value, value)
-    if type(value) is int and value < 0 and (name.startswith("dim") or name in ("index", "ignore_index", "padding_idx", "offset")):
+    if type(value) is int and value < 0 and (name.startswith("dim") or name in _UNSIGNED):
         return value + (1 << 64)
     if isinstance(value, np.generic):
         return value.item()

@@ -81,14 +81,28 @@ def blank(view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array]:
 
 
 def scatter(grad: Array, view: Geometry, base: Geometry) -> Array:
-    """Zeros in the shape of the base with `grad` added at the view's elements."""
+    """Zeros in the shape of the base with `grad` added at the view's elements.
+
+    Elements of the base that share a place get equal parts, as in PyTorch's as_strided_backward.
+    """
     memory, whole, part = _laid_out(base, view, grad.dtype)
-    if any(s == 0 and n > 1 for n, s in zip(view[0], view[1], strict=True)) or not _separate(view):
-        positions = _window(np.arange(memory.size), view)
-        np.add.at(memory, positions.reshape(-1), grad.reshape(-1))
-    else:
-        part[...] = grad
+    _add(memory, part, view, grad)
+    if not _separate(base):
+        memory /= _sharers(memory.size, base)
     return whole if whole.flags.c_contiguous else whole.copy()
+
+
+def _add(memory: Array, window: Array, where: Geometry, values: Array) -> None:
+    """Add values to zeroed memory at the elements of its window."""
+    if _separate(where):
+        window[...] = values
+    else:
+        np.add.at(memory, _window(np.arange(memory.size), where).reshape(-1), values.reshape(-1))
+
+
+def _sharers(room: int, where: Geometry) -> Array:
+    """How many elements share each place in memory, at least 1."""
+    return np.maximum(np.bincount(_window(np.arange(room), where).reshape(-1), minlength=room), 1)
 
 
 def _separate(view: Geometry) -> bool:
@@ -102,9 +116,11 @@ def _separate(view: Geometry) -> bool:
 
 
 def gather(grad: Array, view: Geometry, base: Geometry) -> Array:
-    """The view's elements of a gradient of the base."""
-    _, whole, part = _laid_out(base, view, grad.dtype)
-    whole[...] = grad
+    """The view's elements of a gradient of the base: the transpose of `scatter`."""
+    memory, whole, part = _laid_out(base, view, grad.dtype)
+    _add(memory, whole, base, grad)
+    if not _separate(base):
+        memory /= _sharers(memory.size, base)
     return part.copy()
 
 
@@ -115,20 +131,36 @@ def outside(view: Geometry, base: Geometry) -> Array:
     return ~whole
 
 
+def _formula(shape: str, stride: str, start: str, end: str) -> str:
+    """From one layout of the same memory to the other; elements of the base that share a place count in equal parts."""
+    return (
+        f"n = 1 + sum(k * s for k, s in zip({shape}, {stride})); "
+        f"own = arange(n).as_strided({shape}, {stride}); "
+        "seen = arange(n).as_strided(size, stride, offset); "
+        f"(zeros(n).type_as(grad).put({start}, grad, True) / own.flatten().bincount(minlength=n).clamp(1)).take({end})"
+    )
+
+
+def _back(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_shape: Any, input_stride: Any) -> Any:
+    return xp.call(STRIDED_SCATTER, grad, size, stride, offset, input_shape, input_stride)
+
+
+#: for views with `size`, `stride` and `offset` (in elements) within the memory of an input that has `input_stride`
+AS_STRIDED_RULE = Rule(_back, _formula("input.shape", "input_stride", "seen", "own"))
 AS_STRIDED: Op = Op(
     "AsStridedBackward0",
-    lambda array, view, base: gather(array, view, base),
+    lambda a, size, stride, offset, input_stride: gather(a, (size, stride, offset), (a.shape, input_stride, 0)),
     "input",
-    "view base",
-    input=Rule(
-        lambda xp, grad, view, base: xp.call(STRIDED_SCATTER, grad, view, base),
-        "= grad placed at the view's elements, 0 elsewhere",
-    ),
+    "size stride offset input_stride",
+    input=AS_STRIDED_RULE,
 )
 STRIDED_SCATTER: Op = Op(
     "AsStridedScatterBackward0",
-    scatter,
+    lambda a, size, stride, offset, shape, base_stride: scatter(a, (size, stride, offset), (shape, base_stride, 0)),
     "input",
-    "view base",
-    input=Rule(lambda xp, grad, view, base: xp.call(AS_STRIDED, grad, view, base), "= the view's elements of grad"),
+    "size stride offset shape base_stride",
+    input=Rule(
+        lambda xp, grad, size, stride, offset, base_stride: xp.call(AS_STRIDED, grad, size, stride, offset, base_stride),
+        _formula("shape", "base_stride", "own", "seen"),
+    ),
 )

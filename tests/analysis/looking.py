@@ -80,13 +80,17 @@ def _text(array: np.ndarray[Any, Any]) -> str:
 
 
 def _parts(text: str) -> list[tuple[float, str]]:
-    """The terms of a sum; only terms in parentheses have remarks, or the only one."""
-    if "summed" not in text or not text.startswith("("):
+    """The terms of a sum where one has a remark, each with its sign; otherwise the text itself."""
+    parts = [""]
+    depth = 0
+    for word in re.split(r"( [+-] |[()\[\]])", text):
+        depth += (word in ("(", "[")) - (word in (")", "]")) if word else 0
+        parts += [word, ""] if word in (" + ", " - ") and not depth else []
+        parts[-1] += "" if word in (" + ", " - ") and not depth else word
+    if not any(part.startswith("(") and "summed" in part for part in parts):
         return [(1.0, text)]
-    parts = re.split(r" (?=[+-] )(?![^()]*\))", text)
-    bare = [part.lstrip("+- ") for part in parts]
-    signs = [-1.0 if part.startswith("- ") else 1.0 for part in parts]
-    return [(sign, part[1:-1] if "summed" in part else part) for sign, part in zip(signs, bare, strict=True)]
+    signs = [1.0, *(-1.0 if sign == " - " else 1.0 for sign in parts[1::2])]
+    return [(sign, part[1:-1] if "summed" in part else part) for sign, part in zip(signs, parts[::2], strict=True)]
 
 
 def _reduced(value: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -260,14 +260,17 @@ def test_what_is_said_is_true_of_recorded_scripts() -> None:
         for step in told.steps:
             for made in step.outputs:
                 found = recomputed(told, made.name, known)
-                if found is None or made.gradient is None or not np.isfinite(made.gradient.array).all():
-                    words += 1
+                if made.gradient is None or not np.isfinite(made.gradient.array).all():
+                    continue
+                if found is None:
+                    words += not made.came.startswith("start")
                     continue
                 checked += 1
                 size = np.abs(made.gradient.array).max(initial=1.0)
                 where = f"{path.name} {made.name}: {made.came}"
                 np.testing.assert_allclose(found, made.gradient.array, rtol=1e-3, atol=1e-5 * size, err_msg=where)
-    assert checked > words
+    # names of tensors that a script no longer has, and written parts
+    assert checked > 20 * words
 
 
 def test_the_gradient_of_a_gradient_bears_no_forward_text() -> None:
@@ -295,7 +298,7 @@ def test_the_parts_of_a_list() -> None:
     )
     found = rows(told)
     assert found["#4"][0] == "torch.stack([w * 2 for w in ws])"
-    assert found["#2"] == ("w * 2", "part 1 of grad(#4)")
+    assert found["#2"] == ("w * 2", "grad(#4).select(0, 1)")
     told = script("import torch\nx = torch.ones(2, 2, requires_grad=True)\ny = sum([row.sum() for row in x])", "y")
     assert rows(told)["#1[0]"][0] == "unbind(x)"
 

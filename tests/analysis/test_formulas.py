@@ -22,30 +22,6 @@ from gradcli.lang.parser import parse_expression, parse_input
 from gradcli.source import Source
 from tests.analysis.formula_samples import SAMPLES
 
-#: formulas in words, by the reason why they are: (grad_fn, argument)
-IN_WORDS: dict[str, str] = {
-    "elements are placed at or read from positions that the step keeps": (
-        "AsStridedBackward0.input "
-        "ConstantPadNdBackward0.input "
-        "DiagonalBackward0.input DiagonalBackward0_copy.input EmbeddingBackward0.weight "
-        "ExpandBackward0.input GatherBackward0.input IndexBackward0.input IndexPutBackward0.input IndexPutBackward0.values "
-        "IndexSelectBackward0.input MaskedScatterBackward0.source "
-        "MaskedSelectBackward0.input "
-        "PermuteBackward0.input PutBackward0.input RepeatBackward0.input "
-        "RollBackward0.input SelectBackward0.input SliceBackward0.input "
-        "TakeBackward0.input TraceBackward0.input UnfoldBackward0.input DiagonalScatterBackward0.input "
-        "DiagonalScatterBackward0.src SelectScatterBackward0.input SelectScatterBackward0.src SliceScatterBackward0.input "
-        "SliceScatterBackward0.src"
-    ),
-    "one formula for the several tensors of a list, or for several outputs": (
-        "BlockDiagBackward0.tensors CatBackward0.tensors SplitBackward0.input "
-        "SplitWithSizesBackward0.input StackBackward0.tensors UnbindBackward0.input "
-    ),
-    "cases that depend on options such as the reduction or the keepdim of the call": (
-        "ScatterReduceBackward0.input ScatterReduceBackward0.src"
-    ),
-}
-
 #: records that only other spellings than the samples' reach
 MORE = (
     "F.celu(x * 1, inplace=True)",
@@ -151,14 +127,6 @@ def formulas() -> dict[tuple[str, str, str], str]:
     return {(op.grad_fn, name, rule.formula): function for op, function in records().values() for name, rule in op.rules.items() if rule}
 
 
-def test_formulas_in_words_are_known() -> None:
-    """A formula that begins with "=" is words, which cannot be evaluated: each has its reason above."""
-    listed = {tuple(entry.split(".")) for entries in IN_WORDS.values() for entry in entries.split()}
-    words = {(grad_fn, name) for grad_fn, name, formula in formulas() if formula.startswith("=")}
-    assert words <= listed, f"new formulas in words: {sorted(words - listed)}"
-    assert listed <= words, f"no longer in words: {sorted(listed - words)}"
-
-
 def test_every_formula_agrees_with_its_rule() -> None:
     agreed: set[tuple[str, str, str]] = set()
     samples = [sample for function in catalog.all_functions() for sample in function.samples]
@@ -168,7 +136,7 @@ def test_every_formula_agrees_with_its_rule() -> None:
         for grads in gradients(node):
             if any(grad is not None for grad in grads):
                 agreed |= set(compared(node, recorder, grads))
-    missing = {key for key in formulas() if not key[2].startswith("=")} - agreed
+    missing = formulas().keys() - agreed
     assert not missing, f"never evaluated: {sorted(missing)}"
 
 
@@ -185,7 +153,7 @@ def compared(node: OpNode, recorder: Recorder, grads: list[Any]) -> Iterator[tup
     for i, (parent, number) in enumerate(node.edges):
         name = node.op.tensors[0 if node.op.variadic else i]
         rule = node.op.rules[name]
-        if parent is None or rule is None or rule.formula.startswith("="):
+        if parent is None or rule is None:
             continue
         try:
             value = evaluated(node, recorder, rule.formula, full, i)

@@ -51,7 +51,10 @@ REPEAT: Op = Op(
     lambda a, repeats: np.tile(a, repeats),
     "input",
     "repeats",
-    input=Rule(_repeat_back, "= grad summed over the copies"),
+    input=Rule(
+        _repeat_back,
+        "zeros_like(input).put(arange(input.numel()).reshape(input.shape).repeat(repeats), grad, True)",
+    ),
 )
 FLIP: Op = Op(
     "FlipBackward0",
@@ -71,7 +74,9 @@ ROLL: Op = Op(
     _roll,
     "input",
     "shifts dims",
-    input=Rule(lambda xp, grad, shifts, dims: xp.call(ROLL, grad, tuple(-s for s in shifts), dims), "= grad rolled back"),
+    input=Rule(
+        lambda xp, grad, shifts, dims: xp.call(ROLL, grad, tuple(-s for s in shifts), dims), "grad.roll([-s for s in shifts], dims)"
+    ),
 )
 ROT90: Op = Op(
     "Rot90Backward0",
@@ -105,7 +110,7 @@ def _diagonal_rule(xp: Any, grad: Any, offset: int, dim1: int, dim2: int, input_
     return xp.call(DIAGONAL_BACK, grad, offset, dim1, dim2, input_shape)
 
 
-_DIAGONAL = "= grad on the diagonal, 0 elsewhere"
+_DIAGONAL = "zeros_like(input).diagonal_scatter(grad, offset, dim1, dim2)"
 DIAGONAL: Op = Op("DiagonalBackward0", _diagonal, "input", "offset dim1 dim2", view=True, input=Rule(_diagonal_rule, _DIAGONAL))
 DIAGONAL_COPY: Op = Op(
     "DiagonalBackward0_copy",
@@ -184,7 +189,7 @@ UNFOLD: Op = Op(
     view=True,
     input=Rule(
         lambda xp, grad, dimension, size, step, input_shape: xp.call(UNFOLD_BACK, grad, dimension, size, step, input_shape),
-        "= grad added up over the windows that hold an element",
+        "places = arange(input.numel()).reshape(input.shape); zeros_like(input).put(places.unfold(dimension, size, step), grad, True)",
     ),
 )
 UNFOLD_BACK: Op = Op(

@@ -52,7 +52,8 @@ def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) ->
 
 
 def source_gradient(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str) -> Any:
-    if tuple(src_shape) != index.shape:
+    # a scalar counts as a vector of one: the engine makes it a scalar again
+    if tuple(src_shape) != index.shape and (src_shape or index.shape != (1,)):
         raise _error(
             f"Function {name} returned an invalid gradient at index 1 - got {list(index.shape)} but expected shape compatible with "
             f"{list(src_shape)}"
@@ -67,7 +68,7 @@ GATHER: Op = Op(
     "dim index",
     input=Rule(
         lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(SCATTER_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index),
-        "= grad added up at the positions it was gathered from",
+        "zeros_like(input).scatter_add(dim, index, grad)",
     ),
 )
 _ZEROED = Rule(lambda xp, grad, dim, index: xp.call(SCATTER_NUMBER, grad, dim, index, 0), "grad.scatter(dim, index, 0)")
@@ -127,7 +128,7 @@ INDEX_SELECT: Op = Op(
     "dim index",
     input=Rule(
         lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(INDEX_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index, 1),
-        "= grad added up at the selected slices",
+        "zeros_like(input).index_add(dim, index, grad)",
     ),
 )
 INDEX_ADD: Op = Op(
@@ -224,7 +225,7 @@ MASKED_SELECT: Op = Op(
     ],
     "input",
     "mask",
-    input=Rule(_masked_select_rule, "= grad placed where the mask is True, 0 elsewhere"),
+    input=Rule(_masked_select_rule, "zeros_like(input).masked_scatter(mask, grad)"),
 )
 MASKED_SCATTER: Op = Op(
     "MaskedScatterBackward0",
@@ -233,7 +234,8 @@ MASKED_SCATTER: Op = Op(
     "mask",
     input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0.0), "grad.masked_fill(mask, 0)"),
     source=Rule(
-        lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape), "= the masked elements of grad, then 0"
+        lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape),
+        "taken = grad.masked_select(mask); F.pad(taken, (0, source.numel() - taken.numel())).reshape(source.shape)",
     ),
 )
 MASKED_SCATTER_BACK: Op = Op(
@@ -243,7 +245,7 @@ MASKED_SCATTER_BACK: Op = Op(
     "mask shape",
     input=Rule(
         lambda xp, grad, mask, input_shape, input_dtype: xp.call(MASKED_SCATTER, xp.zeros(input_shape, input_dtype), grad, mask),
-        "= grad placed where the mask is True, 0 elsewhere",
+        "zeros_like(input).masked_scatter(mask, grad)",
     ),
 )
 
@@ -269,7 +271,7 @@ TAKE: Op = Op(
     "index",
     input=Rule(
         lambda xp, grad, index, input_shape, input_dtype: xp.call(PUT, xp.zeros(input_shape, input_dtype), grad, index, True),
-        "= grad added up at the taken elements",
+        "zeros_like(input).put(index, grad, True)",
     ),
 )
 PUT: Op = Op(
@@ -277,6 +279,6 @@ PUT: Op = Op(
     _put,
     "input source",
     "index accumulate",
-    input=Rule(_put_rule, "= grad, 0 at the positions unless accumulated"),
+    input=Rule(_put_rule, "grad if accumulate else grad.put(index, zeros_like(source))"),
     source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
 )

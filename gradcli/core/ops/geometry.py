@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core import strided
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.record import Op, Rule
+from gradcli.core.record import Op
 from gradcli.core.tensor import Array, Size, Tensor
 from gradcli.errors import ProgramError
 
@@ -78,19 +78,16 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     for n in size:
         count *= n
     limits.check_elements(count, array.itemsize)
-    view = (tuple(size), tuple(stride), offset - own)
-    return AS_STRIDED(input, view, strided.own_geometry(array))  # type: ignore[no-any-return]
+    return AS_STRIDED(input, tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1])  # type: ignore[no-any-return]
 
 
 AS_STRIDED = Op(
     "AsStridedBackward0",
-    lambda a, view, base: strided.seen(a, view),
+    lambda a, size, stride, offset, input_stride: strided.seen(a, (size, stride, offset)),
     "input",
-    "view base",
+    "size stride offset input_stride",
     view=True,
-    input=Rule(
-        lambda xp, grad, view, base: xp.call(strided.STRIDED_SCATTER, grad, view, base), "= grad added up at the elements of the view"
-    ),
+    input=strided.AS_STRIDED_RULE,
 )
 
 

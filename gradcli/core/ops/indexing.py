@@ -35,29 +35,32 @@ from gradcli.errors import ProgramError
 # --- the records ---
 
 
-def _key(indices: Indices) -> tuple[Any, ...]:
+#: what a step keeps: arrays, and `:` for whole dimensions, as in `tensor[indices]`
+Key = tuple[Array | slice, ...]
+
+
+def _key(indices: Indices) -> Key:
     return tuple(slice(None) if i is None else i for i in indices)
 
 
-def unique(indices: Indices) -> bool:
+def unique(indices: Key) -> bool:
     """One mask and nothing else: no element is met twice."""
-    given = [i for i in indices if i is not None]
+    given = [i for i in indices if not isinstance(i, slice)]
     return len(given) == 1 and given[0].dtype.kind == "b"
 
 
-def _gather(a: Array, indices: Indices) -> Array:
-    return np.ascontiguousarray(a[_key(indices)])
+def _gather(a: Array, indices: Key) -> Array:
+    return np.ascontiguousarray(a[indices])
 
 
-def put(array: Array, values: Any, indices: Indices, accumulate: bool) -> Array:
+def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
     """Write or add values at the positions, in place."""
-    key = _key(indices)
     if not accumulate:
-        array[key] = values
+        array[indices] = values
     elif unique(indices):
-        array[key] += values
+        array[indices] += values
     else:
-        np.add.at(array, key, values)
+        np.add.at(array, indices, values)  # type: ignore[arg-type]  # numpy does take slices
     return array
 
 
@@ -74,16 +77,19 @@ INDEX: Op = Op(
     "indices",
     input=Rule(
         lambda xp, grad, indices, input_shape, input_dtype: xp.call(INDEX_BACK, xp.zeros(input_shape, input_dtype), grad, indices, True),
-        "= grad added up at the positions it came from",
+        "zeros_like(input).put(arange(input.numel()).reshape(input.shape)[indices], grad, True)",
     ),
 )
-_VALUES = Rule(lambda xp, grad, indices: xp.call(INDEX, grad, indices), "= grad at the indexed positions")
+_VALUES = Rule(lambda xp, grad, indices: xp.call(INDEX, grad, indices), "grad[indices]")
+_PUT_FORMULA = (
+    "places = arange(input.numel()).reshape(input.shape); grad if accumulate else grad.put(places[indices], zeros_like(grad[indices]))"
+)
 INDEX_BACK: Op = Op(
     "IndexPutImplBackward0",
     lambda a, values, indices, accumulate: put(a, values, indices, accumulate),
     "input values",
     "indices accumulate",
-    input=Rule(_put_rule, "= grad, 0 at the indexed positions unless accumulated"),
+    input=Rule(_put_rule, _PUT_FORMULA),
     values=_VALUES,
 )
 INDEX_PUT: Op = Op(
@@ -91,7 +97,7 @@ INDEX_PUT: Op = Op(
     lambda a, values, indices, accumulate: put(a.copy(), values, indices, accumulate),
     "input values",
     "indices accumulate",
-    input=Rule(_put_rule, "= grad, 0 at the indexed positions unless accumulated"),
+    input=Rule(_put_rule, _PUT_FORMULA),
     values=_VALUES,
 )
 
@@ -118,7 +124,7 @@ def getitem(tensor: Tensor, index: Any) -> Tensor:
     if not indices:
         return ALIAS(tensor) if result is tensor else result
     check_indices(result, indices)
-    return INDEX(result, indices)  # type: ignore[no-any-return]
+    return INDEX(result, _key(indices))  # type: ignore[no-any-return]
 
 
 def _no_dimensions() -> ProgramError:
@@ -187,17 +193,18 @@ def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: boo
     """Write (or add) values at the positions, in place."""
     shape = check_indices(tensor, indices)
     _check_values(tensor, indices, values, shape)
+    key = _key(indices)
     return inplace.write_part(
         tensor,
         INDEX_PUT,
         (values,),
-        (indices, accumulate),
-        lambda array: put(array, dtypes.cast(values.array, tensor.dtype), indices, accumulate),
+        (key, accumulate),
+        lambda array: put(array, dtypes.cast(values.array, tensor.dtype), key, accumulate),
     )
 
 
 def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple[int, ...]) -> None:
-    if values.dtype is not tensor.dtype and not (unique(indices) and values.array.size == 1):
+    if values.dtype is not tensor.dtype and not (unique(_key(indices)) and values.array.size == 1):
         raise ProgramError(
             "RuntimeError",
             f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
@@ -216,7 +223,7 @@ def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     """A copy with values written (or added) at the positions."""
     ready = _given(tensor, indices)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
-    return INDEX_PUT(tensor, values, ready, accumulate)  # type: ignore[no-any-return]
+    return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
 
 
 def _given(tensor: Tensor, indices: Sequence[Any]) -> Indices:

@@ -123,10 +123,10 @@ def _diagonal_blocks(arrays: Sequence[Array]) -> Array:
     return made
 
 
-def _blocks_rule(xp: Any, grad: Any, sizes: Any, tensors_shape: Any) -> list[Any]:
+def _blocks_rule(xp: Any, grad: Any, heights: Any, widths: Any, tensors_shape: Any) -> list[Any]:
     parts: list[Any] = []
     row = column = 0
-    for shape, (height, width) in zip(tensors_shape, sizes, strict=True):
+    for shape, height, width in zip(tensors_shape, heights, widths, strict=True):
         if shape is None:
             parts.append(None)
         else:
@@ -139,11 +139,11 @@ def _blocks_rule(xp: Any, grad: Any, sizes: Any, tensors_shape: Any) -> list[Any
 
 BLOCK_DIAG: Op = Op(
     "BlockDiagBackward0",
-    lambda arrays, sizes: _diagonal_blocks(arrays),
+    lambda arrays, heights, widths: _diagonal_blocks(arrays),
     "tensors",
-    "sizes",
+    "heights widths",
     variadic=True,
-    tensors=Rule(_blocks_rule, "= for each tensor its block of grad"),
+    tensors=Rule(_blocks_rule, "grad.split(heights)[i].split(widths, 1)[i].reshape(tensors[i].shape)"),
 )
 
 
@@ -154,9 +154,10 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
             raise ProgramError(
                 "RuntimeError", f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.array.ndim} dimensions"
             )
-    sizes = tuple(t.array.shape if t.array.ndim == 2 else (1, t.array.size) for t in tensors)
-    limits.check_elements(sum(s[0] for s in sizes) * sum(s[1] for s in sizes), 4)
-    return BLOCK_DIAG(_promoted(tensors), sizes)  # type: ignore[no-any-return]
+    heights = tuple(t.array.shape[0] if t.array.ndim == 2 else 1 for t in tensors)
+    widths = tuple(t.array.shape[1] if t.array.ndim == 2 else t.array.size for t in tensors)
+    limits.check_elements(sum(heights) * sum(widths), 4)
+    return BLOCK_DIAG(_promoted(tensors), heights, widths)  # type: ignore[no-any-return]
 
 
 _M: Any = [[1.0, 2.0], [3.0, 4.0]]

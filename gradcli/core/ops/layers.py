@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -241,15 +242,28 @@ def _taken(grad: Array, indices: Array, rows: int, padding_idx: int | None, by_f
     return out
 
 
-_ATTRS = "indices rows padding_idx by_frequency"
+_ATTRS = "indices rows padding_idx scale_grad_by_freq"
+
+
+def _rows(grad: str, result: str) -> str:
+    """The formula of `result`, with `rows` for what each index contributes."""
+    return (
+        f"kept = {grad} if padding_idx is None else {grad}.masked_fill((indices == padding_idx).unsqueeze(-1), 0); "
+        "rows = kept / indices.flatten().bincount()[indices].unsqueeze(-1) if scale_grad_by_freq else kept; "
+        f"{result}"
+    )
+
+
 EMBEDDING_BACKWARD: Op = Op(
     "EmbeddingDenseBackwardBackward0",
     _scattered,
     "grad_output",
     _ATTRS,
     grad_output=Rule(
-        lambda xp, grad, indices, rows, padding_idx, by_frequency: xp.call(TAKE_ROWS, grad, indices, rows, padding_idx, by_frequency),
-        "= the rows of grad at the indices",
+        lambda xp, grad, indices, rows, padding_idx, scale_grad_by_freq: xp.call(
+            TAKE_ROWS, grad, indices, rows, padding_idx, scale_grad_by_freq
+        ),
+        _rows("grad[indices]", "rows"),
     ),
 )
 TAKE_ROWS: Op = Op(
@@ -258,10 +272,10 @@ TAKE_ROWS: Op = Op(
     "input",
     _ATTRS,
     input=Rule(
-        lambda xp, grad, indices, rows, padding_idx, by_frequency: xp.call(
-            EMBEDDING_BACKWARD, grad, indices, rows, padding_idx, by_frequency
+        lambda xp, grad, indices, rows, padding_idx, scale_grad_by_freq: xp.call(
+            EMBEDDING_BACKWARD, grad, indices, rows, padding_idx, scale_grad_by_freq
         ),
-        "= rows of grad added up at their indices",
+        _rows("grad", "zeros_like(input).index_put((indices,), rows, True)"),
     ),
 )
 EMBEDDING = Op(
@@ -273,7 +287,7 @@ EMBEDDING = Op(
         lambda xp, grad, weight_shape, indices, padding_idx, scale_grad_by_freq: xp.call(
             EMBEDDING_BACKWARD, grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq
         ),
-        "= rows of grad added up at their indices, 0 at padding_idx",
+        _rows("grad", "zeros_like(weight).index_put((indices,), rows, True)"),
     ),
 )
 
@@ -291,7 +305,9 @@ def shorten(weight: Tensor, indices: Array, most: float, p: float) -> None:
 # --- padding ---
 
 
-def _pad(x: Array, around: tuple[tuple[int, int], ...], value: Any) -> Array:
+def _pad(x: Array, pad: Sequence[int], value: Any) -> Array:
+    pairs = list(zip(pad[::2], pad[1::2], strict=True))
+    around = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     cut = tuple(slice(max(-before, 0), size - max(-after, 0)) for size, (before, after) in zip(x.shape, around, strict=True))
     added = [(max(before, 0), max(after, 0)) for before, after in around]
     return np.pad(x[cut], added, constant_values=value)
@@ -301,9 +317,6 @@ PAD: Op = Op(
     "ConstantPadNdBackward0",
     _pad,
     "input",
-    "around value",
-    input=Rule(
-        lambda xp, grad, around: xp.call(PAD, grad, tuple((-before, -after) for before, after in around), 0),
-        "= grad without the border, 0 where the input was cut off",
-    ),
+    "pad value",
+    input=Rule(lambda xp, grad, pad: xp.call(PAD, grad, tuple(-n for n in pad), 0), "F.pad(grad, [-n for n in pad])"),
 )

@@ -254,7 +254,7 @@ TRACE: Op = Op(
     "TraceBackward0",
     lambda a: np.trace(a, dtype=None if a.dtype.kind == "f" else np.int64),
     "input",
-    input=Rule(_trace_rule, "= grad on the diagonal, 0 elsewhere"),
+    input=Rule(_trace_rule, "zeros_like(input).diagonal_scatter(grad.expand(min(input.shape)))"),
 )
 
 

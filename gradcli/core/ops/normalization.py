@@ -223,7 +223,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
             raise ProgramError("RuntimeError", "narrow(): length must be non-negative.")
         count *= size + before + after
     limits.check_elements(count, input.dtype.itemsize)
-    return layers.PAD(input, around, 0 if value is None else value)
+    return layers.PAD(input, sizes, 0 if value is None else value)
 
 
 _X, _W = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]]

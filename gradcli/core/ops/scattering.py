@@ -16,7 +16,7 @@ from gradcli.core.ops.choosing import MASKED_FILL
 from gradcli.core.ops.gathering import check_gather
 from gradcli.core.ops.gathering_records import GATHER, SCATTER_NUMBER, places_along, source_gradient
 from gradcli.core.ops.slicing import SELECT, SLICE
-from gradcli.core.record import Op, Rule
+from gradcli.core.record import Op, Rule, broadcast_error
 from gradcli.core.tensor import Array, Tensor
 from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
@@ -25,22 +25,33 @@ _REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maxi
 _START = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
 
 
-def _written(shape: tuple[int, ...], dim: int, index: Array) -> Array:
-    """Where something is scattered to."""
-    mask = np.zeros(shape, bool)
-    mask[places_along(dim, index, len(shape))] = True
-    return mask
+def _places(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
+    """Where something is scattered to, in an array that has at least one dimension."""
+    return places_along(dim, index, max(rank, 1))
+
+
+def _put(made: Array, how: Any, dim: int, index: Array, values: Any) -> None:
+    """Reduce values into an array in place."""
+    how.at(np.atleast_1d(made), _places(dim, index, made.ndim), values)
+
+
+def _at(a: Array, dim: int, index: Array) -> Array:
+    """The elements at the index."""
+    return np.asarray(np.atleast_1d(a)[_places(dim, index, a.ndim)])
 
 
 def _counts(shape: tuple[int, ...], dim: int, index: Array, include_self: bool, dtype: Any) -> Array:
     """What every element is the mean of, at least 1."""
     counts = np.full(shape, 1 if include_self else 0, dtype)
-    np.add.at(counts, places_along(dim, index, len(shape)), dtype.type(1))
-    return np.maximum(counts, 1)
+    _put(counts, np.add, dim, index, dtype.type(1))
+    return np.asarray(np.maximum(counts, 1))
 
 
 def _cut(src: Array, index: Array) -> Array:
-    return src[tuple(slice(0, n) for n in index.shape)] if src.ndim else src
+    """The part of src that the index reaches over."""
+    if src.ndim != index.ndim:  # a scalar counts as a vector of one
+        return src.reshape(-1)[: index.size].reshape(index.shape)
+    return src[tuple(slice(0, n) for n in index.shape)]
 
 
 def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_self: bool) -> Array:
@@ -51,26 +62,36 @@ def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_
         if kind != "f" and not np.isfinite(start):
             limits = np.iinfo(made.dtype)
             start = limits.min if start < 0 else limits.max
-        made[_written(made.shape, dim, index)] = start
-    _REDUCERS[reduce].at(made, places_along(dim, index, made.ndim), _cut(src, index))
+        np.atleast_1d(made)[_places(dim, index, made.ndim)] = start
+    _put(made, _REDUCERS[reduce], dim, index, _cut(src, index))
     if reduce == "mean":
         counts = _counts(made.shape, dim, index, include_self, made.dtype)
         made = made / counts if made.dtype.kind == "f" else made // counts
     return made
 
 
+def _check_comparable(src: Array, index: Array) -> None:
+    """PyTorch compares all of src with what is at the index."""
+    try:
+        np.broadcast_shapes(src.shape, index.shape)
+    except ValueError:
+        raise broadcast_error(src.shape, index.shape) from None
+
+
 def _even(xp: Any, grad: Any, a: Any, src: Any, out: Any, dim: int, index: Array) -> tuple[Any, Array, Array]:
     """The gradient divided among all that equal the extremum, and which of a and of src do."""
     x, values, best = xp.plain(a), xp.plain(src), xp.plain(out)
-    first = (x == best).astype(x.dtype)
-    second = (_cut(values, index) == best[places_along(dim, index, x.ndim)]).astype(x.dtype)
+    first = np.asarray(x == best).astype(x.dtype)
+    second = np.asarray(values == _at(best, dim, index)).astype(x.dtype)
     hits = np.array(first)
-    np.add.at(hits, places_along(dim, index, x.ndim), second)
+    _put(hits, np.add, dim, index, _cut(second, index))
     return xp.call(DIV, grad, hits), first, second
 
 
 def _self_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
     x = xp.plain(input)
+    if reduce not in ("sum", "mean"):
+        _check_comparable(xp.plain(src), index)
     if reduce == "mean":
         grad = xp.call(DIV, grad, _counts(x.shape, dim, index, include_self, x.dtype))
     elif reduce == "prod":
@@ -83,38 +104,54 @@ def _self_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, ind
 
 
 def _src_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
-    x = xp.plain(input)
-    gathered = source_gradient(xp, grad, dim, index, xp.plain(src).shape, "ScatterReduceBackward0")
+    x, values = xp.plain(input), xp.plain(src)
+    if reduce in ("sum", "mean"):
+        gathered = source_gradient(xp, grad, dim, index, values.shape, "ScatterReduceBackward0")
+        return gathered if reduce == "sum" else xp.call(DIV, gathered, _at(_counts(x.shape, dim, index, include_self, x.dtype), dim, index))
+    _check_comparable(values, index)
     if reduce == "prod":
         return _product_rule(xp, grad, input, src, out, dim, index, include_self)
-    if reduce in ("amax", "amin"):
-        shared, _, mask = _even(xp, grad, input, src, out, dim, index)
-        return scalars.times_data(xp, xp.call(GATHER, shared, dim, index), mask)
-    if reduce == "mean":
-        counts = _counts(x.shape, dim, index, include_self, x.dtype)
-        gathered = xp.call(DIV, gathered, counts[places_along(dim, index, x.ndim)])
-    return gathered
+    shared, _, mask = _even(xp, grad, input, src, out, dim, index)
+    return scalars.times_data(xp, xp.call(GATHER, shared, dim, index), mask)
 
 
 def _product_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, include_self: bool) -> Any:
     """The product of all others: by division, and for a single zero by the product without it."""
     x, zeros = xp.plain(input), xp.plain(src) == 0
     count = np.zeros_like(x)
-    np.add.at(count, places_along(dim, index, x.ndim), _cut(zeros, index).astype(x.dtype))
-    single = (count[places_along(dim, index, x.ndim)] == 1) & _cut(zeros, index)
+    _put(count, np.add, dim, index, _cut(np.asarray(zeros), index).astype(x.dtype))
+    single = (_at(count, dim, index) == 1) & zeros
     ones = xp.call(MASKED_FILL, src, zeros, 1)
     without = xp.call(SCATTER_REDUCE, input, ones, dim, index, "prod", include_self)
     others = xp.call(GATHER, grad * without, dim, index)
     return xp.where(single, others, xp.call(GATHER, grad * out, dim, index) / ones)
 
 
+_TIES = "best.scatter_add(dim, index, (src == out.gather(dim, index)).type_as(grad))"
+_SELF_FORMULA = (
+    "best = (input == out).type_as(grad); "
+    "slope = 1 if reduce == 'sum' else 1 / ones_like(input).scatter_add(dim, index, ones_like(src)) if reduce == 'mean' "
+    f"else ones_like(input).scatter_reduce(dim, index, src, 'prod') if reduce == 'prod' else best / {_TIES}; "
+    "grad * slope if include_self else (grad * slope).scatter(dim, index, 0)"
+)
+_SRC_FORMULA = (
+    "count = full_like(input, include_self).scatter_add(dim, index, ones_like(src)); "
+    "zero = (src == 0).type_as(grad); "
+    "zeros = zeros_like(input).scatter_add(dim, index, zero).gather(dim, index) - zero; "
+    "rest = src.masked_fill(src == 0, 1); "
+    "product = input.scatter_reduce(dim, index, rest, 'prod', include_self=include_self); "
+    "best = (input == out).type_as(grad); "
+    "grad.gather(dim, index) if reduce == 'sum' else (grad / count).gather(dim, index) if reduce == 'mean' "
+    "else (grad * product).gather(dim, index) / rest * (zeros == 0) if reduce == 'prod' "
+    f"else (grad / {_TIES}).gather(dim, index) * (src == out.gather(dim, index))"
+)
 SCATTER_REDUCE: Op = Op(
     "ScatterReduceBackward0",
     _reduced,
     "input src",
     "dim index reduce include_self",
-    input=Rule(_self_rule, "= grad times the derivative of the reduction; 0 where input does not count", "shared equally among ties"),
-    src=Rule(_src_rule, "= grad at the indices times the derivative of the reduction", "shared equally among ties"),
+    input=Rule(_self_rule, _SELF_FORMULA, "shared equally among ties"),
+    src=Rule(_src_rule, _SRC_FORMULA, "shared equally among ties"),
 )
 
 
@@ -129,31 +166,61 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 # --- one index, a slice, a diagonal ---
 
 
-def _overwriting(name: str, view: Op) -> Op:
-    """The copy of `input` in which the part that `view` shows is `src`; `where` are the arguments of the view."""
-
-    def forward(a: Array, src: Array, where: tuple[Any, ...]) -> Array:
-        made = np.array(a)
-        view.forward(made, *where)[...] = src
-        return made
-
-    def rest(xp: Any, grad: Any, where: tuple[Any, ...]) -> Any:
-        return xp.call(made, grad, np.zeros_like(view.forward(xp.plain(grad), *where)), where)
-
-    made: Op = Op(
-        name,
-        forward,
-        "input src",
-        "where",
-        input=Rule(rest, "= grad, 0 where src is"),
-        src=Rule(lambda xp, grad, where: xp.call(view, grad, *where), "= grad where src is"),
-    )
+def _overwritten(a: Array, src: Array, view: Op, *where: Any) -> Array:
+    """A copy in which the part that `view` shows is `src`."""
+    made = np.array(a)
+    view.forward(made, *where)[...] = src
     return made
 
 
-SELECT_SCATTER = _overwriting("SelectScatterBackward0", SELECT)
-SLICE_SCATTER = _overwriting("SliceScatterBackward0", SLICE)
-DIAGONAL_SCATTER = _overwriting("DiagonalScatterBackward0", DIAGONAL)
+def _nothing(view: Op, xp: Any, grad: Any, *where: Any) -> Array:
+    """Zeros for the part that `view` shows."""
+    return np.zeros_like(view.forward(xp.plain(grad), *where))
+
+
+SELECT_SCATTER: Op = Op(
+    "SelectScatterBackward0",
+    lambda a, src, dim, index: _overwritten(a, src, SELECT, dim, index),
+    "input src",
+    "dim index",
+    input=Rule(
+        lambda xp, grad, dim, index: xp.call(SELECT_SCATTER, grad, _nothing(SELECT, xp, grad, dim, index), dim, index),
+        "grad.select_scatter(zeros_like(src), dim, index)",
+    ),
+    src=Rule(lambda xp, grad, dim, index: xp.call(SELECT, grad, dim, index), "grad.select(dim, index)"),
+)
+SLICE_SCATTER: Op = Op(
+    "SliceScatterBackward0",
+    lambda a, src, dim, start, end, step: _overwritten(a, src, SLICE, dim, start, end, step),
+    "input src",
+    "dim start end step",
+    input=Rule(
+        lambda xp, grad, dim, start, end, step: xp.call(
+            SLICE_SCATTER, grad, _nothing(SLICE, xp, grad, dim, start, end, step), dim, start, end, step
+        ),
+        "grad.slice_scatter(zeros_like(src), dim, start, end, step)",
+    ),
+    src=Rule(
+        lambda xp, grad, dim, start, end, step: xp.call(SLICE, grad, dim, start, end, step),
+        "grad.movedim(dim, 0)[start:end:step].movedim(0, dim)",
+    ),
+)
+DIAGONAL_SCATTER: Op = Op(
+    "DiagonalScatterBackward0",
+    lambda a, src, offset, dim1, dim2: _overwritten(a, src, DIAGONAL, offset, dim1, dim2),
+    "input src",
+    "offset dim1 dim2",
+    input=Rule(
+        lambda xp, grad, offset, dim1, dim2: xp.call(
+            DIAGONAL_SCATTER, grad, _nothing(DIAGONAL, xp, grad, offset, dim1, dim2), offset, dim1, dim2
+        ),
+        "grad.diagonal_scatter(zeros_like(src), offset, dim1, dim2)",
+    ),
+    src=Rule(
+        lambda xp, grad, offset, dim1, dim2: xp.call(DIAGONAL, grad, offset, dim1, dim2),
+        "grad.diagonal(offset, dim1, dim2)",
+    ),
+)
 
 
 def _check_part(part: Tensor, src: Tensor) -> None:
@@ -168,21 +235,25 @@ def _check_part(part: Tensor, src: Tensor) -> None:
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
     """A copy with one index of a dimension overwritten."""
     _check_part(catalog.function("select")(Tensor(input.array, input.dtype), dim, index), src)
-    return SELECT_SCATTER(input, src, (dim, index))
+    return SELECT_SCATTER(input, src, dim, index)
 
 
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     """A copy with a slice of a dimension overwritten."""
+    if not input.array.ndim:
+        raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
+    if step <= 0:
+        raise ProgramError("RuntimeError", "slice step must be positive")
     size = input.array.shape[wrap_dim(dim, input.array.ndim)]
     low, high, _ = slice(start, end, step).indices(size)
     _check_part(SLICE(Tensor(input.array, input.dtype), dim, low, max(low, high), step), src)
-    return SLICE_SCATTER(input, src, (dim, low, max(low, high), step))
+    return SLICE_SCATTER(input, src, dim, start, end, step)
 
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy with a diagonal overwritten."""
     _check_part(catalog.function("diagonal")(Tensor(input.array, input.dtype), offset, dim1, dim2), src)
-    return DIAGONAL_SCATTER(input, src, (offset, dim1, dim2))
+    return DIAGONAL_SCATTER(input, src, offset, dim1, dim2)
 
 
 _M: Any = [[1.0, 2.5, 3.0], [4.0, 0.5, 6.0]]

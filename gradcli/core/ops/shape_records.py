@@ -65,7 +65,7 @@ PERMUTE: Op = Op(
     "input",
     "dims",
     view=True,
-    input=Rule(lambda xp, grad, dims: xp.call(PERMUTE, grad, _inverse(dims)), "= grad with its dimensions put back in their old order"),
+    input=Rule(lambda xp, grad, dims: xp.call(PERMUTE, grad, _inverse(dims)), "grad.movedim(tuple(range(len(dims))), dims)"),
 )
 
 
@@ -132,5 +132,5 @@ EXPAND: Op = Op(
     "size",
     view=True,
     # the engine sums away what was expanded
-    input=Rule(lambda grad: grad, "= grad summed over the dimensions that were expanded"),
+    input=Rule(lambda grad: grad, "grad.sum_to_size(input.shape)"),
 )

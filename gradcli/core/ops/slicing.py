@@ -45,7 +45,7 @@ SELECT: Op = Op(
     view=True,
     input=Rule(
         lambda xp, grad, dim, index, input_shape: xp.call(SELECT_BACK, grad, dim, index, input_shape),
-        "= grad placed at the selected elements, 0 elsewhere",
+        "zeros_like(input).select_scatter(grad, dim, index)",
     ),
 )
 SELECT_BACK: Op = Op(
@@ -77,7 +77,7 @@ SLICE: Op = Op(
     view=True,
     input=Rule(
         lambda xp, grad, dim, start, end, step, input_shape: xp.call(SLICE_BACK, grad, dim, start, end, step, input_shape),
-        "= grad placed at the elements of the slice, 0 elsewhere",
+        "zeros_like(input).slice_scatter(grad, dim, start, end, step)",
     ),
 )
 SLICE_BACK: Op = Op(
@@ -85,7 +85,10 @@ SLICE_BACK: Op = Op(
     _slice_back,
     "input",
     "dim start end step shape",
-    input=Rule(lambda xp, grad, dim, start, end, step: xp.call(SLICE, grad, dim, start, end, step), "= the slice of grad"),
+    input=Rule(
+        lambda xp, grad, dim, start, end, step: xp.call(SLICE, grad, dim, start, end, step),
+        "grad.movedim(dim, 0)[start:end:step].movedim(0, dim)",
+    ),
 )
 
 
@@ -112,7 +115,7 @@ CAT: Op = Op(
     "tensors",
     "dim sizes",
     variadic=True,
-    tensors=Rule(_cat_rule, "= for each tensor its part of grad"),
+    tensors=Rule(_cat_rule, "grad.split(sizes, dim)[i]"),
 )
 
 
@@ -125,7 +128,7 @@ def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
     return [None if shape is None else xp.call(SELECT, grad, dim, i) for i, shape in enumerate(tensors_shape)]
 
 
-STACK: Op = Op("StackBackward0", _stack, "tensors", "dim", variadic=True, tensors=Rule(_stack_rule, "= for each tensor its part of grad"))
+STACK: Op = Op("StackBackward0", _stack, "tensors", "dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"))
 
 
 def _unbind(a: Array, dim: int) -> list[Array]:
@@ -146,7 +149,7 @@ UNBIND: Op = Op(
     outputs="outputs",
     differentiable=MANY,
     view=True,
-    input=Rule(_unbind_rule, "= the gradients of the parts, stacked"),
+    input=Rule(_unbind_rule, "stack(grads, dim)"),
 )
 
 
@@ -191,7 +194,7 @@ SPLIT: Op = Op(
     outputs="outputs",
     differentiable=MANY,
     view=True,
-    input=Rule(_split_rule, "= the gradients of the parts, joined"),
+    input=Rule(_split_rule, "cat(grads, dim)"),
 )
 SPLIT_SIZES: Op = Op(
     "SplitWithSizesBackward0",
@@ -201,7 +204,7 @@ SPLIT_SIZES: Op = Op(
     outputs="outputs",
     differentiable=MANY,
     view=True,
-    input=Rule(_sizes_rule, "= the gradients of the parts, joined"),
+    input=Rule(_sizes_rule, "cat(grads, dim)"),
 )
 
 
