@@ -309,6 +309,10 @@ def test_logit_where_eps_clamps() -> None:
     expect("torch.logit(x, 0.1)", [0.05, 0.5, 0.95], [0.0, 4.0, 0.0])
 
 
+def test_logit_of_a_negative_eps() -> None:
+    expect("torch.logit(x, -0.1)", [-0.05, 0.5, 1.5], [NAN, 4.0, NAN])
+
+
 def test_xlogy_at_0() -> None:
     expect("torch.xlogy(x, tensor([0., -1., 2.], dtype=torch.float64))", [0.0, 0.0, 0.0], [0.0, 0.0, 0.6931471805599453])
 

@@ -108,11 +108,12 @@ def _logit(x: Any, eps: float | None) -> Any:
 
 
 def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
-    low = 0.0 if eps is None else eps
+    given = -1.0 if eps is None else eps  # to PyTorch a negative eps is none
+    low = max(given, 0.0)
     plain = xp.plain(input)
     inside = (plain >= low) & (plain <= 1 - low)
     # outside of the clamped range the derivative is 0; without a clamp the function is not defined there
-    outside = math.nan if eps is None else 0.0
+    outside = math.nan if given < 0 else 0.0
     return xp.where(inside, grad / (input * scalars.from_number(xp, 1, input)), outside)
 
 
@@ -124,7 +125,8 @@ LOGIT = Pointwise(
     kind="float",
     input=Rule(
         _logit_rule,
-        "low = eps or 0; where((input >= low) & (input <= 1 - low), grad / (input * (1 - input)), nan if eps is None else 0)",
+        "e = -1 if eps is None else eps; low = max(e, 0); "
+        "where((input >= low) & (input <= 1 - low), grad / (input * (1 - input)), nan if e < 0 else 0)",
         "nan outside of [0, 1] without eps",
     ),
 )

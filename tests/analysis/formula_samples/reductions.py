@@ -137,7 +137,7 @@ MOMENTS = _calls(
 )
 
 POINTWISE = _calls(
-    *(f"logit(inside{eps})" for eps in ("", ", 0.1", ", eps=0.")),
+    *(f"logit(inside{eps})" for eps in ("", ", 0.1", ", eps=0.", ", -0.1")),
     *(f"torch.mvlgamma(large, {p})" for p in (1, 2, 4)),
     *(
         f"clamp(x, {bounds})"
