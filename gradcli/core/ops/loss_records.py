@@ -352,4 +352,3 @@ BCE_LOGITS = Op(
         _W + _N + "d = -input if pos_weight is None else F.logsigmoid(-input) - pos_weight * F.logsigmoid(input); grad * d * w / n",
     ),
 )
-RECORDS = (MSE, SMOOTH_L1, HUBER, SOFT_MARGIN, BCE, BCE_LOGITS)
