@@ -194,7 +194,7 @@ class _Teller:
         names = {**environment(user), "i": formulas.Number(i)}
         grads, arrived = names.get("grads"), self._capture.get(user)
         if isinstance(grads, Listed) and arrived:
-            zeros = [formulas.Applied("zeros", (formulas.Known(user.meta(k)[0]),)) for k in range(len(grads.items))]
+            zeros = [formulas.Applied("zeros_like", (self._steps.symbol(user, k),)) for k in range(len(grads.items))]
             names["grads"] = Listed(tuple(one if arrived[k] is not None else zeros[k] for k, one in enumerate(grads.items)), "[]")
         return filling.filled(rule.formula if rule else "grad", names)
 
@@ -288,11 +288,11 @@ class _Teller:
 
 def _summed_up(texts: Sequence[str], remarks: Sequence[str]) -> str:
     """The sum of the texts, each with its remark."""
-    parts = [f"{text}, {remark}" if remark else text for text, remark in zip(texts, remarks, strict=True)]
-    if len(parts) == 1:
-        return parts[0]
+    parts = [(f"{text}, {remark}" if remark else text, remark) for text, remark in zip(texts, remarks, strict=True) if text != "0"]
+    if len(parts) < 2:
+        return parts[0][0] if parts else "0"
     total = ""
-    for part, remark in zip(parts, remarks, strict=True):
+    for part, remark in parts:
         part = f"({part})" if remark else part
         sign = "" if not total else " - " if part.startswith("-") else " + "
         total += sign + (part[1:] if sign == " - " else part)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, from_syntax
+from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, broadcast, from_syntax
 from gradcli.analysis.operands import parts_of
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, InternalFault
@@ -68,7 +68,7 @@ def filled(formula: str, names: Mapping[str, Term]) -> Term:
     for name, value in tree.definitions:
         term = _filled(value, terms)
         terms[name] = term if isinstance(term, (Number, Known)) else Defined(term, _shape(value, terms))
-    return _filled(tree.value, terms)
+    return broadcast(_filled(tree.value, terms))
 
 
 def _shape(node: syntax.Node, terms: Names) -> tuple[int, ...] | None:

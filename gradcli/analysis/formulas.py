@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli.analysis.operands import parts_of, text_with
 from gradcli.core.tensor import Array
-from gradcli.lang import syntax
+from gradcli.lang import names, syntax
 
 #: how tightly operators bind, loosest first
 _LEVEL = {"|": 2, "^": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "@": 6, "//": 6, "%": 6, "**": 8}
@@ -90,6 +90,9 @@ class Listed(NamedTuple):
 
 Term = Number | Known | Symbol | Operation | Applied | Keyword | Indexed | Listed
 
+_ELEMENTWISE = frozenset({"+", "-", "*", "/", "**", "neg", "if"})
+#: what leaves zeros zeros
+_ARRANGED = frozenset({"reshape", "unsqueeze", "mT", "t", "sum", "tril", "triu"})
 #: functions are called on these modules
 _MODULES = frozenset({"torch", "F", "nn", "functional", "linalg", "special", "math"})
 
@@ -123,7 +126,8 @@ def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) 
     if isinstance(node, syntax.BoolOp):
         return _decided(node, known)
     if isinstance(node, syntax.Attribute):
-        return Applied(node.name, None, from_syntax(node.value, known))
+        owner = from_syntax(node.value, known)
+        return owner if node.name in _ARRANGED and _is(owner, 0) else Applied(node.name, None, owner)
     if isinstance(node, syntax.Call) and all(keyword.name for keyword in node.keywords):
         return _call(node, known)
     if isinstance(node, (syntax.TupleExpr, syntax.ListExpr)) and not any(isinstance(item, syntax.Starred) for item in node.items):
@@ -156,18 +160,36 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             for size in owner.shape:
                 count *= size
             return Number(count)
-        if function.name in ("expand", "expand_as") or (function.name in ("reshape", "unsqueeze") and _is(owner, 0)):
-            return owner  # broadcasting is seen in the shapes
-        if function.name == "reshape" and _is_seen(owner, arguments[0]):
+        if _is(owner, 0) and (function.name in _ARRANGED or (function.name == "where" and _is(arguments[-1], 0))):
             return owner
-        module = (isinstance(owner, Symbol) and owner.text in _MODULES) or (isinstance(owner, Applied) and owner.name in _MODULES)
-        return Applied(function.name, arguments, None if module and known(function.value) is None else owner)
+        bare = is_module(owner) and owner != Symbol("math") and known(function.value) is None and names.is_torch(function.name, True)
+        return Applied(function.name, arguments, None if bare else owner)
     name = function.text
     if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):
         return arguments[1] if arguments[0].value else arguments[2]
-    if name == "tensor" and len(arguments) == 1:
-        return arguments[0]
     return Applied(name, arguments)
+
+
+def is_module(owner: Term) -> bool:
+    """Whether functions are called on it: `torch`, `torch.linalg`, `F`."""
+    return (isinstance(owner, Symbol) and owner.text in _MODULES) or (isinstance(owner, Applied) and owner.name in _MODULES)
+
+
+def broadcast(term: Term) -> Term:
+    """The term without what broadcasting does anyway: the shapes tell it."""
+    if isinstance(term, Operation):
+        return Operation(term.op, tuple(map(broadcast, term.operands))) if term.op in _ELEMENTWISE else term
+    if not isinstance(term, Applied):
+        return term
+    if term.owner is None and term.name == "where" and term.arguments is not None:
+        return Applied("where", tuple(map(broadcast, term.arguments)))
+    if (
+        term.owner is not None
+        and term.arguments
+        and (term.name in ("expand", "expand_as") or (term.name == "reshape" and _is_seen(term.owner, term.arguments[0])))
+    ):
+        return broadcast(term.owner)
+    return term
 
 
 def _is_seen(owner: Term, size: Term) -> bool:
@@ -220,7 +242,7 @@ def combine(op: str, a: Term, b: Term) -> Term:
         return a
     if (op == "*" and one_left) or (op == "+" and _is(a, 0)):
         return b
-    if op == "*" and (_is(a, 0) or _is(b, 0)):
+    if (op in "*@" and (_is(a, 0) or _is(b, 0))) or (op == "/" and _is(a, 0)):
         return Number(0)
     if op == "**" and _is(b, 0):
         return Number(1)
@@ -230,15 +252,15 @@ def combine(op: str, a: Term, b: Term) -> Term:
 
 
 def _is(term: Term, value: int) -> bool:
-    if isinstance(term, Applied) and term.name == "zeros":
+    if isinstance(term, Applied) and term.name == "zeros_like":
         return value == 0
     return isinstance(term, Number) and term.value == value
 
 
 def negative(term: Term) -> Term:
     """`-term`."""
-    if isinstance(term, Number):
-        return Number(-term.value)
+    if isinstance(term, Number) or _is(term, 0):
+        return Number(-term.value if isinstance(term, Number) else 0)
     if isinstance(term, Operation) and term.op == "neg":
         return term.operands[0]
     return Operation("neg", (term,))
@@ -274,7 +296,8 @@ def _text(term: Term) -> tuple[str, int]:
     if isinstance(term, Indexed):
         return f"{_at(term.owner, _ATOM)}[{term.place}]", _ATOM
     if isinstance(term, Listed):
-        return f"{term.brackets[0]}{', '.join(map(text, term.items))}{term.brackets[1]}", _ATOM
+        comma = "," if term.brackets == "()" and len(term.items) == 1 else ""
+        return f"{term.brackets[0]}{', '.join(map(text, term.items))}{comma}{term.brackets[1]}", _ATOM
     op, operands = term.op, term.operands
     if op == "neg":
         return f"-{_at(operands[0], _UNARY)}", _UNARY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradcli.analysis.formulas import Applied, Indexed, Keyword, Known, Listed, Number, Symbol, Term
+from gradcli.analysis.formulas import Applied, Indexed, Keyword, Known, Listed, Number, Symbol, Term, is_module
 
 _KNOWN = frozenset({"exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "max", "min", "det"})
 _LETTERS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega"
@@ -114,6 +114,10 @@ def _applied(term: Applied) -> str:
     if term.name in ("sqrt", "abs") and (arguments or owner is not None):
         inside = latex(owner if owner is not None else (arguments or ())[0])
         return rf"\sqrt{{{inside}}}" if term.name == "sqrt" else rf"\left|{inside}\right|"
+    if term.name == "tensor" and owner is None and len(arguments or ()) == 1 and isinstance((arguments or ())[0], Number):
+        return latex((arguments or ())[0])
+    if owner is not None and is_module(owner):
+        owner = None
     words = [*([] if owner is None else [latex(owner)]), *map(latex, arguments or ())]
     function = rf"\{term.name}" if term.name in _KNOWN else rf"\operatorname{{{escaped(term.name)}}}"
     return rf"{function}\left({', '.join(words)}\right)"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.inplace import CopySlices
 from gradcli.core.nn.module import Module
 from gradcli.core.nodes import OpNode, short_name
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.watched import Watched
 from gradcli.lang import syntax
 from gradcli.lang.compiling import Step
 from gradcli.results import TensorValue
@@ -39,8 +41,9 @@ class Steps:
         #: names of tensors by identity, for constants that the text of a step does not show
         self._constants: dict[int, str] = {}
         self._matches: dict[Node, tuple[operands.Matched, list[syntax.Node]]] = {}
-        recorder.learn([tensor for _, tensor in named_tensors(variables)], self.order)
-        for name, tensor in named_tensors(variables):
+        self._named = named_tensors(variables)
+        recorder.learn([tensor for _, tensor in self._named], self.order)
+        for name, tensor in self._named:
             self._constants.setdefault(id(tensor), name)
             if tensor.requires_grad:
                 self._bound.setdefault(tensor.edge()[0] or root, name)
@@ -199,18 +202,48 @@ class Steps:
         if source is not None and id(source) in self._constants:
             return Symbol(self._constants[id(source)], shape=tuple(source.array.shape))
         saved = self.recorder.saved(step)
-        return _constant(step.op.tensors[0 if step.op.variadic else i], matched[i], saved[i] if i < len(saved) else None)
+        value = saved[i] if i < len(saved) else None
+        if value is None and i in step.plan.keep:
+            return Known(None)
+        if matched[i] is None and type(value) is Tensor and value.array.shape == ():
+            value = value.item()
+        name = step.op.tensors[0 if step.op.variadic else i]
+        found = _constant(name, matched[i], value)
+        return (self._array(value.array) or found) if type(value) is Tensor and found == Symbol(name, shape=value.array.shape) else found
 
     def _attributes(self, node: Node, step: OpNode) -> dict[str, Term]:
         op, tensors = step.op, set(self._constants.values())
         rest = [
             place
             for place in self.matches(node)[1]
-            if not isinstance(place, syntax.Constant) and not (isinstance(place, syntax.Name) and place.id not in tensors)
+            if not _is_literal(place) and not (isinstance(place, syntax.Name) and place.id not in tensors)
         ]
         arrays = [attr for attr, value in zip(op.attrs, step.attrs, strict=True) if isinstance(value, (Tensor, np.ndarray))]
         texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
-        return {attr: _attribute(attr, texts.get(attr), value) for attr, value in zip(op.attrs, step.attrs, strict=True)}
+        return {attr: self._attribute(attr, texts.get(attr), value, node) for attr, value in zip(op.attrs, step.attrs, strict=True)}
+
+    def _attribute(self, name: str, place: syntax.Node | None, value: Any, node: Node) -> Term:
+        """An argument without derivative. Of arrays the elements are surer than the text, which may be of another argument."""
+        array = value.array if isinstance(value, Tensor) else value
+        if isinstance(array, np.ndarray) and not isinstance(place, syntax.Name):
+            return self._array(array) or _constant(name, place, value)
+        alone = not self._is_inner(node) and not any(parent is not None and operands.is_inner(parent, node) for parent, _ in node.edges)
+        if name == "indices" and isinstance(node.origin, syntax.Subscript) and alone:
+            return Symbol(" ".join(node.origin.index.text.split()))
+        return _constant(name, place, value)
+
+    def _array(self, array: Array) -> Symbol | None:
+        """The name of an array or, of a small one, its elements."""
+        known = self._name_of(array)
+        return Symbol(known or _array_text(array), shape=array.shape, value=array) if known or array.size <= _WRITTEN else None
+
+    def _name_of(self, array: Array) -> str:
+        """The name of the tensor that a step has kept the values of, "" if it has none."""
+        if isinstance(array, Watched):
+            for name, tensor in self._named:
+                if tensor.version is array.version and tensor.array.shape == array.shape and np.may_share_memory(tensor.array, array):
+                    return name
+        return ""
 
 
 def _written(whole: Symbol) -> Symbol:
@@ -231,14 +264,6 @@ def _barred(name: str) -> str:
     return rf"\bar{{{letter}}}" + (f"_{{{index}" if index else "")
 
 
-def _attribute(name: str, place: syntax.Node | None, value: Any) -> Term:
-    """An argument without derivative; of small arrays the elements, where the text has no name for them."""
-    array = value.array if isinstance(value, Tensor) else value
-    if place is None and isinstance(array, np.ndarray) and array.size <= _WRITTEN:
-        return Symbol(f"tensor({array.tolist()})", shape=array.shape, value=array)
-    return _constant(name, place, value)
-
-
 def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
     """What the text says, or the number itself; the argument's name where neither is known."""
     shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else None
@@ -247,15 +272,37 @@ def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
         if len(text) <= _LONGEST:
             atomic = isinstance(place, (syntax.Name, syntax.Call, syntax.Attribute, syntax.Subscript))
             return Symbol(text, "" if isinstance(place, syntax.Name) else latex.latex(from_syntax(place, lambda _: None)), atomic, shape)
-    if place is None and type(value) is Tensor and value.array.shape == ():
-        value = value.item()
     if isinstance(value, (bool, int, float)):
-        return Number(value)
+        return Known(None) if value == sys.maxsize else Number(value)  # the end of a slice that has none
     if isinstance(place, syntax.Constant) and isinstance(place.value, (int, float)):
         return Number(place.value)
-    if isinstance(value, (tuple, list)) and any(isinstance(one, (Tensor, np.ndarray)) for one in value):
-        return Symbol(name)
+    if isinstance(value, (tuple, list)) and any(isinstance(one, (Tensor, np.ndarray, slice)) for one in value):
+        return Symbol(_index_text(value) or name)
     return Known(value) if value is None or isinstance(value, (str, tuple, list)) else Symbol(name, shape=shape)
+
+
+def _is_literal(place: syntax.Node) -> bool:
+    """Whether a place is a number, a string and the like, maybe with a sign."""
+    return isinstance(place.operand if isinstance(place, syntax.Unary) else place, syntax.Constant)
+
+
+def _array_text(array: Array) -> str:
+    """An array in the language."""
+    return f"tensor({array.tolist()})" if array.size else f"zeros({array.shape}, dtype={array.dtype})"
+
+
+def _index_text(indices: Sequence[Any]) -> str:
+    """Indices as they are written in brackets; "" for long ones."""
+    parts: list[str] = []
+    for one in indices:
+        if isinstance(one, slice):
+            parts.append(":".join("" if end is None else str(end) for end in (one.start, one.stop)))
+        elif isinstance(one, (Tensor, np.ndarray)):
+            parts.append(_array_text(one.array if isinstance(one, Tensor) else one))
+        else:
+            parts.append(repr(one))
+    text = ", ".join(parts)
+    return text if len(text) <= _LONGEST else ""
 
 
 #: what the operators of the text are recorded as

@@ -46,7 +46,8 @@ def recomputed(explanation: Explanation, name: str, constants: dict[str, str]) -
     made = next(made for step in explanation.steps for made in step.outputs if made.name == name)
     if made.came.startswith(("start", "no gradient")) or made.gradient is None:
         return None
-    one = session({f"{n}:": v for n, v in constants.items()})
+    double = any(made.value is not None and made.value.array.dtype == np.float64 for step in explanation.steps for made in step.outputs)
+    one = session({f"{n}:": v for n, v in constants.items()}, dtype="float64" if double else None)
     variables: dict[str, str] = {}
     for other in explanation.steps:
         for output in other.outputs:
@@ -76,7 +77,7 @@ def _word(name: str) -> str:
 
 def _text(array: np.ndarray[Any, Any]) -> str:
     data = re.sub(r"\b(nan|inf)\b", r"float('\1')", str(array.tolist()))
-    return f"tensor({data}, dtype=torch.{array.dtype})"
+    return f"tensor({data}, dtype=torch.{array.dtype}).reshape({array.shape})"
 
 
 def _parts(text: str) -> list[tuple[float, str]]:
@@ -87,10 +88,10 @@ def _parts(text: str) -> list[tuple[float, str]]:
         depth += (word in ("(", "[")) - (word in (")", "]")) if word else 0
         parts += [word, ""] if word in (" + ", " - ") and not depth else []
         parts[-1] += "" if word in (" + ", " - ") and not depth else word
-    if not any(part.startswith("(") and "summed" in part for part in parts):
+    if not any(part.startswith("(") and _REMARK.search(part) and part.endswith(")") for part in parts):
         return [(1.0, text)]
     signs = [1.0, *(-1.0 if sign == " - " else 1.0 for sign in parts[1::2])]
-    return [(sign, part[1:-1] if "summed" in part else part) for sign, part in zip(signs, parts[::2], strict=True)]
+    return [(sign, part[1:-1] if _REMARK.search(part) else part) for sign, part in zip(signs, parts[::2], strict=True)]
 
 
 def _reduced(value: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

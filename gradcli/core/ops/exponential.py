@@ -29,19 +29,19 @@ def _floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwis
 
 EXP = _floating("ExpBackward0", elementary.exp, Rule(lambda grad, out: grad * out, "grad * out"))
 EXP2 = _floating(
-    "Exp2Backward0", elementary.exp2, Rule(lambda xp, grad, out: scalars.times(xp, grad * out, _LN2), "grad * out * log(tensor(2.))")
+    "Exp2Backward0", elementary.exp2, Rule(lambda xp, grad, out: scalars.times(xp, grad * out, _LN2), "grad * out * math.log(2)")
 )
 EXPM1 = _floating("Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"))
 LOG = _floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"))
 LOG2 = _floating(
     "Log2Backward0",
     elementary.log2,
-    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * log(tensor(2.)))"),
+    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * math.log(2))"),
 )
 LOG10 = _floating(
     "Log10Backward0",
     elementary.log10,
-    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * log(tensor(10.)))"),
+    Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * math.log(10))"),
 )
 LOG1P = _floating("Log1PBackward0", elementary.log1p, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"))
 SQRT = _floating("SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"))
