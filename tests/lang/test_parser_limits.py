@@ -159,9 +159,9 @@ LONG = {
 
 @pytest.mark.parametrize("kind", LONG)
 def test_long_texts_take_linear_time(kind: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         parse_file(Source("t", LONG[kind]))
     except (LanguageError, LimitError):
         assert kind in ("nested brackets", "nested fields", "open string")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

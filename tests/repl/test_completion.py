@@ -161,21 +161,17 @@ def test_what_has_no_preview(typist: Typist, text: str) -> None:
 def test_a_preview_never_delays_a_key(typist: Typist) -> None:
     typist.enter("x = ones(1000, 1000)")
 
-    async def delays() -> list[float]:
+    async def typing() -> None:
         preview = Preview(typist.prompt.preview, lambda: None)
-        found = []
         for _ in range(20):
             preview.typed("[x @ x for i in range(1000000)]")
-            for _ in range(12):
-                start = time.perf_counter()
-                await asyncio.sleep(0.01)
-                found.append(time.perf_counter() - start - 0.01)
+            await asyncio.sleep(DELAY + 0.05)
         preview.stop()
-        return sorted(found)
 
-    found = asyncio.run(delays())
-    # one in ten may fall to the other processes of a busy machine
-    assert found[len(found) * 9 // 10] < 0.02
+    begin = time.process_time()
+    asyncio.run(typing())
+    # the copy works for seconds, elsewhere: the prompt's own process has next to nothing to do
+    assert time.process_time() - begin < 0.5
 
 
 def test_no_copy_outlives_its_preview(typist: Typist) -> None:
