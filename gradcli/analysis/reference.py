@@ -227,16 +227,19 @@ def _function(function: Any, family: str) -> Entry:
 
 
 def _derivatives(ops: Iterable[Any]) -> tuple[Derivative, ...]:
-    """The rules of the records; of two records of one grad_fn, such as with and without alpha, the more general formula."""
+    """The rules of the records; of several records of one grad_fn, such as with and without alpha, those of the more general one."""
+    records = list(ops)
     found: dict[tuple[str, str], Derivative] = {}
-    for op in ops:
+    for op in sorted(records, key=_length, reverse=True):
         for argument, rule in op.rules.items():
-            if rule is None:
-                continue
-            known = found.get((op.grad_fn, argument))
-            if known is None or len(known.formula) < len(rule.formula):
-                found[op.grad_fn, argument] = Derivative(op.grad_fn, argument, rule.formula, rule.note)
-    return tuple(found.values())
+            if rule is not None:
+                found.setdefault((op.grad_fn, argument), Derivative(op.grad_fn, argument, rule.formula, rule.note))
+    order = dict.fromkeys((op.grad_fn, argument) for op in records for argument in op.rules)
+    return tuple(found[key] for key in order if key in found)
+
+
+def _length(op: Any) -> int:
+    return sum(len(rule.formula) for rule in op.rules.values() if rule is not None)
 
 
 def _signatures(name: str, function: Any) -> tuple[str, ...]:
