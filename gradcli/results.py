@@ -143,8 +143,8 @@ class Arithmetic(Plain):
 class Made(Plain):
     """One output of a step. `name` is `#3`, `#3[0]` where there are several, or a variable's name.
 
-    `came` says how the gradient came from the consumers'. What is not known is None. In mathematics: `came_latex`, `name_latex`,
-    `barred_latex` for the gradient, and for small tensors `value_latex` and `gradient_latex`.
+    `came` says how the gradient came from the consumers'. What is not known is None. In mathematics: `name_latex`,
+    `barred_latex` for the gradient and, where all was asked for, `came_latex` and for small tensors `value_latex`, `gradient_latex`.
     """
 
     name: str

@@ -92,7 +92,7 @@ class _Teller:
             name=steps.name(node) if count == 1 else steps.name(node, 0)[:-3],
             grad_fn=node.type_name,
             expression=steps.expression(node),
-            expression_latex="" if is_leaf else steps.expression_latex(node),
+            expression_latex=steps.expression_latex(node) if self._full and not is_leaf else "",
             variable=steps.variable(node),
             is_leaf=is_leaf,
             outputs=tuple(self._made(node, k) for k in range(count)),
@@ -165,8 +165,8 @@ class _Teller:
         if not terms:
             return "no gradient: nothing uses this output", ""
         text = _summed_up([formulas.text(term) for term in terms], remarks)
-        math = latex.total([latex.latex(term) for term in terms])
-        if any(remarks):
+        math = latex.total([latex.latex(term) for term in terms]) if self._full else ""
+        if any(remarks) and self._full:
             math += latex.text(" (" + "; ".join(dict.fromkeys(remark for remark in remarks if remark)) + ")")
         if node.hooks is not None and any(number == output for number, _, _ in node.hooks):
             text += ", then changed by a hook"

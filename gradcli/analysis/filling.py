@@ -72,8 +72,8 @@ def filled(formula: str, names: Mapping[str, Term]) -> Term:
 
 
 def _shape(node: syntax.Node, terms: Names) -> tuple[int, ...] | None:
-    bound: dict[str, Any] = {}
-    found = _evaluated(f"({node.text}).shape", bound) if _follows(node, terms, bound, shapes=True) else None
+    bound = _bound(node, terms, shapes=True)
+    found = None if bound is None else _evaluated(f"({node.text}).shape", bound)
     return tuple(found) if isinstance(found, tuple) else None
 
 
@@ -91,8 +91,8 @@ def _filled(node: syntax.Node, terms: Names) -> Term:
 
 def _taken(node: syntax.Conditional, terms: Names) -> Term | None:
     """The branch that a conditional takes, where that is known."""
-    bound: dict[str, Any] = {}
-    test = _evaluated(node.test.text, bound) if _follows(node.test, terms, bound, values=True) else ...
+    bound = _bound(node.test, terms, values=True)
+    test = ... if bound is None else _evaluated(node.test.text, bound)
     if type(test) is Tensor and test.array.size == 1:
         test = bool(test.array.item())
     return _filled(node.body if test else node.orelse, terms) if isinstance(test, (bool, int, float, str, tuple, type(None))) else None
@@ -102,50 +102,75 @@ def _constant(node: syntax.Node, terms: Names) -> Term | None:
     """The value of what follows from sizes and options alone; None for anything else."""
     if isinstance(node, (syntax.Constant, syntax.Slice, syntax.Keyword)):
         return None
+    bound = _bound(node, terms)
+    return _plain(_evaluated(node.text, bound)) if bound else None
+
+
+class Shaped(NamedTuple):
+    """A tensor of which only the shape is looked at."""
+
+    shape: tuple[int, ...]
+
+
+def _bound(node: syntax.Node, terms: Names, shapes: bool = False, values: bool = False) -> dict[str, Any] | None:
+    """What the names of an expression are where it follows from sizes and options, else None.
+
+    With `shapes` only the shape of the result is looked at, with `values` what tensors hold may be looked at too.
+    """
     bound: dict[str, Any] = {}
-    if not _follows(node, terms, bound) or not bound:
-        return None
-    return _plain(_evaluated(node.text, bound))
+    for name, shape_only in _names_of(node):
+        term = terms.get(name)
+        if isinstance(term, (Number, Known)):
+            bound[name] = term.value
+        elif isinstance(term, Symbol) and values and term.value is not None:
+            bound[name] = wrap(term.value)
+        elif isinstance(term, (Symbol, Defined)) and term.shape is not None and (shapes or shape_only):
+            bound[name] = Shaped(term.shape)
+        elif term is not None:
+            return None
+    return bound
+
+
+@lru_cache(maxsize=4096)
+def _names_of(node: syntax.Node, shapes: bool = False) -> tuple[tuple[str, bool], ...]:
+    """The names in an expression, each with whether only its shape is looked at there."""
+    if isinstance(node, syntax.Name):
+        return ((node.id, shapes),)
+    if isinstance(node, syntax.Attribute) and node.name in _OF_SHAPE:
+        return _names_of(node.value, True)
+    inside = parts_of(node)
+    if isinstance(node, syntax.Call) and isinstance(node.function, syntax.Attribute) and node.function.name in _OF_SHAPE_CALLED:
+        inside = [*node.args, *node.keywords]
+        return sum((_names_of(one, shapes) for one in inside), _names_of(node.function.value, True))
+    if isinstance(node, syntax.Compare) and node.ops in (("is",), ("is not",)):
+        # a tensor that is given is not None
+        shapes = shapes or (isinstance(node.rest[0], syntax.Constant) and node.rest[0].value is None)
+    return sum((_names_of(one, shapes) for one in inside), ())
 
 
 def _evaluated(text: str, names: Mapping[str, Any]) -> Any:
     """The value of an expression, `...` if it has none."""
+    # 1, 1.0 and True are one key of a dict
+    key = tuple((name, value, type(value)) for name, value in names.items())
+    try:
+        return _remembered(text, key)
+    except TypeError:  # a list or a tensor
+        return _run(text, key)
+
+
+@lru_cache(maxsize=1024)
+def _remembered(text: str, names: tuple[tuple[str, Any, type], ...]) -> Any:
+    return _run(text, names)
+
+
+def _run(text: str, names: tuple[tuple[str, Any, type], ...]) -> Any:
     run = Interpreter(write=lambda _: None, warn=lambda *_: None, one_off=True)
-    for name, value in names.items():
-        run.set(name, value)
+    for name, value, _ in names:
+        run.set(name, wrap(np.broadcast_to(np.zeros((), np.float32), value.shape)) if isinstance(value, Shaped) else value)
     try:
         return run.evaluate(parser.parse_expression(Source("<formula>", text)))
     except GradcliError:
         return ...
-
-
-def _follows(node: syntax.Node, terms: Names, bound: dict[str, Any], shapes: bool = False, values: bool = False) -> bool:
-    """Whether a value follows from sizes and options; `bound` gets what its names are.
-
-    With `shapes` only the shape of the value is looked at, with `values` what tensors hold may be looked at too.
-    """
-    if isinstance(node, syntax.Name):
-        term = terms.get(node.id)
-        if isinstance(term, (Number, Known)):
-            bound[node.id] = term.value
-        elif isinstance(term, Symbol) and values and term.value is not None:
-            bound[node.id] = wrap(term.value)
-        elif isinstance(term, (Symbol, Defined)) and term.shape is not None and shapes:
-            bound[node.id] = wrap(np.broadcast_to(np.zeros((), np.float32), term.shape))
-        else:
-            return term is None
-        return True
-    if isinstance(node, syntax.Attribute) and node.name in _OF_SHAPE:
-        return _follows(node.value, terms, bound, True, values)
-    if isinstance(node, syntax.Call) and isinstance(node.function, syntax.Attribute) and node.function.name in _OF_SHAPE_CALLED:
-        rest = [*node.args, *node.keywords]
-        return _follows(node.function.value, terms, bound, True, values) and all(
-            _follows(one, terms, bound, shapes, values) for one in rest
-        )
-    if isinstance(node, syntax.Compare) and node.ops in (("is",), ("is not",)):
-        # a tensor that is given is not None
-        shapes = shapes or (isinstance(node.rest[0], syntax.Constant) and node.rest[0].value is None)
-    return all(_follows(one, terms, bound, shapes, values) for one in parts_of(node))
 
 
 def _plain(value: Any) -> Term | None:
@@ -180,8 +205,8 @@ def _values(iterable: syntax.Node, terms: Names) -> list[Term] | None:
         term = terms.get(iterable.id)
         if isinstance(term, Listed):
             return list(term.items)
-    bound: dict[str, Any] = {}
-    if not _follows(iterable, terms, bound):
+    bound = _bound(iterable, terms)
+    if bound is None:
         return None
     found = _evaluated(f"list({iterable.text})", bound)
     items = [_plain(value) for value in found] if isinstance(found, list) else [None]

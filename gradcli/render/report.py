@@ -194,7 +194,8 @@ def _row(step: StepResult, made: Made) -> str:
     name = _text(made.name.removeprefix("#"))
     return (
         f'<tr {marks}><th scope="row" class="mono">{name}</th><td class="mono wrap">{_text(titled(step))}</td>'
-        f'<td class="mono">{_text(step.grad_fn)}</td><td class="mono">{made.shape}</td><td class="mono"><div class="held">{value}</div></td>'
+        f'<td class="mono">{_text(step.grad_fn)}</td><td class="mono">{made.shape}</td>'
+        f'<td class="mono"><div class="held">{value}</div></td>'
         f'<td class="mono grad"><div class="held">{gradient}</div></td><td class="mono wrap came">{_text(made.came)}</td></tr>'
     )
 
