@@ -8,6 +8,7 @@ history only if something other than the level's own stand-ins has a part in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from gradcli import limits
@@ -17,6 +18,7 @@ from gradcli.core.functional import call, one_hot_rows, stacked, stand_in, type_
 from gradcli.core.graph import AccumulateGrad, Node, state
 from gradcli.core.mode import recording
 from gradcli.core.objects import Routine
+from gradcli.core.saving_modes import Disabled
 from gradcli.core.tensor import Tensor
 from gradcli.core.trees import flatten, map_leaves, rebuild
 from gradcli.errors import ProgramError
@@ -25,6 +27,7 @@ Gradients = Sequence[Tensor | None]
 
 _JVP = "jvp(f, primals, tangents)"
 _VJP = "vjp(f, *primals)"
+_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 
 
 def name_of(func: Any) -> str:
@@ -174,7 +177,7 @@ def _tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
 
 def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
     level = Level()
-    with level:
+    with Disabled(_NO_HOOKS), level:
         placed, points = _points(level, args, argnums)
         output, aux = _split_aux(call(func, placed, kwargs), has_aux, "grad_and_value(f)(*args)")
         if type(output) is not Tensor:
@@ -217,7 +220,7 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine
 def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
     """`(f(*primals), pull)`, where `pull(v)` gives v^T J; a third part with `has_aux`."""
     level = Level()
-    with level:
+    with Disabled(_NO_HOOKS), level:
         points = map_leaves(level.stand_in, primals)
         output, aux = _split_aux(call(func, points), has_aux, _VJP)
         outputs, out_spec = _tensor_leaves(output, _VJP)
@@ -291,6 +294,34 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux:
         return (*result, level.leave(aux)) if has_aux else result
 
 
+def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
+    """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called once."""
+    given, spec = flatten(primals)
+    level = Level()
+    with level:
+        leaves = [level.stand_in(p) for p in given]
+        outputs, out_spec = _tensor_leaves(call(func, rebuild(spec, leaves)), _JVP)
+        outside = any(level.matters_outside(o) for o in outputs)
+        results = rebuild(out_spec, [level.leave(o) for o in outputs])
+
+    def jvp_fn(*tangents: Any) -> Any:
+        directions, given_spec = flatten(tangents)
+        if given_spec != spec:
+            raise _fault(f"Expected the tangents {given_spec.listing()} to have the same argspec as the primals {spec.listing()}")
+        for i, (direction, leaf) in enumerate(zip(directions, leaves, strict=True)):
+            start = f"tangent:{i} with {{}} in flattened pytree doesn't match the {{}} of the corresponding primal."
+            if direction.array.shape != leaf.array.shape:
+                raise _fault(start.format(f"shape {direction.shape}", f"shape {leaf.shape}"))
+            if direction.dtype is not leaf.dtype:
+                raise _fault(start.format(f"dtype {direction.dtype}", f"dtype {leaf.dtype}"))
+        with level:
+            moved = [_push(level, o, leaves, directions, outside) for o in outputs]
+            products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
+        return rebuild(out_spec, products)
+
+    return results, Routine(jvp_fn)
+
+
 def _push(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
     """J u for one output; None if it depends on no input."""
     if not output.requires_grad:
@@ -309,7 +340,7 @@ def _push(level: Level, output: Tensor, leaves: list[Tensor], directions: list[T
 
 def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], caller: str) -> Any:
     level = Level()
-    with level:
+    with Disabled(_NO_HOOKS) if caller == _VJP else nullcontext(), level:
         placed, points = _points(level, args, argnums)
         output, aux = _split_aux(call(func, placed), has_aux, caller)
         outputs, out_spec = _tensor_leaves(output, caller)
@@ -358,6 +389,7 @@ GRAD = Routine(grad)
 GRAD_AND_VALUE = Routine(grad_and_value)
 VJP = Routine(vjp)
 JVP = Routine(jvp)
+LINEARIZE = Routine(linearize)
 JACREV = Routine(jacrev)
 JACFWD = Routine(jacfwd)
 HESSIAN = Routine(hessian)

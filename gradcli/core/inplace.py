@@ -115,6 +115,18 @@ def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor
     The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
     """
     check_writable(tensor)
+    if state.saving is not None:
+        from gradcli.core.saving import Held
+
+        with Held() as held:
+            node = _apply(tensor, compute)
+        held.pack(node, tensor)
+    else:
+        _apply(tensor, compute)
+    return tensor
+
+
+def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     old = _alias(tensor)
     result: Tensor = compute(old)
     if result.requires_grad and not tensor.requires_grad:
@@ -127,15 +139,21 @@ def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor
     if result.array is not tensor.array:
         _store(tensor.array, result.array, tensor.dtype)
     bump(tensor)
+    if state.dual is not None:
+        from gradcli.core import dual
+
+        dual.write(tensor, dual.tangent_of(result))
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
-    return tensor
+    return node
 
 
 def _alias(tensor: Tensor) -> Tensor:
     """The tensor as an input: same values and edge, without being the tensor."""
     made = Tensor(tensor.array, tensor.dtype)
+    if state.dual is not None and tensor.meta is not None:
+        made.meta = {"tangent": tensor.property_of("tangent") or (None, None)}
     if state.enabled:
         made.requires_grad = tensor.requires_grad
         made.node, made.output_nr = tensor.grad_fn, tensor.output_nr
@@ -177,6 +195,10 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     blocks.settle()
     write(tensor.array)
     bump(tensor)
+    if state.dual is not None:
+        from gradcli.core import dual
+
+        dual.written(tensor, op, more, attrs)
     if node is not None:
         set_history(tensor, node)
     return tensor

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, generator, printing
+from gradcli.core import dtypes, generator, printing, warnings
 from gradcli.core.device import check as check_device
 from gradcli.core.device import kind_of
 from gradcli.core.dtypes import DType
 from gradcli.core.generator import Generator
+from gradcli.core.graph import state
 from gradcli.core.objects import Routine, ScriptType
 from gradcli.core.ops import creation
+from gradcli.core.shown import formatted
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Size, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -37,6 +39,12 @@ def text(tensor: Tensor) -> str:
         name = None if node is None else node.type_name
     except ProgramError:
         name = "Invalid"  # a view that may not be part of the graph any more
+    tangent = None
+    if state.dual is not None:
+        from gradcli.core.dual import tangent_of
+
+        found = tangent_of(tensor)
+        tangent = None if found is None else formatted(found)
     return printing.tensor_text(
         tensor.array,
         tensor.dtype.name,
@@ -45,6 +53,7 @@ def text(tensor: Tensor) -> str:
         requires_grad=tensor.requires_grad,
         grad_fn=name,
         is_parameter=tensor.is_parameter,
+        tangent=tangent,
     )
 
 
@@ -452,7 +461,13 @@ def _size(iterable: Any = ()) -> Size:
     return Size(iterable)
 
 
-def _variable(data: Any, requires_grad: bool = False) -> Tensor:
+def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:
+    if volatile:
+        warnings.emit("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
+    if data is None:
+        data = creation.from_data([], dtypes.get_default())
+    if type(data) is not Tensor:
+        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(data)}")
     made = Tensor(data.array, data.dtype)
     return creation.finish(made.array, made.dtype, requires_grad)
 
