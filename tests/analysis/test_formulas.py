@@ -70,6 +70,11 @@ IN_WORDS: dict[str, str] = {
 UNREACHED = {
     ("NllLossBackwardBackward0", "input"),
     ("NllLoss2DBackwardBackward0", "input"),
+    ("IgammaBackward0", "input"),
+    ("IgammacBackward0", "input"),
+    ("SpecialZetaBackward0", "input"),
+    ("SpecialZetaBackward2", "input"),
+    ("NotImplemented", "input"),
 }
 
 #: records that only other spellings than the samples' reach
@@ -91,6 +96,7 @@ MORE = (
     "(m * 1).transpose_(0, 1)",
     "(x * 1).unsqueeze_(0)",
     "x.to(torch.float32)",
+    "torch.as_strided_scatter(x, y[:2] * 1, (2,), (1,), 1)",
 )
 INPUTS = {"x": [0.2, -1.5, 2.5], "y": [1.5, 0.7, -2.0], "m": [[0.3, 1.1], [-0.4, 2.0]]}
 
