@@ -54,6 +54,15 @@ FAMILIES = (
     "composed_loss",
     "normalization",
     "bitwise",
+    "copies",
+    "memory",
+    "facts",
+    "window_functions",
+    "number_parts",
+    "runs",
+    "bessel",
+    "distribution_functions",
+    "polynomials",
 )
 
 #: in-place forms that are functions of torch's too; of all others there are methods only
