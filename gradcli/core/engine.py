@@ -137,6 +137,11 @@ def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batc
 def roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
     """Where the walk starts: the edges of `outputs`, tensors or GradientEdges, and a gradient for each: 1 where None is given."""
     given: Sequence[Tensor | None] = [None] * len(outputs) if gradients is None else gradients
+    if len(given) == len(outputs) == 1 and given[0] is None:
+        first = outputs[0]
+        if type(first) is Tensor and first.requires_grad and first.array.size == 1:  # a loss, most often
+            one = np.array(1, first.dtype.np)
+            return [first.edge()], [Tensor(one.reshape(first.array.shape) if first.array.ndim else one, first.dtype)]
     check_roots(outputs, given)
     grads: list[Tensor] = []
     for output, gradient in zip(outputs, given, strict=True):
