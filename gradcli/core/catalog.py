@@ -53,6 +53,7 @@ FAMILIES = (
     "loss",
     "composed_loss",
     "normalization",
+    "convolution",
     "bitwise",
 )
 

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from gradcli.core.function import Sample
-from tests.analysis.formula_samples import indexing, linalg, losses, odd_points, reductions
+from tests.analysis.formula_samples import indexing, layers, linalg, losses, odd_points, reductions
 
-SAMPLES: tuple[Sample, ...] = (*indexing.SAMPLES, *linalg.SAMPLES, *losses.SAMPLES, *odd_points.SAMPLES, *reductions.SAMPLES)
+SAMPLES: tuple[Sample, ...] = (
+    *indexing.SAMPLES,
+    *layers.SAMPLES,
+    *linalg.SAMPLES,
+    *losses.SAMPLES,
+    *odd_points.SAMPLES,
+    *reductions.SAMPLES,
+)

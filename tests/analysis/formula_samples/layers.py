@@ -1,0 +1,46 @@
+"""Convolutions with every setting, and the derivatives of their derivatives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.function import Sample
+
+
+def _drawn(seed: int, *shape: int) -> Any:
+    return np.random.default_rng(seed).normal(size=shape).round(2).tolist()
+
+
+INPUTS: dict[str, Any] = {
+    "row": _drawn(1, 2, 4, 6),
+    "kernel": _drawn(2, 4, 2, 3),
+    "image": _drawn(3, 2, 4, 5, 4),
+    "window": _drawn(4, 6, 2, 2, 3),
+    "upward": _drawn(5, 4, 3, 2, 3),
+    "bias": _drawn(6, 6),
+    "four": _drawn(7, 4),
+}
+CONVOLUTIONS = (
+    "F.conv1d(row, kernel, four, groups=2)",
+    "F.conv1d(row, kernel, four, 2, 1, 2, 2)",
+    "F.conv1d(row, kernel, stride=3, groups=2)",
+    "F.conv2d(image, window, bias, (2, 1), (1, 2), (2, 1), 2)",
+    "F.conv_transpose1d(row, kernel, None, 3, 1, 2)",
+    "F.conv_transpose2d(image, upward, bias, (2, 3), 1, (1, 2), 2, (1, 2))",
+)
+
+
+def _twice(text: str) -> str:
+    """The gradients of a call, each of which depends on the arguments again."""
+    names = [name for name in INPUTS if re.search(rf"\b{name}\b", text)]
+    return f"torch.autograd.grad({text}.pow(3).sum(), ({', '.join(names)}), create_graph=True)"
+
+
+def _sample(text: str) -> Sample:
+    return Sample(text, **{name: value for name, value in INPUTS.items() if re.search(rf"\b{name}\b", text)})
+
+
+SAMPLES = tuple(_sample(text) for call in CONVOLUTIONS for text in (call, _twice(call)))
