@@ -54,6 +54,7 @@ FAMILIES = (
     "composed_loss",
     "normalization",
     "convolution",
+    "pooling",
     "bitwise",
 )
 

@@ -146,6 +146,10 @@ _TYPES = {
     ("nn", "nn.module"): "Module",
     ("nn", "nn.layers"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
     ("nn", "nn.convolution"): "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    ("nn", "nn.pooling"): (
+        "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
+        "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d"
+    ),
     ("nn", "nn.containers"): "Sequential ModuleList",
     ("nn", "nn.activations"): (
         "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "

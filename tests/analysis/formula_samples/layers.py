@@ -1,4 +1,4 @@
-"""Convolutions with every setting, and the derivatives of their derivatives."""
+"""Layers with every setting, and the derivatives of their derivatives."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Sample
+from gradcli.core.ops import convolution, pooling
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -23,24 +24,30 @@ INPUTS: dict[str, Any] = {
     "bias": _drawn(6, 6),
     "four": _drawn(7, 4),
 }
-CONVOLUTIONS = (
+MORE = (
     "F.conv1d(row, kernel, four, groups=2)",
     "F.conv1d(row, kernel, four, 2, 1, 2, 2)",
     "F.conv1d(row, kernel, stride=3, groups=2)",
     "F.conv2d(image, window, bias, (2, 1), (1, 2), (2, 1), 2)",
     "F.conv_transpose1d(row, kernel, None, 3, 1, 2)",
     "F.conv_transpose2d(image, upward, bias, (2, 3), 1, (1, 2), 2, (1, 2))",
+    "F.max_pool2d(image, 3, 2, 1, 2, True)",
+    "F.avg_pool2d(image, 3, 2, 1, True)",
+    "F.avg_pool2d(image, (2, 3), None, (1, 0), True, False)",
+    "F.avg_pool2d(image, 3, 2, 1, True, False, 5)",
+    "F.adaptive_avg_pool2d(image, (3, 6))",
+    "F.adaptive_max_pool2d(image, (3, 6))",
 )
-
-
-def _twice(text: str) -> str:
-    """The gradients of a call, each of which depends on the arguments again."""
-    names = [name for name in INPUTS if re.search(rf"\b{name}\b", text)]
-    return f"torch.autograd.grad({text}.pow(3).sum(), ({', '.join(names)}), create_graph=True)"
 
 
 def _sample(text: str) -> Sample:
     return Sample(text, **{name: value for name, value in INPUTS.items() if re.search(rf"\b{name}\b", text)})
 
 
-SAMPLES = tuple(_sample(text) for call in CONVOLUTIONS for text in (call, _twice(call)))
+def _twice(sample: Sample) -> Sample:
+    """The gradients of a call, each of which depends on the arguments again."""
+    return Sample(f"torch.autograd.grad({sample.text}.pow(3).sum(), ({', '.join(sample.inputs)},), create_graph=True)", **sample.inputs)
+
+
+CALLS = [*map(_sample, MORE), *(s for family in (convolution, pooling) for f in family.FUNCTIONS for s in f.samples)]
+SAMPLES = (*CALLS, *map(_twice, CALLS))
