@@ -55,6 +55,7 @@ FAMILIES = (
     "normalization",
     "convolution",
     "pooling",
+    "group_norms",
     "bitwise",
 )
 

@@ -150,6 +150,7 @@ _TYPES = {
         "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
         "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d"
     ),
+    ("nn", "nn.norms"): "BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm LocalResponseNorm",
     ("nn", "nn.containers"): "Sequential ModuleList",
     ("nn", "nn.activations"): (
         "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "

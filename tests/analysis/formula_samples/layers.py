@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Sample
-from gradcli.core.ops import convolution, pooling
+from gradcli.core.ops import convolution, group_norms, pooling
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -37,6 +37,7 @@ MORE = (
     "F.avg_pool2d(image, 3, 2, 1, True, False, 5)",
     "F.adaptive_avg_pool2d(image, (3, 6))",
     "F.adaptive_max_pool2d(image, (3, 6))",
+    "F.group_norm(image, 2, four)",
 )
 
 
@@ -49,5 +50,5 @@ def _twice(sample: Sample) -> Sample:
     return Sample(f"torch.autograd.grad({sample.text}.pow(3).sum(), ({', '.join(sample.inputs)},), create_graph=True)", **sample.inputs)
 
 
-CALLS = [*map(_sample, MORE), *(s for family in (convolution, pooling) for f in family.FUNCTIONS for s in f.samples)]
+CALLS = [*map(_sample, MORE), *(s for family in (convolution, pooling, group_norms) for f in family.FUNCTIONS for s in f.samples)]
 SAMPLES = (*CALLS, *map(_twice, CALLS))
