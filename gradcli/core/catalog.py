@@ -56,6 +56,9 @@ FAMILIES = (
     "convolution",
     "pooling",
     "group_norms",
+    "padding",
+    "interpolation",
+    "feature_dropout",
     "bitwise",
 )
 

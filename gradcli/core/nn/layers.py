@@ -116,6 +116,7 @@ class Dropout(Module):
     """Dropout in training mode, the identity in evaluation mode."""
 
     SCRIPT_NAME = "Dropout"
+    INIT_NAME = "_DropoutNd"
     SHOWN = "p inplace"
     SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
     SCRIPT_SETTERS = Module.SCRIPT_SETTERS | Attributes.write(SHOWN)

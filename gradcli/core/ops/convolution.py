@@ -209,7 +209,7 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
         )
         sizes = [n + w % 2 for n, w in zip(input.array.shape[2:], whole, strict=False)]
         limits.check_elements(math.prod(input.array.shape[:2]) * math.prod(sizes), input.dtype.itemsize)
-        input = layers.PAD(input, ((0, 0), (0, 0), *((0, n % 2) for n in whole)), 0)
+        input = layers.PAD(input, tuple(end for n in reversed(whole) for end in (0, n % 2)), 0)
     return convolution(input, weight, bias, stride, tuple(n // 2 for n in whole), dilation, False, (0,), groups)
 
 

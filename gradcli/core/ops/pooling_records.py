@@ -12,6 +12,7 @@ from gradcli.core import pools
 from gradcli.core.namespace import numeric
 from gradcli.core.ops.gathering_records import GATHER
 from gradcli.core.ops.shape_records import VIEW
+from gradcli.core.ops.unit_formulas import transpose_of
 from gradcli.core.pools import Spans
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Array
@@ -187,15 +188,6 @@ def _adaptive_avg_backward(grad: Array, x: Array, rank: int) -> Array:
     return pools.sums(shares, [pools.reverse(one, n) for one, n in zip(spans, sizes, strict=True)])
 
 
-def _of_units(call: str, source: str, rank: int) -> str:
-    """The formula of a linear step: its transpose, from what it makes of each unit image."""
-    return (
-        f"n = prod(tensor({source}.shape[-{rank}:])).item(); "
-        f"P = {call.format(f'eye(n, dtype=grad.dtype).reshape(n, *{source}.shape[-{rank}:])')}.flatten(1); "
-        f"(grad.flatten(-{rank}) @ P.t()).reshape({source}.shape)"
-    )
-
-
 def _of_means(rank: int) -> tuple[Op, Op]:
     how = "kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override"
     call = f"F.avg_pool{rank}d({{}}, {how})"
@@ -219,7 +211,7 @@ def _of_means(rank: int) -> tuple[Op, Op]:
         return xp.call(op, grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     attrs = "kernel_size stride padding ceil_mode count_include_pad divisor_override"
-    op = Op(f"AvgPool{rank}DBackward0", _avg_forward, "input", attrs, input=Rule(to_input, _of_units(call, "input", rank)))
+    op = Op(f"AvgPool{rank}DBackward0", _avg_forward, "input", attrs, input=Rule(to_input, transpose_of(call, "input", rank)))
     backward = Op(
         f"AvgPool{rank}DBackwardBackward0",
         _avg_backward,
@@ -240,7 +232,7 @@ def _of_adaptive_means(rank: int) -> tuple[Op, Op]:
         "output_size",
         input=Rule(
             lambda xp, grad, input: xp.call(backward, grad, input, rank),
-            _of_units(call % "grad", "input", rank),
+            transpose_of(call % "grad", "input", rank),
         ),
     )
     backward = Op(
