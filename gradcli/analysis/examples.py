@@ -5,6 +5,8 @@ Keys are the names under `torch.`, or `Tensor.NAME` for what is a method only.
 
 from __future__ import annotations
 
+from gradcli.analysis.layer_examples import LAYERS
+
 _X = "x = tensor([1., 2., 3.])"
 _M = "m = tensor([[2., 1.], [1., 3.]])"
 _W = "w = tensor([1., 2.], requires_grad=True)"
@@ -318,7 +320,7 @@ _DATA = {
     "func.functional_call": ("m = nn.Linear(1, 1)", "torch.func.functional_call(m, {'weight': ones(1, 1), 'bias': ones(1)}, ones(1))"),
 }
 
-EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **_AUTOGRAD, **_SETTINGS, **_MODULES, **_OPTIM, **_DATA}
+EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **_AUTOGRAD, **_SETTINGS, **_MODULES, **_OPTIM, **_DATA, **LAYERS}
 
 
 def lines(name: str) -> tuple[str, ...]:

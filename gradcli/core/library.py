@@ -158,6 +158,7 @@ _TYPES = {
     ("nn", "nn.dropouts"): "Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
     ("nn", "nn.resizing"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
     ("nn", "nn.containers"): "Sequential ModuleList",
+    ("nn", "nn.dictionaries"): "ModuleDict ParameterList ParameterDict",
     ("nn", "nn.activations"): (
         "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "
         "Softmax LogSoftmax Softmin GLU Sigmoid Tanh LogSigmoid Softsign Tanhshrink PReLU"
