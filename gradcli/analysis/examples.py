@@ -5,7 +5,7 @@ Keys are the names under `torch.`, or `Tensor.NAME` for what is a method only.
 
 from __future__ import annotations
 
-from gradcli.analysis import examples_autograd
+from gradcli.analysis import examples_autograd, layer_examples
 
 _X = "x = tensor([1., 2., 3.])"
 _M = "m = tensor([[2., 1.], [1., 3.]])"
@@ -271,7 +271,16 @@ _DATA = {
     "func.functional_call": ("m = nn.Linear(1, 1)", "torch.func.functional_call(m, {'weight': ones(1, 1), 'bias': ones(1)}, ones(1))"),
 }
 
-EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **examples_autograd.EXAMPLES, **_SETTINGS, **_MODULES, **_OPTIM, **_DATA}
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    **_METHODS,
+    **_FUNCTIONS,
+    **examples_autograd.EXAMPLES,
+    **_SETTINGS,
+    **_MODULES,
+    **_OPTIM,
+    **_DATA,
+    **layer_examples.LAYERS,
+}
 
 
 def lines(name: str) -> tuple[str, ...]:

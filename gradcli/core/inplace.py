@@ -77,7 +77,7 @@ def _why_not(tensor: Tensor, what: str, deed: str) -> str:
 
 def _check_memory(tensor: Tensor) -> None:
     array = tensor.array
-    if any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
+    if array.size and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
         raise ProgramError(
             "RuntimeError",
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "

@@ -176,7 +176,20 @@ _TYPES = {
     ("utils.data", "data.loading"): "Sampler SequentialSampler RandomSampler BatchSampler DataLoader",
     ("nn", "nn.module"): "Module",
     ("nn", "nn.layers"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
+    ("nn", "nn.convolution"): "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    ("nn", "nn.pooling"): (
+        "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
+        "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d"
+    ),
+    ("nn", "nn.norms"): "BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm LocalResponseNorm",
+    ("nn", "nn.borders"): (
+        "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d "
+        "ReplicationPad1d ReplicationPad2d ReplicationPad3d CircularPad1d CircularPad2d CircularPad3d"
+    ),
+    ("nn", "nn.dropouts"): "Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
+    ("nn", "nn.resizing"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
     ("nn", "nn.containers"): "Sequential ModuleList",
+    ("nn", "nn.dictionaries"): "ModuleDict ParameterList ParameterDict",
     ("nn", "nn.activations"): (
         "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "
         "Softmax LogSoftmax Softmin GLU Sigmoid Tanh LogSigmoid Softsign Tanhshrink PReLU"

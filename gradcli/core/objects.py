@@ -151,7 +151,12 @@ class ScriptType:
         self.construct: Routine | None = None
         if construct is not None:
             init = f"{name}.__init__"
-            self.construct = Constructor(construct, name) if isinstance(construct, type) else Routine(construct, init, hide_first=True)
+            # in PyTorch a base class may have it
+            self.construct = (
+                Constructor(construct, getattr(construct, "INIT_NAME", name))
+                if isinstance(construct, type)
+                else Routine(construct, init, hide_first=True)
+            )
         self.test = test
 
     def __repr__(self) -> str:

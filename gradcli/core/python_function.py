@@ -19,7 +19,7 @@ _TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "bool": "bool", "str":
 class PythonFunction(Function):
     """A function of `torch.nn.functional`, from an annotated implementation that has PyTorch's parameters."""
 
-    __slots__ = ("routine", "tensors", "checked_as")
+    __slots__ = ("routine", "tensors", "checked_as", "reads")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class PythonFunction(Function):
         samples: Sequence[Sample] = (),
         aliases: Sequence[str] = (),
         checked_as: str = "",
+        reads: str = "size",
     ) -> None:
         super().__init__(
             name,
@@ -46,8 +47,9 @@ class PythonFunction(Function):
         kinds = implementation.__annotations__
         #: the leading parameters that must be tensors
         self.tensors = [p for p in self.routine.positional if kinds.get(p) == "Tensor"]
-        #: the C++ function that PyTorch hands them to, which refuses what is no tensor; without one, reading the size fails
+        #: the C++ function that PyTorch hands them to, which refuses what is no tensor; without one, it fails to read an attribute
         self.checked_as = checked_as
+        self.reads = reads
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.routine.check(args, kwargs)
@@ -62,7 +64,7 @@ class PythonFunction(Function):
     def _no_tensor(self, position: int, value: Any) -> ProgramError:
         kind = hooks.type_name(value)
         if not self.checked_as:
-            return ProgramError("AttributeError", f"'{kind}' object has no attribute 'size'")
+            return ProgramError("AttributeError", f"'{kind}' object has no attribute '{self.reads}'")
         name = self.tensors[position]
         return ProgramError("TypeError", f"{self.checked_as}(): argument '{name}' (position {position + 1}) must be Tensor, not {kind}")
 

@@ -133,7 +133,10 @@ def delitem(container: Any, index: Any) -> None:
     elif type(container) is Tensor:
         raise ProgramError("TypeError", "Tensor does not support deleting items")
     else:
-        raise ProgramError("TypeError", f"'{type_name(container)}' object doesn't support item deletion")
+        methods = getattr(type(container), "SCRIPT_METHODS", None)
+        if methods is None or "__delitem__" not in methods:
+            raise ProgramError("TypeError", f"'{type_name(container)}' object doesn't support item deletion")
+        methods["__delitem__"](container, index)
 
 
 def make_set(values: list[Any]) -> set[Any]:

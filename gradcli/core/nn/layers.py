@@ -116,6 +116,7 @@ class Dropout(Module):
     """Dropout in training mode, the identity in evaluation mode."""
 
     SCRIPT_NAME = "Dropout"
+    INIT_NAME = "_DropoutNd"
     SHOWN = "p inplace"
     SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
     SCRIPT_SETTERS = Module.SCRIPT_SETTERS | Attributes.write(SHOWN)
@@ -224,10 +225,22 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={bias}"
 
 
+def check_dimensions(input: Any, allowed: tuple[int, ...]) -> None:
+    """Refuse an input of another number of dimensions."""
+    if type(input) is not Tensor:
+        raise ProgramError("AttributeError", f"'{hooks.type_name(input)}' object has no attribute 'dim'")
+    if input.array.ndim not in allowed:
+        wanted = " or ".join(f"{n}D" for n in allowed)
+        raise ProgramError("ValueError", f"expected {wanted} input (got {input.array.ndim}D input)")
+
+
 class BatchNorm1d(Module):
     """Mean 0 and variance 1 for each channel, over the batch in training mode, else with running figures."""
 
     SCRIPT_NAME = "BatchNorm1d"
+    INIT_NAME = "_BatchNorm"
+    #: the numbers of dimensions that an input may have
+    DIMENSIONS: tuple[int, ...] = (2, 3)
     _SETTINGS = "num_features eps momentum affine track_running_stats"
     SCRIPT_ATTRIBUTES = (
         Module.SCRIPT_ATTRIBUTES
@@ -269,8 +282,7 @@ class BatchNorm1d(Module):
         self.own_buffers["num_batches_tracked"] = Tensor(np.zeros((), np.int64), dtypes.int64) if tracked else None
 
     def forward(self, input: Any) -> Any:
-        if input.array.ndim not in (2, 3):
-            raise ProgramError("ValueError", f"expected 2D or 3D input (got {input.array.ndim}D input)")
+        check_dimensions(input, self.DIMENSIONS)
         mean, var, count = (self.own_buffers[n] for n in ("running_mean", "running_var", "num_batches_tracked"))
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and count is not None:

@@ -20,7 +20,7 @@ def _inner(rank: int, count: int) -> tuple[int, ...]:
     return tuple(range(rank - count, rank))
 
 
-def _moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
+def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
     """Mean and reciprocal deviation over axes, which are kept; summed in double precision."""
     wide = x.astype(np.float64)
     mean = wide.mean(axes, keepdims=True)
@@ -44,7 +44,7 @@ def _layer_norm(
         made = layer_sums.scaled(rows, mean, rstd, *(None if p is None else p.reshape(-1) for p in (weight, bias)))
         kept = (*x.shape[: x.ndim - count], *(1 for _ in range(count)))
         return made.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
-    mean, rstd = _moments(x, _inner(x.ndim, count), eps)
+    mean, rstd = moments(x, _inner(x.ndim, count), eps)
     return _scaled((x - mean) * rstd, weight, bias), mean, rstd
 
 
@@ -54,7 +54,7 @@ def _scaled(x: Any, weight: Any, bias: Any) -> Any:
     return x if bias is None else x + bias
 
 
-def _standardised(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
+def standardised(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
     """`(x - mean) / deviation` and the reciprocal deviation, for arrays and tensors."""
     count = 1
     for axis in axes:
@@ -64,9 +64,9 @@ def _standardised(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[A
     return centred * rstd, rstd
 
 
-def _standardised_rule(xp: Any, grad: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
-    """The derivative of `_standardised`, which takes the mean and the part along the result out of grad."""
-    normal, rstd = _standardised(xp, x, axes, eps)
+def standardised_rule(xp: Any, grad: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
+    """The derivative of `standardised`, which takes the mean and the part along the result out of grad."""
+    normal, rstd = standardised(xp, x, axes, eps)
     count = 1
     for axis in axes:
         count *= x.shape[axis]
@@ -80,7 +80,7 @@ def _layer_weight_rule(xp: Any, grad: Any, input: Any, normalized_shape: tuple[i
     if isinstance(grad, np.ndarray) and layer_sums.fits(input, columns):
         made = layer_sums.weight_gradient(grad.reshape(-1, columns), input.reshape(-1, columns), eps)
         return made.reshape(input.shape[input.ndim - count :])
-    return grad * _standardised(xp, input, _inner(len(input.shape), count), eps)[0]
+    return grad * standardised(xp, input, _inner(len(input.shape), count), eps)[0]
 
 
 def _layer_bias_rule(grad: Any, normalized_shape: tuple[int, ...]) -> Any:
@@ -99,7 +99,7 @@ def _layer_rule(xp: Any, grad: Any, input: Any, weight: Any, normalized_shape: t
         return layer_sums.backward(grad.reshape(-1, columns), input.reshape(-1, columns), flat, eps).reshape(input.shape)
     if weight is not None:
         grad = grad * weight
-    return _standardised_rule(xp, grad, input, _inner(len(input.shape), count), eps)
+    return standardised_rule(xp, grad, input, _inner(len(input.shape), count), eps)
 
 
 #: for formulas: differences from the mean along dim, the deviation, and the gradient by the input of `c / std` times g
@@ -136,7 +136,7 @@ def _shaped(xp: Any, value: Any, shape: tuple[int, ...]) -> Any:
 
 def _batch_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Array:
     axes, shape = _channels(x)
-    mean, rstd = _moments(x, axes, eps)
+    mean, rstd = moments(x, axes, eps)
     return np.asarray(_scaled((x - mean) * rstd, _shaped(np, weight, shape), _shaped(np, bias, shape)))
 
 
@@ -144,7 +144,7 @@ def _batch_rule(xp: Any, grad: Any, input: Any, weight: Any, eps: float) -> Any:
     axes, shape = _channels(input)
     if weight is not None:
         grad = grad * xp.reshape(weight, shape)
-    return _standardised_rule(xp, grad, input, axes, eps)
+    return standardised_rule(xp, grad, input, axes, eps)
 
 
 #: for formulas: the dimensions that a channel's figures are taken over, and the shape that these broadcast in
@@ -159,7 +159,7 @@ BATCH_NORM = Op(
     "eps",
     input=Rule(_batch_rule, _DIM + _SHAPE + _CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + _NORMAL),
     weight=Rule(
-        lambda xp, grad, input, eps: xp.sum(grad * _standardised(xp, input, _channels(input)[0], eps)[0], _channels(input)[0]),
+        lambda xp, grad, input, eps: xp.sum(grad * standardised(xp, input, _channels(input)[0], eps)[0], _channels(input)[0]),
         _DIM + _CENTRED + "(grad * c / std).sum(dim)",
     ),
     bias=_BIAS,

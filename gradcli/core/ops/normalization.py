@@ -1,4 +1,4 @@
-"""Layers as functions: linear maps, normalisation, dropout, embeddings, padding."""
+"""Layers as functions: linear maps, normalisation, dropout, embeddings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from gradcli.core.ops import layers
 from gradcli.core.ops.arithmetic_records import MUL
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.python_function import PythonFunction
-from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
 from gradcli.core.watched import watched
 from gradcli.errors import ProgramError
@@ -197,35 +196,6 @@ def embedding(
     return layers.EMBEDDING(weight, watched(input).copy(), padding_idx, scale_grad_by_freq)
 
 
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
-    """Rows and columns added around, or with negative numbers taken away; the last dimension comes first in `pad`."""
-    sizes = tuple(pad) if isinstance(pad, (list, tuple)) else pad
-    if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise ProgramError("NotImplementedError", f"Unrecognised padding mode {mode}")
-    if mode != "constant":
-        raise ProgramError("NotImplementedError", f"pad with mode='{mode}' is not part of gradcli; mode='constant' is")
-    if not isinstance(sizes, tuple):
-        raise ProgramError("TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, not {hooks.type_name(pad)}")
-    if len(sizes) % 2:
-        raise ProgramError("RuntimeError", "Padding length must be divisible by 2")
-    rank = input.array.ndim
-    if len(sizes) > 2 * rank:
-        raise ProgramError(
-            "RuntimeError",
-            "Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(sizes)} and input of dimension {rank}",
-        )
-    pairs = [(sizes[2 * i], sizes[2 * i + 1]) for i in range(len(sizes) // 2)]
-    around = ((0, 0),) * (rank - len(pairs)) + tuple(reversed(pairs))
-    count = 1
-    for size, (before, after) in zip(input.array.shape, around, strict=True):
-        if size + min(before, 0) + min(after, 0) < 0:
-            raise ProgramError("RuntimeError", "narrow(): length must be non-negative.")
-        count *= size + before + after
-    limits.check_elements(count, input.dtype.itemsize)
-    return layers.PAD(input, sizes, 0 if value is None else value)
-
-
 _X, _W = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]]
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -294,17 +264,6 @@ FUNCTIONS: tuple[Function, ...] = (
         checked_as="embedding",
         ops=(layers.EMBEDDING,),
         samples=(Sample("F.embedding(tensor([1, 0, 1]), w)", lambda w: w[[1, 0, 1]], w=_W),),
-    ),
-    PythonFunction(
-        pad,
-        "pad",
-        "A border of a constant, or rows and columns cut off.",
-        checked_as="pad",
-        ops=(layers.PAD,),
-        samples=(
-            Sample("F.pad(x, (1, 2))", lambda x: np.pad(x, ((0, 0), (1, 2))), x=_X),
-            Sample("F.pad(x, (-1, 0, 0, 1), value=2.)", None, x=_X),
-        ),
     ),
     Function("dropout", ("Tensor input, float p, bool train", drop), doc="Elements set to 0 by chance.", method=False),
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gradcli.core.function import Sample
-from tests.analysis.formula_samples import indexing, linalg, losses, odd_points, reductions, special
+from tests.analysis.formula_samples import indexing, layers, linalg, losses, odd_points, reductions, special
 
 SAMPLES: tuple[Sample, ...] = (
     *indexing.SAMPLES,
+    *layers.SAMPLES,
     *linalg.SAMPLES,
     *losses.SAMPLES,
     *odd_points.SAMPLES,
