@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, broadcast, from_syntax
+from gradcli.analysis.formulas import Indexed, Known, Listed, Number, Symbol, Term, broadcast, from_syntax
 from gradcli.analysis.operands import parts_of
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, InternalFault
@@ -41,9 +41,9 @@ Names = Mapping[str, Term | Defined]
 
 
 class Formula(NamedTuple):
-    """The definitions of a formula, and its value."""
+    """The definitions of a formula, each of a name or of several, and its value."""
 
-    definitions: tuple[tuple[str, syntax.Expr], ...]
+    definitions: tuple[tuple[tuple[str, ...], syntax.Expr], ...]
     value: syntax.Expr
 
 
@@ -53,21 +53,33 @@ def parsed(formula: str) -> Formula:
     *first, last = parser.parse_input(Source("<formula>", formula)).body
     definitions = []
     for statement in first:
-        if not (isinstance(statement, syntax.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], syntax.Name)):
+        names = _targets(statement.targets[0]) if isinstance(statement, syntax.Assign) else ()
+        if not isinstance(statement, syntax.Assign) or not names or len(statement.targets) > 1:
             raise InternalFault(f"not a formula: {formula}")
-        definitions.append((statement.targets[0].id, statement.value))
+        definitions.append((names, statement.value))
     if not isinstance(last, syntax.ExprStmt):
         raise InternalFault(f"not a formula: {formula}")
     return Formula(tuple(definitions), last.value)
+
+
+def _targets(target: syntax.Expr) -> tuple[str, ...]:
+    items = target.items if isinstance(target, syntax.TupleExpr) else (target,)
+    names = tuple(item.id for item in items if isinstance(item, syntax.Name))
+    return names if len(names) == len(items) else ()
 
 
 def filled(formula: str, names: Mapping[str, Term]) -> Term:
     """A formula with its names and definitions put in, and simplified."""
     tree = parsed(formula)
     terms: dict[str, Term | Defined] = dict(names)
-    for name, value in tree.definitions:
+    for targets, value in tree.definitions:
         term = _filled(value, terms)
-        terms[name] = term if isinstance(term, (Number, Known)) else Defined(term, _shape(value, terms))
+        if len(targets) == 1:
+            terms[targets[0]] = term if isinstance(term, (Number, Known)) else Defined(term, _shape(value, terms))
+        elif isinstance(term, Listed):
+            terms.update(zip(targets, term.items, strict=True))
+        else:
+            terms.update((name, Indexed(term, str(k))) for k, name in enumerate(targets))
     return broadcast(_filled(tree.value, terms))
 
 
@@ -201,8 +213,8 @@ def _written_out(node: syntax.Node, terms: Names) -> Term | None:
 
 def _values(iterable: syntax.Node, terms: Names) -> list[Term] | None:
     """What a loop goes over, where that is known."""
-    if isinstance(iterable, syntax.Name):
-        term = terms.get(iterable.id)
+    if isinstance(iterable, (syntax.Name, syntax.TupleExpr)):
+        term = _filled(iterable, terms)
         if isinstance(term, Listed):
             return list(term.items)
     bound = _bound(iterable, terms)

@@ -162,7 +162,7 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             return Number(count)
         if _is(owner, 0) and (function.name in _ARRANGED or (function.name == "where" and _is(arguments[-1], 0))):
             return owner
-        bare = is_module(owner) and owner != Symbol("math") and known(function.value) is None and names.is_torch(function.name, True)
+        bare = owner == Symbol("torch") and known(function.value) is None and names.is_torch(function.name, True)
         return Applied(function.name, arguments, None if bare else owner)
     name = function.text
     if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):

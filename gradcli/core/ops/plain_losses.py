@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core import catalog, dtypes
 from gradcli.core.function import Function, Sample
-from gradcli.core.ops import normalization
+from gradcli.core.ops import normalization, padding
 from gradcli.core.ops.creation import arange_values, finish
 from gradcli.core.record import Op, Rule
 from gradcli.core.signature import scalar_of
@@ -90,7 +90,7 @@ def _kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> 
 def _pad(input: Tensor, pad: Any, value: Any) -> Any:
     if len(pad) % 2:
         raise ProgramError("RuntimeError", f"Length of pad must be even but instead it equals {len(pad)}")
-    return normalization.pad(input, pad, "constant", value)
+    return padding.pad(input, pad, "constant", value)
 
 
 def _range(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
