@@ -130,11 +130,11 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
 def recorded(recorder: Recorder | None) -> Iterator[None]:
     """A block whose steps go to `recorder`; to none for None."""
     before = state.watch
-    state.watch = recorder
+    state.set_watch(recorder)
     try:
         yield
     finally:
-        state.watch = before
+        state.set_watch(before)
 
 
 def present() -> Recorder:

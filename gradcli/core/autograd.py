@@ -1,54 +1,104 @@
-"""torch.autograd as scripts call it: backward, grad, hooks, `.grad`, modes; over the engine."""
+"""torch.autograd as scripts call it: backward and grad over the engine, with their errors; and what autograd knows of a tensor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, engine, mode, warnings
-from gradcli.core.graph import AFTER, BEFORE, Node, state
-from gradcli.core.mode import GradMode
-from gradcli.core.objects import PythonMethod, Routine, ScriptType
+from gradcli.core import catalog, engine, warnings
+from gradcli.core.edges import GradientEdge
+from gradcli.core.graph import state
+from gradcli.core.mapping import Mapping
+from gradcli.core.objects import PythonMethod, Routine
 from gradcli.core.record import mark_view
 from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
-from gradcli.core.walk import Walk
+from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 
+Place = Tensor | tuple[Any, ...]  # a tensor or a GradientEdge
+Gradients = list[Tensor | None]
 
-def _tensors(value: Any) -> tuple[Tensor, ...]:
-    """One tensor or a sequence of them."""
-    if type(value) is Tensor:
-        return (value,)
-    if not isinstance(value, (tuple, list)):
+
+def is_place(value: Any) -> bool:
+    """Whether a value is a tensor or a GradientEdge."""
+    return type(value) is Tensor or type(value) is GradientEdge
+
+
+def _sequence(value: Any) -> tuple[Any, ...]:
+    """`tuple(value)`, with Python's error."""
+    if not isinstance(value, (tuple, list, str, dict)):
         raise ProgramError("TypeError", f"'{hooks.type_name(value)}' object is not iterable")
     return tuple(value)
 
 
-def _gradients(value: Any, count: int) -> list[Tensor | None]:
-    """`grad_outputs` and its like: None, a tensor, or a sequence of tensors and Nones."""
-    if value is None:
-        return [None] * count
-    given: tuple[Any, ...] = tuple(value) if isinstance(value, str) else _tensors(value)
-    for g in given:
-        if g is not None and type(g) is not Tensor:
-            raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {hooks.type_name(g)}")
-    return list(given)
+def _outputs(value: Any) -> tuple[Any, ...]:
+    return (value,) if is_place(value) else _sequence(value)
 
 
-def _check_tensors(values: tuple[Any, ...], where: str) -> None:
-    for i, value in enumerate(values):
-        if type(value) is not Tensor:
-            raise ProgramError("TypeError", f"element {i} of {where} tuple is not a Tensor")
+def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
+    if is_place(value):
+        return (value,)
+    if isinstance(value, dict):
+        given = tuple(value.values())
+    elif isinstance(value, Mapping):
+        raise ProgramError(
+            "TypeError",
+            f"`inputs` argument to `{caller}()` must be a dict, not {value.SCRIPT_NAME}. Other Mapping types are not supported.",
+        )
+    else:
+        given = _sequence(value)
+    if not given:
+        raise ProgramError("RuntimeError", f"`inputs` argument to `{caller}()` cannot be empty.")
+    return given
 
 
-def _check_inputs(values: tuple[Any, ...]) -> None:
+def _check_inputs(values: Sequence[Any]) -> None:
     for value in values:
-        if type(value) is not Tensor:
+        if not is_place(value):
             raise ProgramError("RuntimeError", f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
+
+
+def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gradients:
+    """`grad_outputs` and its like, checked against the outputs: None, a tensor, or a sequence of tensors and Nones.
+
+    What there is more than outputs is not looked at.
+    """
+    given: Sequence[Any] = [None] * len(outputs) if value is None else (value,) if type(value) is Tensor else _sequence(value)
+    made: Gradients = []
+    for i, (output, gradient) in enumerate(zip(outputs, given, strict=False)):
+        if not is_place(output):
+            raise ProgramError("AssertionError", "Expected output to be a torch.Tensor")
+        if type(gradient) is Tensor:
+            if batched and _first(gradient) != engine.meta_of(output)[0]:
+                raise _mismatch(i, gradient, engine.meta_of(output)[0])
+        elif gradient is not None:
+            raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {hooks.type_name(gradient)}")
+        made.append(gradient)
+    return made
+
+
+def _first(gradient: Tensor) -> tuple[int, ...]:
+    """The shape of one of the gradients in a batch."""
+    if not gradient.array.ndim:
+        raise ProgramError(
+            "IndexError",
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a "
+            "number",
+        )
+    shape: tuple[int, ...] = gradient.array.shape
+    return shape[1:]
+
+
+def _mismatch(i: int, gradient: Tensor, shape: tuple[int, ...]) -> ProgramError:
+    return ProgramError(
+        "RuntimeError",
+        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+        "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+        f"grad_output[{i}] has a shape of {Size(gradient.array.shape[2:])} and output[{i}] has a shape of {Size(shape)}. If you only want "
+        "some tensors in `grad_output` to be considered batched, consider using vmap.",
+    )
 
 
 def backward(
@@ -60,11 +110,20 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """`torch.autograd.backward`."""
-    roots = _tensors(tensors)
-    _check_tensors(roots, "tensors")
-    leaves = None if inputs is None else _tensors(inputs)
+    if grad_variables is not None:
+        warnings.emit("`grad_variables` is deprecated. Use `grad_tensors` instead.", "FutureWarning")
+        if grad_tensors is not None:
+            raise ProgramError(
+                "RuntimeError",
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.",
+            )
+        grad_tensors = grad_variables
+    leaves = None if inputs is None else _inputs(inputs, "backward")
+    roots = _outputs(tensors)
+    gradients = _gradients(grad_tensors, roots)
+    engine.check_roots(roots, gradients)
     _check_inputs(leaves or ())
-    engine.backward(roots, _gradients(grad_tensors, len(roots)), retain_graph=retain_graph, create_graph=bool(create_graph), inputs=leaves)
+    engine.backward(roots, gradients, retain_graph=retain_graph, create_graph=bool(create_graph), inputs=leaves)
 
 
 def grad(
@@ -73,22 +132,31 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: Any = None,
     create_graph: Any = False,
+    only_inputs: Any = True,
     allow_unused: Any = None,
     is_grads_batched: Any = False,
     materialize_grads: Any = False,
-) -> tuple[Tensor | None, ...]:
-    """`torch.autograd.grad`."""
-    roots = _tensors(outputs)
-    leaves = _tensors(inputs)
-    _check_tensors(roots, "outputs")
-    _check_inputs(leaves)
+) -> Any:
+    """`torch.autograd.grad`: a tuple of gradients; a dict where `inputs` is one."""
     if materialize_grads and allow_unused is False:
         raise ProgramError(
             "ValueError", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    gradients = _gradients(grad_outputs, len(roots))
+    roots = _outputs(outputs)
+    leaves = _inputs(inputs, "grad")
+    if not only_inputs:
+        warnings.emit(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
+            "graph, please use torch.autograd.backward.",
+            "FutureWarning",
+        )
+    gradients = _gradients(grad_outputs, roots, bool(is_grads_batched))
+    engine.check_roots(roots, gradients, bool(is_grads_batched))
+    _check_inputs(leaves)
+    if type(create_graph) is str:
+        raise ProgramError("TypeError", "'str' object cannot be interpreted as an integer")
 
-    def walk(weights: list[Tensor | None], keep: Any) -> tuple[Tensor | None, ...]:
+    def walk(weights: Gradients, keep: Any) -> tuple[Tensor | None, ...]:
         return engine.grad(
             roots,
             leaves,
@@ -100,18 +168,23 @@ def grad(
         )
 
     if is_grads_batched:
-        return _batched(walk, gradients, bool(create_graph) if retain_graph is None else retain_graph)
-    return walk(gradients, retain_graph)
+        found = _batched(walk, gradients, bool(create_graph) if retain_graph is None else retain_graph)
+    else:
+        found = walk(gradients, retain_graph)
+    return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else found
 
 
-def _batched(
-    walk: Callable[[list[Tensor | None], Any], tuple[Tensor | None, ...]], gradients: list[Tensor | None], keep: Any
-) -> tuple[Tensor | None, ...]:
+def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradients: Gradients, keep: Any) -> tuple[Tensor | None, ...]:
     """`is_grads_batched`: one walk for each entry along the first dimension of the gradients; the results are stacked."""
-    sizes = {g.array.shape[0] for g in gradients if g is not None and g.array.ndim}
-    if len(sizes) != 1 or any(g is None or not g.array.ndim for g in gradients):
-        raise ProgramError("RuntimeError", "is_grads_batched=True needs gradients of one and the same batch size, in their first dimension")
-    (count,) = sizes
+    sizes = [g.array.shape[0] for g in gradients if g is not None]
+    if len(sizes) < len(gradients):
+        raise ProgramError("ValueError", "vmap(vjp, in_dims=0, ...)(<inputs>): grad_outputs must be given for every output")
+    if len(set(sizes)) != 1:
+        raise ProgramError(
+            "ValueError",
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension",
+        )
+    count = sizes[0]
     if not count:
         raise ProgramError("RuntimeError", "is_grads_batched=True needs a batch size of at least 1")
     row, stack = catalog.method("select").method, catalog.function("stack")
@@ -120,10 +193,10 @@ def _batched(
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
-    if inputs is None and (gradient is None or type(gradient) is Tensor):  # nothing to check
-        engine.backward((self,), (gradient,), retain_graph=retain_graph, create_graph=bool(create_graph))
+    if inputs is None and gradient is None:  # nothing to check
+        engine.backward((self,), None, retain_graph=retain_graph, create_graph=bool(create_graph))
         return
-    backward((self,), None if gradient is None else _gradients(gradient, 1), retain_graph, create_graph, inputs=inputs)
+    backward((self,), gradient, retain_graph, create_graph, inputs=inputs)
 
 
 # --- the tensor's own state ---
@@ -237,215 +310,11 @@ def retain_grad(self: Tensor) -> None:
     engine.retain_grad(self)
 
 
-class HookHandle:
-    """What `register_hook` and its like return: `remove()` takes the hook away.
-
-    `take_away(number)` removes the hook of that number from wherever it hangs.
-    """
-
-    __slots__ = ("take_away", "number")
-
-    SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
-
-    _count = 0
-
-    def __init__(self, take_away: Callable[[int], None]) -> None:
-        self.take_away = take_away
-        HookHandle._count += 1
-        self.number = HookHandle._count
-
-    def remove(self) -> None:
-        """Take the hook away; a second time does nothing."""
-        self.take_away(self.number)
-
-
-HookHandle.SCRIPT_METHODS["remove"] = Routine(HookHandle.remove)
-
-
-def register_hook(self: Tensor, hook: Any) -> HookHandle:
-    """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if anything, replaces it."""
-    if not self.requires_grad:
-        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
-    node = self.grad_fn
-    if node is None:
-        node = self.sink()
-        self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
-    return _hang(node, self.output_nr, hook)
-
-
-def _hang(node: Node, number: int, hook: Any) -> HookHandle:
-    def take_away(known: int) -> None:
-        node.hooks = [h for h in node.hooks or () if h[1] != known] or None
-
-    handle = HookHandle(take_away)
-    node.plain = False
-    node.hooks = [*(node.hooks or []), (number, handle.number, hook)]
-    return handle
-
-
-def register_node_hook(node: Node, fn: Any) -> HookHandle:
-    """`grad_fn.register_hook(fn)`: call `fn(grad_inputs, grad_outputs)` when the node has run; what it returns replaces grad_inputs."""
-    return _hang(node, AFTER, fn)
-
-
-def register_node_prehook(node: Node, fn: Any) -> HookHandle:
-    """`grad_fn.register_prehook(fn)`: call `fn(grad_outputs)` before the node runs; what it returns replaces them."""
-    return _hang(node, BEFORE, fn)
-
-
-def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
-    """Call `hook(leaf)` each time its `.grad` has been filled."""
-    if not self.requires_grad:
-        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
-    if self.grad_fn is not None:
-        raise ProgramError("RuntimeError", "post accumulate grad hooks cannot be registered on non-leaf tensors")
-
-    def take_away(known: int) -> None:
-        self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])
-
-    handle = HookHandle(take_away)
-    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, hook)])
-    return handle
-
-
-def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> HookHandle:
-    """Call `fn(grads)` once in each backward, when the gradients of all `tensors` are known ("any": `fn(grad)` with the first)."""
-    if mode not in ("all", "any"):
-        raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {mode}")
-    own = _tensors(tensors)
-    known: list[Tensor | None] = [None] * len(own)
-    #: how many of the tensors the walk has yet to come to; 0 between walks
-    left = 0
-
-    def arrived(i: int, grad: Tensor) -> None:
-        nonlocal left
-        walk = Walk.running
-        first = not left
-        if first:
-            left = sum(walk is not None and walk.reaches(tensor.edge()[0]) for tensor in own)
-            known[:] = [None] * len(own)
-        known[i] = grad
-        left -= 1
-        if mode == "any" and first:
-            fn(grad)
-        elif mode == "all" and not left:
-            fn(list(known))
-
-    handles = [register_hook(tensor, partial(arrived, i)) for i, tensor in enumerate(own)]
-
-    def take_away(_: int) -> None:
-        for handle in handles:
-            handle.remove()
-
-    return HookHandle(take_away)
-
-
-REGISTER_MULTI_GRAD_HOOK = Routine(_register_multi_grad_hook, "register_multi_grad_hook")
-
-
 def alias(tensor: Tensor) -> Tensor:
     """A view of everything: what `x[...]` and a view to the same shape share."""
     made = Tensor(tensor.array.view(), tensor.dtype)
     mark_view(made, tensor, "AliasBackward0")
     return made
-
-
-# --- modes and switches ---
-
-
-def _grad_mode(name: str, construct: Callable[..., GradMode]) -> ScriptType:
-    module = "torch.autograd.grad_mode"
-    return ScriptType(name, module, construct, lambda v: type(v) is GradMode and v.kind == name)
-
-
-NO_GRAD = _grad_mode("no_grad", mode.no_grad)
-ENABLE_GRAD = _grad_mode("enable_grad", mode.enable_grad)
-INFERENCE_MODE = _grad_mode("inference_mode", mode.inference_mode)
-
-
-def _set_grad_enabled(mode: Any) -> GradMode:
-    if type(mode) is not bool:
-        raise ProgramError("TypeError", f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {hooks.type_name(mode)}")
-    return GradMode("set_grad_enabled", mode)
-
-
-SET_GRAD_ENABLED = _grad_mode("set_grad_enabled", _set_grad_enabled)
-
-
-class AnomalyMode:
-    """`set_detect_anomaly(...)` and `detect_anomaly()`: acts at once, restores as a block."""
-
-    __slots__ = ("before",)
-
-    SCRIPT_NAME = "torch.autograd.anomaly_mode.set_detect_anomaly"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.before = (state.anomaly, state.anomaly_nan)
-        state.set_anomaly(bool(mode), bool(check_nan))
-
-    def enter(self) -> None:
-        """Begin the block."""
-
-    def exit(self) -> None:
-        """End the block."""
-        state.set_anomaly(*self.before)
-
-
-def _set_detect_anomaly(mode: bool, check_nan: bool = True) -> AnomalyMode:
-    return AnomalyMode(mode, check_nan)
-
-
-def _detect_anomaly(check_nan: bool = True) -> AnomalyMode:
-    warnings.emit("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.")
-    return AnomalyMode(True, check_nan)
-
-
-def _is_anomaly_enabled() -> bool:
-    return state.anomaly
-
-
-def _is_anomaly_check_nan_enabled() -> bool:
-    return state.anomaly_nan
-
-
-def _is_grad_enabled() -> bool:
-    return state.grad_mode if state.inference else state.enabled
-
-
-def _is_inference_mode_enabled() -> bool:
-    return state.inference
-
-
-def reset_modes() -> None:
-    """Everything as in a fresh session."""
-    state.enabled, state.grad_mode, state.inference = True, True, False
-    state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
-
-
-BACKWARD = Routine(backward)
-GRAD = Routine(grad)
-SET_DETECT_ANOMALY = Routine(_set_detect_anomaly, "set_detect_anomaly")
-DETECT_ANOMALY = Routine(_detect_anomaly, "detect_anomaly")
-IS_ANOMALY_ENABLED = Routine(_is_anomaly_enabled, "is_anomaly_enabled")
-IS_ANOMALY_CHECK_NAN_ENABLED = Routine(_is_anomaly_check_nan_enabled, "is_anomaly_check_nan_enabled")
-IS_GRAD_ENABLED = Routine(_is_grad_enabled, "is_grad_enabled")
-IS_INFERENCE_MODE_ENABLED = Routine(_is_inference_mode_enabled, "is_inference_mode_enabled")
-
-METHODS = (
-    PythonMethod(_backward_method, "backward", "Gradients of the leaves; `gradient` is the v of v^T J."),
-    PythonMethod(register_hook, "register_hook", "A function to call with the gradient."),
-    PythonMethod(
-        register_post_accumulate_grad_hook,
-        "register_post_accumulate_grad_hook",
-        "A function to call with the leaf when its .grad has been filled.",
-    ),
-)
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -460,3 +329,8 @@ def read_version(tensor: Tensor) -> int:
     if tensor.property_of("inference"):
         raise ProgramError("RuntimeError", "Inference tensors do not track version counter.")
     return tensor.version_number
+
+
+BACKWARD = Routine(backward)
+GRAD = Routine(grad)
+METHODS = (PythonMethod(_backward_method, "backward", "Gradients of the leaves; `gradient` is the v of v^T J."),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from sys import getrefcount
 from typing import Any
@@ -9,27 +10,27 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import namespace, warnings
+from gradcli.core.dtypes import DType
+from gradcli.core.edges import edge_of
 from gradcli.core.graph import AccumulateGrad, Edge, Node, state
-from gradcli.core.tensor import Array, Tensor
+from gradcli.core.tensor import Array, Size, Tensor
 from gradcli.core.walk import Capture, Walk, accumulate, call_after_accumulation
 from gradcli.errors import ProgramError
 
 
 def backward(
-    tensors: Sequence[Tensor],
+    tensors: Sequence[Any],
     gradients: Sequence[Tensor | None] | None = None,
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Sequence[Tensor] | None = None,
+    inputs: Sequence[Any] | None = None,
     capture: Capture | None = None,
 ) -> None:
     """`torch.autograd.backward`: accumulate gradients into the leaves (into `inputs` only, where given).
 
     `capture`, a dict, receives the gradient of every node of the graph as lists of arrays, one per output.
     """
-    if inputs is not None and len(inputs) == 0:
-        raise ProgramError("RuntimeError", "`inputs` argument to `backward()` cannot be empty.")
     edges, grads = roots(tensors, gradients)
     if create_graph:
         warnings.emit(
@@ -44,15 +45,15 @@ def backward(
     if inputs is None:
         walk.run(edges, grads)
         return
-    targets = []
-    for tensor in inputs:
-        retain_grad(tensor)
-        targets.append(tensor.edge())
+    for one in inputs:
+        if type(one) is Tensor:
+            retain_grad(one)
+    targets = [edge_of(one) for one in inputs]
     found = walk.run(edges, grads, targets)
-    for tensor, value in zip(inputs, found, strict=True):
-        if value is not None and tensor.node is None:  # of the others the walk has kept the gradient
-            accumulate(tensor, value, create_graph)
-            call_after_accumulation(tensor)
+    for (node, _), value in zip(targets, found, strict=True):
+        if value is not None and isinstance(node, AccumulateGrad):  # of the others the walk has kept the gradient
+            accumulate(node.variable, value, create_graph)
+            call_after_accumulation(node.variable)
 
 
 def retain_grad(tensor: Tensor) -> None:
@@ -70,8 +71,8 @@ def retain_grad(tensor: Tensor) -> None:
 
 
 def grad(
-    outputs: Sequence[Tensor],
-    inputs: Sequence[Tensor],
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
     gradients: Sequence[Tensor | None] | None = None,
     *,
     retain_graph: bool | None = None,
@@ -79,15 +80,13 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """`torch.autograd.grad`: the gradients of `inputs`, returned; `.grad` stays as it is."""
-    if not inputs:
-        raise ProgramError("RuntimeError", "`inputs` argument to `grad()` cannot be empty.")
+    """`torch.autograd.grad`: the gradients of `inputs`, tensors or GradientEdges, returned; `.grad` stays as it is."""
     edges, grads = roots(outputs, gradients)
     targets = []
     for tensor in inputs:
-        if not tensor.requires_grad:
+        if type(tensor) is Tensor and not tensor.requires_grad:
             raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad")
-        targets.append(tensor.edge())
+        targets.append(edge_of(tensor))
     keep = create_graph if retain_graph is None else retain_graph
     found = Walk(keep, create_graph, None).run(edges, grads, targets)
     if allow_unused is None:
@@ -101,49 +100,61 @@ def grad(
                 "Set allow_unused=True if this is the desired behavior.",
             )
         if value is None and materialize_grads:
+            if type(tensor) is not Tensor:
+                raise ProgramError("RuntimeError", "materialize_grads cannot be used when the given input is a GradientEdge")
             value = Tensor(np.zeros(tensor.array.shape, tensor.dtype.np), tensor.dtype)
-        result.append(value if value is None or create_graph or type(value) is Tensor else own(value, tensor))
+            value.requires_grad = create_graph
+        result.append(value if value is None or create_graph or type(value) is Tensor else own(value, meta_of(tensor)[1]))
     return tuple(result)
 
 
-def roots(tensors: Sequence[Tensor], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
-    """Where the walk starts: the edges of `tensors` and a gradient for each, checked as PyTorch checks them."""
-    given: Sequence[Tensor | None] = [None] * len(tensors) if gradients is None else gradients
-    if len(given) != len(tensors):
-        raise ProgramError("RuntimeError", f"got {len(tensors)} tensors and {len(given)} gradients")
-    grads: list[Tensor] = []
-    for i, (tensor, gradient) in enumerate(zip(tensors, given, strict=True)):
+def meta_of(output: Any) -> tuple[tuple[int, ...], DType]:
+    """Shape and dtype of a tensor or of a GradientEdge."""
+    if type(output) is Tensor:
+        return output.array.shape, output.dtype
+    node, number = edge_of(output)
+    assert node is not None
+    return node.meta(number)
+
+
+def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
+    """Raise where a gradient does not fit its output, or is lacking and cannot be made, or where an output has no history."""
+    for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
+        shape = meta_of(output)[0]
         if gradient is not None:
-            if gradient.array.shape != tensor.array.shape:
-                raise ProgramError(
-                    "RuntimeError",
-                    f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {tensor.shape}.",
-                )
-            grads.append(gradient)
-            continue
-        if tensor.requires_grad:
-            if tensor.array.size != 1:
-                raise ProgramError("RuntimeError", "grad can be implicitly created only for scalar outputs")
-            one = np.array(1, tensor.dtype.np)
-            grads.append(Tensor(one.reshape(tensor.array.shape) if tensor.array.ndim else one, tensor.dtype))
-        else:
-            grads.append(tensor)
-    edges = []
-    for i, tensor in enumerate(tensors):
-        if not tensor.requires_grad:
+            if not batched and gradient.array.shape != shape:
+                text = f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {Size(shape)}."
+                raise ProgramError("RuntimeError", text)
+        elif (type(output) is not Tensor or output.requires_grad) and math.prod(shape) != 1:
+            raise ProgramError("RuntimeError", "grad can be implicitly created only for scalar outputs")
+    if len(gradients) != len(outputs):
+        raise ProgramError("RuntimeError", f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    for i, output in enumerate(outputs):
+        if type(output) is Tensor and not output.requires_grad:
             raise ProgramError("RuntimeError", f"element {i} of tensors does not require grad and does not have a grad_fn")
-        edges.append(tensor.edge())
-    return edges, grads
 
 
-def own(value: Array, tensor: Tensor) -> Tensor:
+def roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
+    """Where the walk starts: the edges of `outputs`, tensors or GradientEdges, and a gradient for each: 1 where None is given."""
+    given: Sequence[Tensor | None] = [None] * len(outputs) if gradients is None else gradients
+    check_roots(outputs, given)
+    grads: list[Tensor] = []
+    for output, gradient in zip(outputs, given, strict=True):
+        if gradient is None:
+            shape, dtype = meta_of(output)
+            gradient = Tensor(np.ones(shape, dtype.np), dtype)
+        grads.append(gradient)
+    return [edge_of(output) for output in outputs], grads
+
+
+def own(value: Array, dtype: DType) -> Tensor:
     """A gradient array as a tensor that shares memory with nothing else."""
     shared = getrefcount(value) > 4
     if type(value) is not np.ndarray:
         value = np.asarray(value)
     if shared or value.base is not None or not value.flags.writeable:
         value = np.array(value)
-    return Tensor(value, tensor.dtype)
+    return Tensor(value, dtype)
 
 
 def call_node(node: Node, args: Sequence[Any]) -> Any:

@@ -8,6 +8,7 @@ history only if something other than the level's own stand-ins has a part in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from gradcli import limits
@@ -17,6 +18,7 @@ from gradcli.core.functional import call, one_hot_rows, stacked, stand_in, type_
 from gradcli.core.graph import AccumulateGrad, Node, state
 from gradcli.core.mode import recording
 from gradcli.core.objects import Routine
+from gradcli.core.saving_modes import Disabled
 from gradcli.core.tensor import Tensor
 from gradcli.core.trees import flatten, map_leaves, rebuild
 from gradcli.errors import ProgramError
@@ -25,6 +27,7 @@ Gradients = Sequence[Tensor | None]
 
 _JVP = "jvp(f, primals, tangents)"
 _VJP = "vjp(f, *primals)"
+_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 
 
 def name_of(func: Any) -> str:
@@ -174,7 +177,7 @@ def _tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
 
 def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
     level = Level()
-    with level:
+    with Disabled(_NO_HOOKS), level:
         placed, points = _points(level, args, argnums)
         output, aux = _split_aux(call(func, placed, kwargs), has_aux, "grad_and_value(f)(*args)")
         if type(output) is not Tensor:
@@ -217,7 +220,7 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine
 def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
     """`(f(*primals), pull)`, where `pull(v)` gives v^T J; a third part with `has_aux`."""
     level = Level()
-    with level:
+    with Disabled(_NO_HOOKS), level:
         points = map_leaves(level.stand_in, primals)
         output, aux = _split_aux(call(func, points), has_aux, _VJP)
         outputs, out_spec = _tensor_leaves(output, _VJP)
@@ -309,7 +312,7 @@ def _push(level: Level, output: Tensor, leaves: list[Tensor], directions: list[T
 
 def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], caller: str) -> Any:
     level = Level()
-    with level:
+    with Disabled(_NO_HOOKS) if caller == _VJP else nullcontext(), level:
         placed, points = _points(level, args, argnums)
         output, aux = _split_aux(call(func, placed), has_aux, caller)
         outputs, out_spec = _tensor_leaves(output, caller)

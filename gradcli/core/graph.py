@@ -35,7 +35,10 @@ class State:
         "anomaly_turns",
         "walks",
         "watch",
+        "saving",
+        "observed",
         "mapped",
+        "multithreading",
     )
 
     def __init__(self) -> None:
@@ -56,8 +59,24 @@ class State:
         self.anomaly_turns: tuple[int, ...] = ()
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
+        #: what `saved_tensors_hooks` are in force: the function that packs a tensor a node keeps, and the one that unpacks it
+        self.saving: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        #: whether a recorded step has to be looked at: `watch` or `saving` is set
+        self.observed = False
         #: how many calls of vmap are running, in which no value may become a Python number
         self.mapped = 0
+        #: what `set_multithreading_enabled` was told; without effect here
+        self.multithreading = True
+
+    def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
+        """Put a list in place that recorded steps are added to, or take it away."""
+        self.watch = watch
+        self.observed = watch is not None or self.saving is not None
+
+    def set_saving(self, pair: tuple[Callable[..., Any], Callable[..., Any]] | None) -> None:
+        """Put hooks on saved tensors in force, or none."""
+        self.saving = pair
+        self.observed = pair is not None or self.watch is not None
 
     def set_anomaly(self, on: bool, check_nan: bool) -> None:
         """Switch anomaly detection."""

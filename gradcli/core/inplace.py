@@ -115,6 +115,18 @@ def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor
     The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
     """
     check_writable(tensor)
+    if state.saving is not None:
+        from gradcli.core.saving import Held
+
+        with Held() as held:
+            node = _apply(tensor, compute)
+        held.pack(node, tensor)
+    else:
+        _apply(tensor, compute)
+    return tensor
+
+
+def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     old = _alias(tensor)
     result: Tensor = compute(old)
     if result.requires_grad and not tensor.requires_grad:
@@ -130,7 +142,7 @@ def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
-    return tensor
+    return node
 
 
 def _alias(tensor: Tensor) -> Tensor:

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradcli.core.graph import state
 
 
-class GradMode:
+class Decorating:
+    """A block that may stand above a function as a decorator too: each call runs in a block of its own, a `copy()`."""
+
+    __slots__ = ()
+
+    def copy(self) -> Decorating:
+        """The same block, which has not begun."""
+        raise NotImplementedError
+
+    def enter(self) -> Any:
+        """Begin the block."""
+        raise NotImplementedError
+
+    def exit(self) -> None:
+        """End the block."""
+        raise NotImplementedError
+
+
+class GradMode(Decorating):
     """`torch.no_grad()`, `enable_grad()`, `set_grad_enabled(flag)` or `inference_mode()`, as a block or a decorator.
 
     `set_grad_enabled` acts at once when called, and restores only as a block.

@@ -184,9 +184,9 @@ class OpNode(Node):
 
     @property
     def saved_names(self) -> tuple[str, ...]:
-        return tuple(self._saved_places())
+        return tuple(self.saved_places())
 
-    def _saved_places(self) -> dict[str, tuple[str, int]]:
+    def saved_places(self) -> dict[str, tuple[str, int]]:
         """What can be read, under PyTorch's names: kind and position of each."""
         op = self.op
         places: dict[str, tuple[str, int]] = {}
@@ -205,9 +205,9 @@ class OpNode(Node):
         return places
 
     def saved_value(self, name: str) -> Any:
-        kind, at = self._saved_places()[name]
+        kind, at = self.saved_places()[name]
         if kind == "attr":
-            return _shown_attr(name, self.attrs[at])
+            return shown_attr(name, self.attrs[at])
         if kind == "shape":
             node, number = self.edges[at]
             return None if node is None else node.meta(number)[0]
@@ -224,7 +224,9 @@ class OpNode(Node):
             raise modified_error(value.dtype, value.array.shape, value.grad_fn, value.output_nr, version.count, expected)
         return value if traced else value.array
 
-    def _output(self, kept: Saved, traced: bool) -> Any:
+    def _output(self, kept: Saved | Tensor, traced: bool) -> Any:
+        if isinstance(kept, Tensor):  # a hook has brought it back
+            return kept if traced else kept.array
         if kept.version.count != kept.expected:
             raise modified_error(kept.dtype, kept.array.shape, self, kept.number, kept.version.count, kept.expected)
         if not traced:
@@ -303,12 +305,12 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 _UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "start", "end"})
 
 
-def _shown_attr(name: str, value: Any) -> Any:
+def shown_attr(name: str, value: Any) -> Any:
     """A plain argument as `_saved_NAME` reads it: data as tensors, and of integers PyTorch shows the bits as an unsigned number."""
     if isinstance(value, np.ndarray):
         return wrap(np.asarray(value))
     if isinstance(value, (tuple, list)):
-        return tuple([_shown_attr(name, v) for v in value])
+        return tuple([shown_attr(name, v) for v in value])
     if isinstance(value, slice):
         return None  # a whole dimension of an index
     if name == "reduction":

@@ -162,7 +162,7 @@ class Pointwise(Op):
                 left = (a.node, a.output_nr) if a.node is not None and a.view is None else a.edge()
             if mask:
                 plan = self.plans.get(mask)
-                if plan is None or not plan.calls or state.watch is not None:
+                if plan is None or not plan.calls or state.observed:
                     self._link(out, (a, b), (), (left, right), mask)
                     return out
                 node = OpNode(self, (left, right), out.array.shape, dtype, plan, ())

@@ -216,8 +216,17 @@ class Op:
                 o.node = node
                 o.output_nr = number
                 o.requires_grad = True
+        if state.observed:
+            self._observed(node, outs or (out,))
+
+    def _observed(self, node: OpNode, outs: tuple[Tensor, ...]) -> None:
+        """Tell those who look on of a new step."""
+        if state.saving is not None:
+            from gradcli.core import saving
+
+            saving.pack(node, outs, state.saving)
         if state.watch is not None:
-            state.watch.append((node, outs[: self.differentiable] or (out,)))
+            state.watch.append((node, outs[: self.differentiable]))
 
     def _keep(self, node: OpNode, plan: Plan, inputs: Sequence[Any]) -> None:
         if self.variadic:

@@ -7,6 +7,8 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, ClassVar
 
+from gradcli.core.objects import Routine, ScriptType
+
 
 class NamedResult(tuple[Any, ...]):
     """A tuple whose places have names; each kind is a subclass made by `named`.
@@ -20,6 +22,30 @@ class NamedResult(tuple[Any, ...]):
     fields: ClassVar[tuple[str, ...]] = ()
     SCRIPT_NAME: ClassVar[str] = ""
     SCRIPT_ATTRIBUTES: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+
+
+class NamedTuple(NamedResult):
+    """A named tuple of Python's, made by `named_tuple`: prints as `NAME(field=value, ...)`."""
+
+    __slots__ = ()
+
+    SCRIPT_TYPE: ClassVar[ScriptType]
+
+
+def named_tuple(path: str, construct: Callable[..., tuple[Any, ...]], *fields: str) -> type[NamedTuple]:
+    """A class `path` of named tuples; scripts call it with the arguments of `construct`, which gives the values."""
+    module, _, name = path.rpartition(".")
+    attributes = {field: itemgetter(i) for i, field in enumerate(fields)}
+    table = {"__slots__": (), "type_name": name, "fields": fields, "SCRIPT_NAME": name, "SCRIPT_ATTRIBUTES": attributes}
+
+    def make(*args: Any, **kwargs: Any) -> NamedTuple:
+        return kind(routine(*args, **kwargs))
+
+    kind: type[NamedTuple] = type(name, (NamedTuple,), table)
+    routine = Routine(construct, f"{name}.__new__", hide_first=True)
+    kind.SCRIPT_TYPE = ScriptType(name, module, None, lambda value: type(value) is kind)
+    kind.SCRIPT_TYPE.construct = Routine(make, name)
+    return kind
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, generator, printing
+from gradcli.core import dtypes, generator, printing, warnings
 from gradcli.core.device import check as check_device
 from gradcli.core.device import kind_of
 from gradcli.core.dtypes import DType
@@ -452,7 +452,13 @@ def _size(iterable: Any = ()) -> Size:
     return Size(iterable)
 
 
-def _variable(data: Any, requires_grad: bool = False) -> Tensor:
+def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:
+    if volatile:
+        warnings.emit("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
+    if data is None:
+        data = creation.from_data([], dtypes.get_default())
+    if type(data) is not Tensor:
+        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(data)}")
     made = Tensor(data.array, data.dtype)
     return creation.finish(made.array, made.dtype, requires_grad)
 

@@ -1,7 +1,7 @@
 """Attributes: every type has its tables of names; nothing else of a value can be reached.
 
 Of names that begin with an underscore only those stand here that PyTorch users read: `__name__` of types and functions,
-`torch.__version__`, `_version`, and the `_saved_` names of a grad_fn.
+`torch.__version__`, `_version`, and the `_saved_` and `_raw_saved_` names of a grad_fn.
 """
 
 from __future__ import annotations
@@ -299,8 +299,11 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         return
     if kind is Namespace:
         raise ProgramError("AttributeError", f"module '{value.path}' is read-only")
-    if find_attribute(value, name) is MISSING:
+    found = find_attribute(value, name)
+    if found is MISSING:
         raise missing(value, name)
+    if type(found) is BoundMethod:
+        raise ProgramError("AttributeError", f"'{type_name(value)}' object attribute '{name}' is read-only")
     raise ProgramError("AttributeError", f"attribute '{name}' of '{type_name(value)}' objects is not writable")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core import engine
 from gradcli.core.graph import Node, state
-from gradcli.core.mode import GradMode
+from gradcli.core.mode import Decorating, GradMode
 from gradcli.core.objects import ScriptType
 from gradcli.errors import ProgramError
 from gradcli.lang.functions import UserFunction, invoke
@@ -22,9 +22,9 @@ class Decorated:
 
     SCRIPT_NAME = "function"
 
-    def __init__(self, mode: GradMode, function: Any) -> None:
+    def __init__(self, mode: Decorating, function: Any) -> None:
         self.function = function
-        self.mode = mode.copy()
+        self.mode = mode
 
     @property
     def name(self) -> str:
@@ -32,11 +32,12 @@ class Decorated:
         return str(self.function.name)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        self.mode.enter()
+        mode = self.mode.copy()
+        mode.enter()
         try:
             return call(self.function, args, state.origin, kwargs)
         finally:
-            self.mode.exit()
+            mode.exit()
 
 
 register(Decorated, GradMode)
@@ -49,7 +50,7 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
     state.origin = place
     if callable(callee):
         return callee(*args, **kwargs)
-    if type(callee) is GradMode and len(args) == 1 and not kwargs:
+    if isinstance(callee, Decorating) and len(args) == 1 and not kwargs:
         return decorate(callee, args[0])
     if isinstance(callee, Node) and not kwargs:
         return engine.call_node(callee, args)
@@ -61,14 +62,14 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
 
 def is_callable(value: Any) -> bool:
     """`callable(value)`."""
-    return callable(value) or isinstance(value, GradMode | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
+    return callable(value) or isinstance(value, Decorating | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
 
 
-def decorate(mode: GradMode, function: Any) -> Decorated:
+def decorate(mode: Decorating, function: Any) -> Decorated:
     """`mode(function)`: the function in that mode, each time it is called."""
     if not is_callable(function):
         raise ProgramError("TypeError", f"'{type_name(function)}' object is not callable")
-    if mode.kind == "set_grad_enabled":
+    if isinstance(mode, GradMode) and mode.kind == "set_grad_enabled":
         mode.exit()  # it acted when it was made; as a decorator it acts during calls only
     return Decorated(mode, function)
 

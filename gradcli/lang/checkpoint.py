@@ -28,7 +28,7 @@ from gradcli.lang import functions, values, views
 MOST_BYTES = 32 * 2**20
 MOST_OBJECTS = 30_000
 
-_FLAGS = ("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns")
+_FLAGS = ("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns", "multithreading")
 #: classes of core that never change once made
 _FIXED = (DType, Function, InplaceFunction, Op, Routine, ScriptType)
 #: classes of the language that can change, or lead to what can

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import autograd
+from gradcli.core import saving, tensor_hooks
 from gradcli.core.graph import AccumulateGrad, Node
+from gradcli.core.nodes import OpNode
 from gradcli.lang.values import MISSING, BoundMethod
 
 _GETTERS: dict[str, Callable[[Node], Any]] = {
     "next_functions": lambda node: node.next_functions,
     "requires_grad": lambda node: True,
+    "metadata": lambda node: _metadata.setdefault(node, {}),
 }
 
+#: what scripts keep in `grad_fn.metadata`
+_metadata: weakref.WeakKeyDictionary[Node, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
 _SAVED = "_saved_"
+_RAW = "_raw_saved_"
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
     "name": lambda node: node.name(),
-    "register_hook": autograd.register_node_hook,
-    "register_prehook": autograd.register_node_prehook,
+    "register_hook": tensor_hooks.register_node_hook,
+    "register_prehook": tensor_hooks.register_node_prehook,
 }
 
 
@@ -32,6 +39,9 @@ def node_attribute(node: Node, name: str) -> Any:
         return BoundMethod(node, name, _METHODS[name])
     if name == "variable" and isinstance(node, AccumulateGrad):
         return node.variable
+    if name.startswith(_RAW) and isinstance(node, OpNode):
+        place = saving.raw_names(node).get(name[len(_RAW) :])
+        return MISSING if place is None else saving.SavedTensor(node, place)
     if name.startswith(_SAVED) and name[len(_SAVED) :] in node.saved_names:
         return node.saved_value(name[len(_SAVED) :])
     return MISSING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import autograd, settings
+from gradcli.core import autograd, settings, warnings
 from gradcli.core import operators as core
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -34,6 +34,11 @@ def _imag(tensor: Tensor) -> Tensor:
     raise ProgramError("RuntimeError", "imag is not implemented for tensors with non-complex dtypes.")
 
 
+def _volatile(tensor: Tensor) -> bool:
+    warnings.emit("volatile was removed (Variable.volatile is always False)")
+    return False
+
+
 GETTERS: dict[str, Callable[[Tensor], Any]] = {
     "data": autograd.read_data,
     "grad": autograd.read_grad,
@@ -50,6 +55,7 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
     **dict.fromkeys(_NEVER, lambda t: False),
     "is_cpu": lambda t: True,
     "name": lambda t: None,
+    "volatile": _volatile,
     "real": lambda t: t,
     "imag": _imag,
     "T": _transposed("T"),

@@ -10,7 +10,7 @@ from gradcli.core.dtypes import DType
 from gradcli.core.graph import Node
 from gradcli.core.mode import GradMode
 from gradcli.core.objects import Routine
-from gradcli.core.results import NamedResult
+from gradcli.core.results import NamedResult, NamedTuple
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang import reprs
@@ -92,7 +92,10 @@ def _repr_error(value: ProgramError) -> str:
 
 def _repr_result(value: NamedResult) -> str:
     """A named result, such as `torch.return_types.max(values=..., indices=...)`, as torch lays it out."""
-    inside = ",\n".join(f"{name}={repr_text(item)}" for name, item in zip(value.fields, value, strict=True))
+    named = [f"{name}={repr_text(item)}" for name, item in zip(value.fields, value, strict=True)]
+    if isinstance(value, NamedTuple):
+        return f"{value.type_name}({', '.join(named)})"
+    inside = ",\n".join(named)
     return f"{path_of(value)}(\n{inside})"
 
 

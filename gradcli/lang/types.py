@@ -12,7 +12,7 @@ from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
 from gradcli.core.mode import GradMode
 from gradcli.core.objects import Routine, ScriptType
-from gradcli.core.results import NamedResult
+from gradcli.core.results import NamedResult, NamedTuple
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.functions import UserFunction
@@ -64,6 +64,8 @@ def path_of(value: Any) -> str:
         return value.type_name
     if isinstance(value, DictView):
         return value.name
+    if isinstance(value, NamedTuple):
+        return value.type_name
     if isinstance(value, NamedResult):
         return f"torch.return_types.{value.type_name}"
     if kind is ProgramError:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import data, limits
-from gradcli.core import autograd, dtypes, settings
+from gradcli.core import dtypes, settings, switches
 from gradcli.core.graph import Node, bound_nodes, state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor
@@ -57,7 +57,7 @@ class Session:
         limits.memory.begin()
         bound_nodes()
         settings.reset()
-        autograd.reset_modes()
+        switches.reset_modes()
         if dtype is not None:
             dtypes.set_default(dtypes.NAMED[dtype])
         if seed is not None:
@@ -152,12 +152,12 @@ class Session:
         """
         made: list[tuple[Node, tuple[Tensor, ...]]] = []
         if intermediates:
-            state.watch = made
+            state.set_watch(made)
         try:
             out, span = self._differentiable(source)
         finally:
             if intermediates:
-                state.watch = None
+                state.set_watch(None)
         return gradient_table(source, span, out, [self._weights(text, out) for text in vectors], self._chosen(names), made)
 
     def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:

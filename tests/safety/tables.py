@@ -63,7 +63,7 @@ def text() -> str:
         out += _lines(kind.__name__, "call", table)
     for kind, methods in sorted(attributes._OWN_METHODS.items(), key=lambda item: item[0].__name__):
         out += _lines(kind.__name__, "call", methods)
-    out += _lines("graph.Node", "read", [*graph_attributes._GETTERS, "name", "_saved_*"])
+    out += _lines("graph.Node", "read", [*graph_attributes._GETTERS, "name", "_raw_saved_*", "_saved_*"])
     out += _lines("graph.AccumulateGrad", "read", ["variable"])
     for kind in declaring():
         for table_name, verb in _VERBS.items():

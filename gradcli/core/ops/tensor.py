@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import limits
-from gradcli.core import autograd
+from gradcli.core import autograd, tensor_hooks
 from gradcli.core.function import Function, Sample
 from gradcli.core.graph import state
 from gradcli.core.tensor import Tensor
@@ -35,6 +35,7 @@ def item(input: Tensor) -> Any:
 
 FUNCTIONS: tuple[Any, ...] = (
     *autograd.METHODS,
+    *tensor_hooks.METHODS,
     Function(
         "detach", ("Tensor input", autograd.detach), doc="The same values outside the graph.", samples=(Sample("tensor([1.]).detach()"),)
     ),
