@@ -294,6 +294,34 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux:
         return (*result, level.leave(aux)) if has_aux else result
 
 
+def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
+    """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called once."""
+    given, spec = flatten(primals)
+    level = Level()
+    with level:
+        leaves = [level.stand_in(p) for p in given]
+        outputs, out_spec = _tensor_leaves(call(func, rebuild(spec, leaves)), _JVP)
+        outside = any(level.matters_outside(o) for o in outputs)
+        results = rebuild(out_spec, [level.leave(o) for o in outputs])
+
+    def jvp_fn(*tangents: Any) -> Any:
+        directions, given_spec = flatten(tangents)
+        if given_spec != spec:
+            raise _fault(f"Expected the tangents {given_spec.listing()} to have the same argspec as the primals {spec.listing()}")
+        for i, (direction, leaf) in enumerate(zip(directions, leaves, strict=True)):
+            start = f"tangent:{i} with {{}} in flattened pytree doesn't match the {{}} of the corresponding primal."
+            if direction.array.shape != leaf.array.shape:
+                raise _fault(start.format(f"shape {direction.shape}", f"shape {leaf.shape}"))
+            if direction.dtype is not leaf.dtype:
+                raise _fault(start.format(f"dtype {direction.dtype}", f"dtype {leaf.dtype}"))
+        with level:
+            moved = [_push(level, o, leaves, directions, outside) for o in outputs]
+            products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
+        return rebuild(out_spec, products)
+
+    return results, Routine(jvp_fn)
+
+
 def _push(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
     """J u for one output; None if it depends on no input."""
     if not output.requires_grad:
@@ -361,6 +389,7 @@ GRAD = Routine(grad)
 GRAD_AND_VALUE = Routine(grad_and_value)
 VJP = Routine(vjp)
 JVP = Routine(jvp)
+LINEARIZE = Routine(linearize)
 JACREV = Routine(jacrev)
 JACFWD = Routine(jacfwd)
 HESSIAN = Routine(hessian)

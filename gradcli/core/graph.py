@@ -39,6 +39,7 @@ class State:
         "observed",
         "mapped",
         "multithreading",
+        "dual",
     )
 
     def __init__(self) -> None:
@@ -67,6 +68,8 @@ class State:
         self.mapped = 0
         #: what `set_multithreading_enabled` was told; without effect here
         self.multithreading = True
+        #: the forward AD level that is open
+        self.dual: Any = None
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
         """Put a list in place that recorded steps are added to, or take it away."""

@@ -139,6 +139,10 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     if result.array is not tensor.array:
         _store(tensor.array, result.array, tensor.dtype)
     bump(tensor)
+    if state.dual is not None:
+        from gradcli.core import dual
+
+        dual.write(tensor, dual.tangent_of(result))
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
@@ -148,6 +152,8 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
 def _alias(tensor: Tensor) -> Tensor:
     """The tensor as an input: same values and edge, without being the tensor."""
     made = Tensor(tensor.array, tensor.dtype)
+    if state.dual is not None and tensor.meta is not None:
+        made.meta = {"tangent": tensor.property_of("tangent") or (None, None)}
     if state.enabled:
         made.requires_grad = tensor.requires_grad
         made.node, made.output_nr = tensor.grad_fn, tensor.output_nr
@@ -189,6 +195,10 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     blocks.settle()
     write(tensor.array)
     bump(tensor)
+    if state.dual is not None:
+        from gradcli.core import dual
+
+        dual.written(tensor, op, more, attrs)
     if node is not None:
         set_history(tensor, node)
     return tensor

@@ -40,6 +40,7 @@ MODULES = (
 )
 
 _AUTOGRAD = "gradcli.core.autograd"
+_FORWARD = "gradcli.core.forward_ad"
 _SWITCHES = "gradcli.core.switches"
 _EDGES = "gradcli.core.edges"
 _SAVING = "gradcli.core.saving_modes"
@@ -70,6 +71,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "func.hessian": (_FUNC, "HESSIAN"),
     "func.vmap": (_VMAP, "VMAP"),
     "func.functional_call": ("gradcli.core.nn.calling", "FUNCTIONAL_CALL"),
+    "func.stack_module_state": ("gradcli.core.nn.calling", "STACK_MODULE_STATE"),
+    "func.linearize": (_FUNC, "LINEARIZE"),
     "vmap": (_VMAP, "VMAP"),
     "autograd.set_detect_anomaly": (_SWITCHES, "SET_DETECT_ANOMALY"),
     "autograd.detect_anomaly": (_SWITCHES, "DETECT_ANOMALY"),
@@ -101,6 +104,12 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd.graph.save_on_cpu": (_SAVING, "SAVE_ON_CPU"),
     "autograd.graph.disable_saved_tensors_hooks": (_SAVING, "DISABLE_SAVED_TENSORS_HOOKS"),
     "autograd.graph.allow_mutation_on_saved_tensors": (_SAVING, "ALLOW_MUTATION_ON_SAVED_TENSORS"),
+    "autograd.forward_ad.dual_level": (_FORWARD, "DUAL_LEVEL"),
+    "autograd.forward_ad.enter_dual_level": (_FORWARD, "ENTER_DUAL_LEVEL"),
+    "autograd.forward_ad.exit_dual_level": (_FORWARD, "EXIT_DUAL_LEVEL"),
+    "autograd.forward_ad.make_dual": (_FORWARD, "MAKE_DUAL"),
+    "autograd.forward_ad.unpack_dual": (_FORWARD, "UNPACK_DUAL"),
+    "autograd.forward_ad.UnpackedDualTensor": (_FORWARD, "UNPACKED_DUAL_TENSOR"),
     "autograd.graph.Node": (_EDGES, "NODE"),
     "autograd.graph.GradientEdge": (_EDGES, "GRADIENT_EDGE"),
     "autograd.graph.get_gradient_edge": (_EDGES, "GET_GRADIENT_EDGE"),

@@ -124,6 +124,20 @@ class Saved:
         self.number = number
 
 
+class SavedDual(Saved):
+    """An output that has a tangent."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, tensor: Tensor, number: int, tangent: Any) -> None:
+        super().__init__(tensor, number)
+        self.tangent = tangent
+
+    def dress(self, tensor: Tensor) -> None:
+        """Give the output, as it comes back, its tangent."""
+        tensor.set_property("tangent", self.tangent)
+
+
 _spaces: tuple[Any, Any] | None = None
 
 
@@ -163,7 +177,7 @@ class OpNode(Node):
         #: kept inputs aligned with op.tensors: tensors, numbers, or None
         self.saved: list[Any] | None = None
         self.versions: list[int] | None = None
-        self.kept_out: list[Saved] | None = None
+        self.kept_out: list[Any] | None = None
 
     @property
     def type_name(self) -> str:
@@ -235,6 +249,8 @@ class OpNode(Node):
         if kept.number < self.op.differentiable:
             tensor.node, tensor.output_nr, tensor.requires_grad = self, kept.number, True
         tensor.version = kept.version
+        if isinstance(kept, SavedDual):
+            kept.dress(tensor)
         return tensor
 
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:

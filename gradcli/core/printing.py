@@ -117,6 +117,7 @@ def tensor_text(
     is_parameter: bool = False,
     indent: int = 0,
     max_chars: float = _MAX_CHARS,
+    tangent: str | None = None,
 ) -> str:
     """What `repr` of the tensor is in PyTorch.
 
@@ -143,6 +144,8 @@ def tensor_text(
         suffixes.append(f"grad_fn=<{grad_fn.rpartition('::')[2]}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     if suffixes:
         text = _with_suffixes(text, suffixes, indent, column, options.linewidth)
     return f"Parameter containing:\n{text})" if is_parameter else text + ")"

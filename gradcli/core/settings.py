@@ -12,8 +12,10 @@ from gradcli.core.device import check as check_device
 from gradcli.core.device import kind_of
 from gradcli.core.dtypes import DType
 from gradcli.core.generator import Generator
+from gradcli.core.graph import state
 from gradcli.core.objects import Routine, ScriptType
 from gradcli.core.ops import creation
+from gradcli.core.shown import formatted
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Size, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -37,6 +39,12 @@ def text(tensor: Tensor) -> str:
         name = None if node is None else node.type_name
     except ProgramError:
         name = "Invalid"  # a view that may not be part of the graph any more
+    tangent = None
+    if state.dual is not None:
+        from gradcli.core.dual import tangent_of
+
+        found = tangent_of(tensor)
+        tangent = None if found is None else formatted(found)
     return printing.tensor_text(
         tensor.array,
         tensor.dtype.name,
@@ -45,6 +53,7 @@ def text(tensor: Tensor) -> str:
         requires_grad=tensor.requires_grad,
         grad_fn=name,
         is_parameter=tensor.is_parameter,
+        tangent=tangent,
     )
 
 

@@ -39,14 +39,16 @@ _EVERY = (True,) * 16
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("buffers", "capture", "found", "keep", "needed", "order", "origin", "simple", "targets", "traced", "waiting")
+    __slots__ = ("buffers", "capture", "found", "keep", "needed", "order", "origin", "recorded", "simple", "targets", "traced", "waiting")
 
     #: the walk that is under way
     running: ClassVar[Walk | None] = None
 
-    def __init__(self, keep: bool, traced: bool, capture: Capture | None) -> None:
+    def __init__(self, keep: bool, recorded: bool, capture: Capture | None) -> None:
         self.keep = keep
-        self.traced = traced
+        self.recorded = recorded
+        #: gradients travel as tensors, to be recorded or to have tangents
+        self.traced = recorded or (state.dual is not None and capture is None)
         self.capture = capture
         #: gradients that have arrived: the sum for nodes with one output, else a list with one place per output
         self.buffers: dict[Node, Any] = {}
@@ -62,7 +64,7 @@ class Walk:
 
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
         """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
-        with recording(self.traced):
+        with recording(self.recorded):
             for (node, number), gradient in zip(edges, grads, strict=True):
                 assert node is not None
                 self._arrive(node, number, gradient if self.traced else gradient.array)
@@ -75,7 +77,7 @@ class Walk:
                 self.waiting = _count_consumers(order, targets)
             self.order = order
             origin = self.origin = state.origin
-            state.walks += self.traced
+            state.walks += self.recorded
             outer, Walk.running = Walk.running, self
             try:
                 if self.simple and not self.traced and not state.anomaly:
@@ -88,7 +90,7 @@ class Walk:
                         self._sink(node)
             finally:
                 state.origin = origin
-                state.walks -= self.traced
+                state.walks -= self.recorded
                 Walk.running = outer
         return self.found
 
@@ -271,7 +273,7 @@ class Walk:
             if value is not None and not self.traced and type(value) is not np.ndarray:
                 value = grads[number] = np.array(value)  # a hook may write to it
             tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])
-            with recording(self.traced):
+            with recording(self.recorded):
                 changed = hook(tensor)
             if changed is not None:
                 _check_replacement(hook, tensor, changed)
@@ -292,7 +294,7 @@ class Walk:
             if number != which:
                 continue
             own = tuple([self._shown(value) for value in changing])
-            with recording(self.traced):
+            with recording(self.recorded):
                 changed = hook(own) if which is BEFORE else hook(own, tuple([self._shown(value) for value in fixed]))
             if changed is None:
                 continue

@@ -1,9 +1,11 @@
-"""torch.func.functional_call: a module with other tensors in the places of its parameters and buffers."""
+"""torch.func.functional_call: a module with other tensors in the places of its parameters and buffers; and stacks of such tensors."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from gradcli.core import catalog
+from gradcli.core.autograd import detach
 from gradcli.core.mapping import Mapping, table_of
 from gradcli.core.nn.module import Module
 from gradcli.core.objects import Routine
@@ -68,4 +70,35 @@ def functional_call(
             table[own] = tensor
 
 
+def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters of modules of one class, stacked under their names, and their buffers: what `vmap` takes for an ensemble."""
+    if not models:
+        raise ProgramError("RuntimeError", "stack_module_state: Expected at least one model, got 0.")
+    for model in models:
+        if not isinstance(model, Module):
+            raise ProgramError("AttributeError", f"'{hooks.type_name(model)}' object has no attribute 'training'")
+    if len({model.training for model in models}) > 1:
+        raise ProgramError("RuntimeError", "stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(model) is not type(models[0]) for model in models):
+        raise ProgramError("RuntimeError", "stack_module_state: Expected all models to be of the same class.")
+    states = [{name: (owner, own, tensor) for name, owner, own, tensor in model.named_state()} for model in models]
+    parameters: dict[str, Tensor] = {}
+    buffers: dict[str, Tensor] = {}
+    for name, (owner, own, _) in states[0].items():
+        table = parameters if own in owner.own_parameters else buffers
+        table[name] = _stacked_leaf(name, tuple(state[name][2] for state in states))
+    return parameters, buffers
+
+
+def _stacked_leaf(name: str, tensors: tuple[Tensor, ...]) -> Tensor:
+    """One tensor for those of all modules, a leaf that requires grad where they do."""
+    required = {tensor.requires_grad for tensor in tensors}
+    if len(required) > 1:
+        raise ProgramError("RuntimeError", f"Expected {name} from each model to have the same .requires_grad")
+    made = detach(catalog.function("stack")(tensors))
+    made.requires_grad = required == {True}
+    return made
+
+
 FUNCTIONAL_CALL = Routine(functional_call)
+STACK_MODULE_STATE = Routine(stack_module_state)
