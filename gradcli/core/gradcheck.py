@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import catalog, dtypes, engine, settings, warnings
+from gradcli.core import catalog, dtypes, engine, warnings
 from gradcli.core.autograd import set_requires_grad
 from gradcli.core.functional import call, one_hot_rows, zeros_like
+from gradcli.core.gradcheck_modes import Directions, backward_products, forward_jacobians, forward_products, numeric_products
 from gradcli.core.objects import Routine
+from gradcli.core.shown import formatted
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -79,10 +81,9 @@ def gradcheck(
 ) -> bool:
     """Compare the gradients of `func` with central differences: True, or a GradcheckError that shows both Jacobians.
 
-    What PyTorch checks besides (batched gradients, forward mode) has no second implementation here that could differ.
+    `fast_mode` compares one number for each pair of input and output, in random directions. Batched gradients have no
+    second implementation here that could differ.
     """
-    if fast_mode:
-        raise ProgramError("NotImplementedError", "fast_mode=True is not part of gradcli")
     if not (check_forward_ad or check_backward_ad):
         raise ProgramError("AssertionError", "Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
@@ -90,7 +91,13 @@ def gradcheck(
     if check_batched_forward_grad and not check_forward_ad:
         raise ProgramError("AssertionError", "Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     try:
-        _check(func, _tensors(inputs), eps, atol, rtol, nondet_tol)
+        check = Check(func, _tensors(inputs), eps, atol, rtol, nondet_tol)
+        if check_backward_ad:
+            check.backward(bool(fast_mode))
+        if check_forward_ad:
+            check.forward(bool(fast_mode))
+        if check_backward_ad:
+            _check_zero(check.outputs, check.sources)
     except ProgramError as error:
         if raise_exception or error.type_name != "GradcheckError":
             raise
@@ -98,26 +105,117 @@ def gradcheck(
     return True
 
 
-def _check(func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
-    _check_inputs(inputs)
-    results = _outputs(func, inputs)
-    numeric = _numeric(func, inputs, results, eps)
-    outputs = _tracked(results)
-    if not outputs and any(np.any(block) for row in numeric for block in row):
-        raise _failure("Numerical gradient for function expected to be zero")
-    sources = _tracked(inputs)
-    rows = [row for result, row in zip(results, numeric, strict=True) if result.requires_grad]
-    for i, (output, row) in enumerate(zip(outputs, rows, strict=True)):
-        analytic = _analytic(output, sources, nondet_tol)
-        for j, (a, n) in enumerate(zip(analytic, row, strict=True)):
-            common = np.promote_types(a.dtype, n.dtype)
-            if not np.allclose(a.astype(common), n.astype(common), rtol, atol):
-                numerical = settings.text(Tensor(n, output.dtype))
-                analytical = settings.text(Tensor(a, sources[j].dtype))
-                raise _failure(
-                    f"Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{numerical}\nanalytical:{analytical}\n"
-                )
-    _check_zero(outputs, sources)
+class Check:
+    """One call of gradcheck: the function, its inputs and what it returned for them."""
+
+    __slots__ = ("func", "inputs", "eps", "atol", "rtol", "nondet_tol", "results", "outputs", "sources")
+
+    def __init__(self, func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
+        _check_inputs(inputs)
+        self.func, self.inputs = func, inputs
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
+        self.results = _outputs(func, inputs)
+        self.outputs = _tracked(self.results)
+        self.sources = _tracked(inputs)
+
+    def outputs_of(self, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
+        """What the function returns for other inputs."""
+        return _outputs(self.func, inputs)
+
+    def _numeric(self) -> list[list[Array]]:
+        """For each output that requires grad the transposed Jacobians; zero must be those of the others, if they are all."""
+        numeric = _numeric(self.func, self.inputs, self.results, self.eps)
+        if not self.outputs and any(np.any(block) for row in numeric for block in row):
+            raise _failure("Numerical gradient for function expected to be zero")
+        return [row for result, row in zip(self.results, numeric, strict=True) if result.requires_grad]
+
+    def backward(self, fast: bool) -> None:
+        """Compare with backward passes."""
+        if fast and self.outputs:
+            directions = Directions(self.inputs, self.outputs, False)
+            numeric = numeric_products(self.outputs_of, self.inputs, directions, self.eps)
+            self._compare_fast(numeric, backward_products(self.inputs, self.outputs, directions), directions, False)
+            return
+        for i, (output, row) in enumerate(zip(self.outputs, self._numeric(), strict=True)):
+            for j, (a, n) in enumerate(zip(_analytic(output, self.sources, self.nondet_tol), row, strict=True)):
+                if not _close(a, n, self.rtol, self.atol):
+                    raise _failure(_mismatch(i, j, self._text(n, output), self._text(a, self.sources[j]), False))
+
+    def forward(self, fast: bool) -> None:
+        """Compare with forward mode."""
+        if fast and self.outputs:
+            directions = Directions(self.inputs, self.outputs, True)
+            numeric = numeric_products(self.outputs_of, self.inputs, directions, self.eps)
+            self._compare_fast(numeric, forward_products(self.outputs_of, self.inputs, directions), directions, True)
+            return
+        rows = self._numeric()
+        analytic = forward_jacobians(self.outputs_of, self.inputs) if self.outputs else []
+        for i, (output, row) in enumerate(zip(self.outputs, rows, strict=True)):
+            for j, n in enumerate(row):
+                a = analytic[j][i]
+                if not _close(a, n, self.rtol, self.atol):
+                    raise _failure(_mismatch(i, j, self._text(n, output), self._text(a, output), True))
+
+    def _compare_fast(self, numeric: list[list[Array]], analytic: list[list[Array]], directions: Directions, forward: bool) -> None:
+        for i, row in enumerate(numeric):
+            for j, n in enumerate(row):
+                a = analytic[i][j]
+                if not _close(a, n, self.rtol, directions.tolerance(self.atol, i, j)):
+                    output = self.outputs[j]
+                    start = _mismatch(j, i, self._text(n, output), self._text(a, output), forward)
+                    raise _failure(start + self._slowly(i, j, forward))
+
+    def _slowly(self, i: int, j: int, forward: bool) -> str:
+        """What fast mode tells of input i and output j besides: the Jacobians."""
+        output = self.outputs[j]
+        n = self._numeric()[j][i]
+        a = forward_jacobians(self.outputs_of, self.inputs)[i][j] if forward else _analytic(output, self.sources, np.inf)[i]
+        largest = Tensor(np.asarray(np.abs(n - a).max()), output.dtype)
+        told = _SLOWLY.format(self._text(n, output), self._text(a, output), formatted(largest))
+        return told + (_SLOW_IS_FINE if _close(a, n, self.rtol, self.atol) else "")
+
+    @staticmethod
+    def _text(values: Array, like: Tensor) -> str:
+        """Numbers as an f-string shows a tensor of them."""
+        return formatted(Tensor(np.asarray(values), like.dtype))
+
+
+def _close(a: Array, n: Array, rtol: float, atol: float) -> bool:
+    common = np.promote_types(a.dtype, n.dtype)
+    return bool(np.allclose(a.astype(common), n.astype(common), rtol, atol))
+
+
+def _mismatch(output: int, source: int, numerical: str, analytical: str, forward: bool) -> str:
+    mode = "computed with forward mode " if forward else ""
+    return f"Jacobian {mode}mismatch for output {output} with respect to input {source},\nnumerical:{numerical}\nanalytical:{analytical}\n"
+
+
+_SLOWLY = """
+The above quantities relating the numerical and analytical jacobians are computed \nin fast mode. \
+See: https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. \
+Below, we recompute numerical and analytical jacobians in slow mode:
+
+Numerical:
+ {}
+Analytical:
+{}
+
+The max per-element difference (slow mode) is: {}.
+"""
+_SLOW_IS_FINE = """\
+Fast gradcheck failed but element-wise differences are small. This means that the
+test might've passed in slow_mode!
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck:
+
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `fast_mode=False` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_fast_mode=False`
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_fast_mode=False`"""
 
 
 def _outputs(func: Any, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
@@ -240,12 +338,20 @@ def gradgradcheck(
 
     Without `grad_outputs` these are drawn uniformly from [-1, 1) by the default generator.
     """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise ProgramError("AssertionError", "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for wanted_check, name in ((check_undefined_grad, "check_undefined_grad"), (check_batched_grad, "check_batched_grad")):
+        if wanted_check and not check_rev_over_rev:
+            raise ProgramError("AssertionError", f"Setting {name}=True requires check_rev_over_rev to be True")
     given = _tensors(inputs)
     vectors = tuple(_drawn(o) for o in _tracked(_outputs(func, given))) if grad_outputs is None else _tensors(grad_outputs)
     count = len(vectors)
     wanted = [k for k, v in enumerate(given) if type(v) is Tensor and v.requires_grad]
+    tracked = [k for k, v in enumerate(given + vectors) if type(v) is Tensor and v.requires_grad]
 
     def gradient(*args: Any) -> tuple[Tensor, ...]:
+        for k in tracked:  # forward mode brings them without
+            set_requires_grad(args[k], True)
         points, v = args[: len(args) - count], args[len(args) - count :]
         outputs = _tracked(_outputs(func, points))
         found = engine.grad(outputs, [points[k] for k in wanted], v, create_graph=True, allow_unused=True)
@@ -260,6 +366,8 @@ def gradgradcheck(
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         fast_mode=fast_mode,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )
 
 
