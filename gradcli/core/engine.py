@@ -88,7 +88,9 @@ def grad(
             raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad")
         targets.append(edge_of(tensor))
     keep = create_graph if retain_graph is None else retain_graph
-    found = Walk(keep, create_graph, None).run(edges, grads, targets)
+    walk = Walk(keep, create_graph, None)
+    walk.capturing = True
+    found = walk.run(edges, grads, targets)
     if allow_unused is None:
         allow_unused = materialize_grads
     result: list[Tensor | None] = []

@@ -230,6 +230,8 @@ class OpNode(Node):
         if kind == "output":
             return None if self.kept_out is None else self._output(self.kept_out[at], True)
         value = None if self.saved is None else self.saved if self.op.variadic else self.saved[at]
+        if type(value) is Tensor:
+            return self._input(value, 0 if self.versions is None else self.versions[at], True)
         return wrap(np.array(value)) if isinstance(value, (int, float)) else value
 
     def _input(self, value: Tensor, expected: int, traced: bool) -> Any:

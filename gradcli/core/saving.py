@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.core.graph import AccumulateGrad, Node, freed_error, state
 from gradcli.core.mode import recording
 from gradcli.core.namespace import as_tensor
-from gradcli.core.nodes import ATTR, DATA, INPUT, OUT, OUTS, OpNode, Saved, shown_attr
+from gradcli.core.nodes import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
 from gradcli.core.objects import Routine
 from gradcli.core.signature import hooks
 from gradcli.core.tensor import Tensor
@@ -112,7 +112,7 @@ class HookedNode(OpNode):
         made: OpNode = copy(self)
         made.__class__ = OpNode
         changed = False
-        for kind, at in unpacking_order(self):
+        for kind, at in saved_places(self):
             value = _held(self, kind, at)
             opened: Any
             if type(value) is tuple:
@@ -164,41 +164,37 @@ def _put(node: OpNode, kind: int, at: int, value: Any) -> None:
         node.attrs = tuple([value if i == at else one for i, one in enumerate(node.attrs)])
 
 
-def packing_order(node: OpNode) -> list[tuple[int, int]]:
-    """The places of what a node keeps as tensors, in PyTorch's order: what each derivative needs, inputs before outputs."""
-    found: dict[tuple[int, int], None] = {}
-    last: dict[tuple[int, int], None] = {}
-    outs = range(len(node.kept_out or ()))
-    for _, _, places in node.plan.calls:
-        for kind, at in sorted(places):
-            if kind == INPUT and node.saved is not None:
-                found |= dict.fromkeys([(INPUT, i) for i in (range(len(node.saved)) if node.op.variadic else (at,))])
-            elif kind == DATA:
-                found[ATTR, at] = None
-            elif kind == OUT:
-                last[OUT, at] = None
-            elif kind == OUTS:
-                last |= dict.fromkeys([(OUT, i) for i in outs])
-    return [*found, *last]
-
-
-def unpacking_order(node: OpNode) -> list[tuple[int, int]]:
-    """The same places in the order in which PyTorch unpacks them: by name, inputs before outputs."""
+def saved_places(node: OpNode) -> list[tuple[int, int]]:
+    """The places of what a node keeps as tensors, in the order in which PyTorch packs and unpacks them: by name, outputs last."""
     op = node.op
+    found: set[tuple[int, int]] = set()
+    for _, _, places in node.plan.calls:
+        for kind, at in places:
+            if kind == INPUT and node.saved is not None:
+                found |= {(INPUT, i) for i in (range(len(node.saved)) if op.variadic else (at,))}
+            elif kind == DATA:
+                found.add((ATTR, at))
+    if node.kept_out is not None:
+        named = {name for rule in op.rules.values() if rule is not None for name in rule.parameters}
+        every = "outs" in named
+        found |= {(OUT, at) for at in range(len(node.kept_out)) if every or "out" in named or op.outputs[at] in named}
 
-    def key(place: tuple[int, int]) -> tuple[bool, str]:
+    def key(place: tuple[int, int]) -> tuple[bool, str, int]:
         kind, at = place
         if kind == OUT:
-            return True, op.outputs[at] if len(op.outputs) > at else ""
+            return True, op.outputs[at] if op.outputs and not op.variadic and at < len(op.outputs) else "", at
         name = op.attrs[at] if kind == ATTR else op.tensors[0 if op.variadic else at]
-        return False, "self" if name == "input" else name
+        return False, "self" if name == "input" else name, at
 
-    return sorted(packing_order(node), key=key)
+    return sorted(found, key=key)
 
 
 def pack(node: OpNode, outs: Sequence[Tensor], pair: Pair) -> None:
     """Let the hooks have everything that a node just recorded keeps."""
-    for kind, at in packing_order(node):
+    if node.kept_out is None and any(rule is not None and _OUTPUTS & set(rule.parameters) for rule in node.op.rules.values()):
+        # PyTorch keeps a result that any derivative needs, whether or not that one is wanted
+        node.kept_out = [Saved(out, number) for number, out in enumerate(outs)]
+    for kind, at in saved_places(node):
         value = _held(node, kind, at)
         packed: Any = None
         if kind == OUT:
@@ -220,9 +216,13 @@ def _packed(value: Any, pair: Pair) -> Any:
 
 def _hook(node: OpNode) -> None:
     """Make a node one that unpacks, unless there is nothing to unpack."""
-    if any(_packed_in(_held(node, kind, at)) for kind, at in packing_order(node)):
+    if any(_packed_in(_held(node, kind, at)) for kind, at in saved_places(node)):
         node.__class__ = HookedNode
         node.plain = False
+
+
+#: the names by which rules take results
+_OUTPUTS = {"out", "outs"}
 
 
 class Held:
@@ -301,7 +301,7 @@ SavedTensor.SCRIPT_METHODS["register_hooks"] = Routine(SavedTensor.register_hook
 
 def raw_names(node: OpNode) -> dict[str, tuple[int, int]]:
     """What `_raw_saved_NAME` reads of a node: the tensors it keeps or would keep, under PyTorch's names."""
-    data = {at for kind, at in packing_order(node) if kind == ATTR}
+    data = {at for kind, at in saved_places(node) if kind == ATTR}
     kinds = {"input": INPUT, "output": OUT, "attr": ATTR}
     places = {name: (kinds[kind], at) for name, (kind, at) in node.saved_places().items() if kind in kinds}
     return {name: (kind, at) for name, (kind, at) in places.items() if kind != ATTR or at in data}

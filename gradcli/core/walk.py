@@ -39,7 +39,21 @@ _EVERY = (True,) * 16
 class Walk:
     """One backward pass."""
 
-    __slots__ = ("buffers", "capture", "found", "keep", "needed", "order", "origin", "recorded", "simple", "targets", "traced", "waiting")
+    __slots__ = (
+        "buffers",
+        "capture",
+        "capturing",
+        "found",
+        "keep",
+        "needed",
+        "order",
+        "origin",
+        "recorded",
+        "simple",
+        "targets",
+        "traced",
+        "waiting",
+    )
 
     #: the walk that is under way
     running: ClassVar[Walk | None] = None
@@ -55,6 +69,8 @@ class Walk:
         #: accumulators, with the number of consumers that have not run yet
         self.waiting: dict[Node, int] = {}
         self.targets: Sequence[Edge] | None = None
+        #: the gradients of the targets are to be returned, by autograd.grad
+        self.capturing = False
         #: the gradients that reached the targets
         self.found: list[Any] = []
         #: with targets: whether the gradient of one passes through a node
@@ -96,6 +112,12 @@ class Walk:
 
     def reaches(self, node: Node | None) -> bool:
         """Whether this walk comes to a node."""
+        if self.capturing and type(node) is AccumulateGrad and node in self.waiting:
+            raise ProgramError(
+                "RuntimeError",
+                "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
+                "supported.",
+            )
         return node in self.waiting or node in self.order
 
     def _arrive(self, node: Node, number: int, value: Any) -> None:

@@ -19,6 +19,7 @@ from gradcli.core.function import Function
 from gradcli.core.generator import Generator
 from gradcli.core.graph import Node
 from gradcli.core.objects import ScriptType
+from gradcli.core.results import NamedTuple
 from gradcli.core.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang import containers, tensor_attributes, types
@@ -302,6 +303,8 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     found = find_attribute(value, name)
     if found is MISSING:
         raise missing(value, name)
+    if isinstance(value, NamedTuple):
+        raise ProgramError("AttributeError", "can't set attribute")
     if type(found) is BoundMethod:
         raise ProgramError("AttributeError", f"'{type_name(value)}' object attribute '{name}' is read-only")
     raise ProgramError("AttributeError", f"attribute '{name}' of '{type_name(value)}' objects is not writable")
