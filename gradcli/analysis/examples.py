@@ -5,6 +5,8 @@ Keys are the names under `torch.`, or `Tensor.NAME` for what is a method only.
 
 from __future__ import annotations
 
+from gradcli.analysis import examples_autograd
+
 _X = "x = tensor([1., 2., 3.])"
 _M = "m = tensor([[2., 1.], [1., 3.]])"
 _W = "w = tensor([1., 2.], requires_grad=True)"
@@ -148,55 +150,6 @@ _FUNCTIONS = {
     "dropout": ("manual_seed(0)", "dropout(ones(4), 0.5, True)"),
 }
 
-_AUTOGRAD = {
-    "autograd.backward": (_W, "torch.autograd.backward((w ** 2).sum())", "w.grad"),
-    "autograd.grad": (_W, "torch.autograd.grad((w ** 2).sum(), w)"),
-    "autograd.functional.jacobian": (_X, "torch.autograd.functional.jacobian(lambda x: x ** 2, x)"),
-    "autograd.functional.hessian": (_X, _F, "torch.autograd.functional.hessian(f, x)"),
-    "autograd.functional.vjp": (_X, "torch.autograd.functional.vjp(lambda x: x ** 2, x, ones(3))"),
-    "autograd.functional.jvp": (_X, "torch.autograd.functional.jvp(lambda x: x ** 2, x, ones(3))"),
-    "autograd.functional.hvp": (_X, _F, "torch.autograd.functional.hvp(f, x, ones(3))"),
-    "autograd.functional.vhp": (_X, _F, "torch.autograd.functional.vhp(f, x, ones(3))"),
-    "autograd.gradcheck": (
-        "x = tensor([1., 2.], dtype=torch.float64, requires_grad=True)",
-        "torch.autograd.gradcheck(lambda x: x ** 2, (x,))",
-    ),
-    "autograd.gradgradcheck": (
-        "x = tensor([1., 2.], dtype=torch.float64, requires_grad=True)",
-        "torch.autograd.gradgradcheck(lambda x: x ** 3, (x,))",
-    ),
-    "func.grad": (_X, _F, "torch.func.grad(f)(x)"),
-    "func.grad_and_value": (_X, _F, "torch.func.grad_and_value(f)(x)"),
-    "func.vjp": (_X, "value, pull = torch.func.vjp(lambda x: x ** 2, x)", "pull(ones(3))"),
-    "func.jvp": (_X, "torch.func.jvp(lambda x: x ** 2, (x,), (ones(3),))"),
-    "func.jacrev": (_X, "torch.func.jacrev(lambda x: x ** 2)(x)"),
-    "func.jacfwd": (_X, "torch.func.jacfwd(lambda x: x ** 2)(x)"),
-    "func.hessian": (_X, _F, "torch.func.hessian(f)(x)"),
-    "func.vmap": ("torch.func.vmap(lambda row: row.sum())(arange(6.).reshape(2, 3))",),
-    "vmap": ("torch.vmap(lambda row: row.sum())(arange(6.).reshape(2, 3))",),
-    "autograd.set_detect_anomaly": ("torch.autograd.set_detect_anomaly(False)",),
-    "autograd.detect_anomaly": (_W, "with torch.autograd.detect_anomaly(): (w ** 2).sum().backward()", "w.grad"),
-    "autograd.graph.register_multi_grad_hook": (
-        "a, b = tensor(2., requires_grad=True), tensor(3., requires_grad=True)",
-        "known = []",
-        "handle = torch.autograd.graph.register_multi_grad_hook((a, b), lambda grads: known.append(grads))",
-        "(a * b).backward()",
-        "known",
-    ),
-    "is_anomaly_enabled": ("is_anomaly_enabled()",),
-    "is_anomaly_check_nan_enabled": ("is_anomaly_check_nan_enabled()",),
-    "cuda.is_available": ("torch.cuda.is_available()",),
-    "cuda.device_count": ("torch.cuda.device_count()",),
-    "cuda.manual_seed": ("torch.cuda.manual_seed(0)", "torch.initial_seed()"),
-    "no_grad": (_W, "with no_grad(): y = w * 2", "y.requires_grad"),
-    "enable_grad": (_W, "with enable_grad(): y = w * 2", "y.requires_grad"),
-    "inference_mode": (_W, "with inference_mode(): y = w * 2", "y.requires_grad"),
-    "set_grad_enabled": (_W, "with set_grad_enabled(False): y = w * 2", "y.requires_grad"),
-    "is_grad_enabled": ("is_grad_enabled()",),
-    "is_inference_mode_enabled": ("is_inference_mode_enabled()",),
-    "autograd.Variable": ("torch.autograd.Variable(tensor([1.]), requires_grad=True)",),
-}
-
 _SETTINGS = {
     "manual_seed": ("g = manual_seed(6)", "randn(3)"),
     "seed": ("s = torch.seed()", "torch.initial_seed() == s"),
@@ -318,7 +271,7 @@ _DATA = {
     "func.functional_call": ("m = nn.Linear(1, 1)", "torch.func.functional_call(m, {'weight': ones(1, 1), 'bias': ones(1)}, ones(1))"),
 }
 
-EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **_AUTOGRAD, **_SETTINGS, **_MODULES, **_OPTIM, **_DATA}
+EXAMPLES: dict[str, tuple[str, ...]] = {**_METHODS, **_FUNCTIONS, **examples_autograd.EXAMPLES, **_SETTINGS, **_MODULES, **_OPTIM, **_DATA}
 
 
 def lines(name: str) -> tuple[str, ...]:
