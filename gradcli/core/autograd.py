@@ -258,6 +258,10 @@ def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") 
     if flag and tensor.property_of("inference") and not state.inference:
         raise ProgramError("RuntimeError", "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     tensor.requires_grad = flag
+    for reference in () if tensor.version is None else tensor.version.views:
+        view = reference()
+        if view is not None and view.view is not None and view.view.base is tensor and view.node is None:
+            view.requires_grad = flag and view.dtype.is_floating_point  # as its base, without being part of a graph
 
 
 def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:

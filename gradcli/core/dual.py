@@ -101,7 +101,7 @@ def _looking(plain: Callable[..., Any], level: Level) -> Callable[..., Any]:
 
     def call(op: Op, *args: Any) -> Any:
         inputs = args[0] if op.variadic else args[: len(op.tensors)]
-        if level.busy or all(tangent_of(value) is None for value in inputs):
+        if level.busy or state.inference or all(tangent_of(value) is None for value in inputs):
             return plain(op, *args)
         from gradcli.core import pushforward
 

@@ -14,7 +14,7 @@ from gradcli.core.dtypes import DType
 from gradcli.core.edges import edge_of
 from gradcli.core.graph import AccumulateGrad, Edge, Node, state
 from gradcli.core.tensor import Array, Size, Tensor
-from gradcli.core.walk import Capture, Walk, accumulate, call_after_accumulation
+from gradcli.core.walk import Capture, Walk, accumulate
 from gradcli.errors import ProgramError
 
 
@@ -48,12 +48,7 @@ def backward(
     for one in inputs:
         if type(one) is Tensor:
             retain_grad(one)
-    targets = [edge_of(one) for one in inputs]
-    found = walk.run(edges, grads, targets)
-    for (node, _), value in zip(targets, found, strict=True):
-        if value is not None and isinstance(node, AccumulateGrad):  # of the others the walk has kept the gradient
-            accumulate(node.variable, value, create_graph)
-            call_after_accumulation(node.variable)
+    walk.run(edges, grads, [edge_of(one) for one in inputs])
 
 
 def retain_grad(tensor: Tensor) -> None:

@@ -100,12 +100,22 @@ def _added(a: Tensor | None, b: Tensor | None) -> Any:
     return only + Tensor(np.array(-0.0, only.dtype.np), only.dtype)
 
 
+def _times(tangent: Tensor | None, factor: Any) -> Tensor | None:
+    """The product with a factor; of no tangent zeros that have the factor's history, None where it has none."""
+    if tangent is None:
+        recorded = type(factor) is Tensor and factor.requires_grad and state.enabled
+        return factor * -0.0 if recorded else None
+    made: Tensor = tangent * factor
+    return made
+
+
 def _product(a: Any, b: Any, a_t: Tensor | None, b_t: Tensor | None, _: Tensor) -> Any:
-    return _added(None if a_t is None else a_t * b, None if b_t is None else b_t * a)
+    return _added(_times(b_t, a), _times(a_t, b))
 
 
 def _quotient(a: Any, b: Any, a_t: Tensor | None, b_t: Tensor | None, out: Tensor) -> Any:
-    return _added(a_t, None if b_t is None else -(b_t * out)) / b
+    moved = _times(b_t, out)
+    return _added(a_t, None if moved is None else -moved) / b
 
 
 def _sum(a: Any, b: Any, a_t: Tensor | None, b_t: Tensor | None, _: Tensor) -> Any:

@@ -161,21 +161,23 @@ class Walk:
             for k, (target, number) in enumerate(self.targets):
                 if target is node:
                     self.found[k] = grads[number]
-        if node.hooks is not None:
-            self._node_hooks(node, BEFORE, grads, ())
         return grads
 
     def _sink(self, node: Node) -> None:
         """Let an accumulator take what has arrived."""
         grads = self._arrived(node)
-        if self.targets is None and grads[0] is not None:
-            variable: Tensor = node.variable  # type: ignore[attr-defined]
-            if node.hooks is None and variable.meta is None:
-                accumulate(variable, grads.pop(), self.traced)
-                return
+        if self.capturing or grads[0] is None:
+            return
+        variable: Tensor = node.variable  # type: ignore[attr-defined]
+        if node.hooks is None:
+            accumulate(variable, grads.pop(), self.traced)
+        else:
+            self._node_hooks(node, BEFORE, grads, ())
             accumulate(variable, grads[0], self.traced)
-            self._node_hooks(node, AFTER, [], grads)
+        if variable.meta is not None:
             call_after_accumulation(variable)
+        if node.hooks is not None:
+            self._node_hooks(node, AFTER, [], grads)
 
     def _quickly(self, order: list[Node]) -> None:
         """The walk where nobody looks on: steps of small arrays through rules on arrays.
@@ -236,6 +238,8 @@ class Walk:
             wanted = [edge[0] is not None and needed[edge[0]] for edge in edges]
             if True not in wanted:
                 return
+        if node.hooks is not None:
+            self._node_hooks(node, BEFORE, grads, ())
         results: list[Any]
         if grads[0] is not None or any(g is not None for g in grads):
             state.origin = node.origin
@@ -453,5 +457,8 @@ def _point_at(node: Node) -> None:
     if bisect_right(state.anomaly_turns, node.sequence) % 2:
         told = "Traceback of forward call that caused the error:"
     else:
-        told = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+        told = (
+            "No forward pass information available. Enable detect anomaly during forward pass for more information. (Triggered "
+            "internally at /__w/pytorch/pytorch/torch/csrc/autograd/python_anomaly_mode.cpp:100.)"
+        )
     warnings.emit(f"Error detected in {node.name()}. {told}")
