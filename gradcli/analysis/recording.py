@@ -89,7 +89,7 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
 
     def saved(self, node: OpNode) -> list[Any]:
         """The inputs that a step keeps for its derivative, None for the others."""
-        if node.saved is not None:
+        if node.saved is not None and type(node) is OpNode:  # of others hooks have what they keep
             return node.saved
         found = self._kept.get(node)
         return [] if found is None or found.saved is None else found.saved
@@ -118,7 +118,7 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
         for node in order:
             if isinstance(node, OpNode):
                 for out in node.kept_out or ():
-                    if out.number == 0 and node not in self._kept:
+                    if isinstance(out, Saved) and out.number == 0 and node not in self._kept:
                         self._kept[node] = Kept((out.array,))
                 at_hand += [value for value in node.saved or () if type(value) is Tensor]
         for tensor in at_hand:

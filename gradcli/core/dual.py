@@ -38,10 +38,11 @@ class Level:
         self.plain: list[tuple[type[Op], Callable[..., Any]]] = []
 
 
-def open_level() -> None:
-    """Open the level: operations look for tangents from now on."""
+def open_level(level: Level | None = None) -> None:
+    """Open a level, a new one or one that was open before: operations look for tangents from now on."""
     catalog.all_functions()  # so that every kind of operation is known
-    level = Level()
+    level = Level() if level is None else level
+    level.plain.clear()
     kinds: list[type[Op]] = [Op]
     for kind in kinds:  # which grows on the way
         kinds += [one for one in kind.__subclasses__() if one not in kinds]
@@ -59,6 +60,14 @@ def close_level() -> None:
         for kind, plain in level.plain:
             setattr(kind, "__call__", plain)  # noqa: B010 (a method is replaced)
     state.dual = None
+
+
+def put_back(level: Level | None) -> None:
+    """Let `level`, as `state.dual` was before, be the one that is open."""
+    if state.dual is not level:
+        close_level()
+        if level is not None:
+            open_level(level)
 
 
 def tangent_of(value: Any) -> Tensor | None:

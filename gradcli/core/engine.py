@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.core import namespace, warnings
+from gradcli.core.accumulation import accumulate
 from gradcli.core.dtypes import DType
 from gradcli.core.edges import edge_of
 from gradcli.core.graph import AccumulateGrad, Edge, Node, state
 from gradcli.core.tensor import Array, Size, Tensor
-from gradcli.core.walk import Capture, Walk, accumulate
+from gradcli.core.walk import Capture, Walk
 from gradcli.errors import ProgramError
 
 

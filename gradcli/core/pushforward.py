@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import engine, namespace
+from gradcli.core import catalog, engine, namespace
 from gradcli.core.dual import tangent_of, zeros_like
 from gradcli.core.graph import state
 from gradcli.core.mode import recording
 from gradcli.core.nodes import OpNode
 from gradcli.core.ops import arithmetic_records as arithmetic
+from gradcli.core.ops import checks
 from gradcli.core.ops.choosing import Choice
+from gradcli.core.ops.reduction import LOGSUMEXP
 from gradcli.core.ops.selecting import Selection
+from gradcli.core.ops.softmax import LOG_SOFTMAX, SOFTMAX
 from gradcli.core.record import Op
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -65,7 +68,7 @@ def _pushed(
 ) -> Tangents:
     formula = _FORMULAS.get(op)
     if formula is not None:
-        return [formula(*inputs, *given, results[0])]
+        return [formula(inputs, attrs, given, results[0])]
     if op.elementwise or isinstance(op, Choice):
         return [_elementwise(op, inputs, attrs, given, moving, results[0])]
     if op.variadic:
@@ -91,41 +94,60 @@ def _like(tangent: Tensor, out: Tensor) -> Tensor:
 # --- formulas of their own: PyTorch's, in its order ---
 
 
-def _added(a: Tensor | None, b: Tensor | None) -> Any:
-    """The sum of two parts; for one that is lacking -0, which changes no number, so that there is a step as PyTorch has it."""
-    if a is not None and b is not None:
-        return a + b
-    only = b if a is None else a
-    assert only is not None
-    return only + Tensor(np.array(-0.0, only.dtype.np), only.dtype)
+def _nothing(like: Tensor) -> Tensor:
+    """-0, which added changes no number: so that there is a step as PyTorch has it."""
+    return Tensor(np.array(-0.0, like.dtype.np), like.dtype)
 
 
-def _times(tangent: Tensor | None, factor: Any) -> Tensor | None:
-    """The product with a factor; of no tangent zeros that have the factor's history, None where it has none."""
+def _times(tangent: Tensor | None, factor: Any, like: Tensor) -> Tensor:
+    """The product with a factor; of no tangent -0, with the factor's history where it has one."""
     if tangent is None:
         recorded = type(factor) is Tensor and factor.requires_grad and state.enabled
-        return factor * -0.0 if recorded else None
+        return factor * -0.0 if recorded else _nothing(like)
     made: Tensor = tangent * factor
     return made
 
 
-def _product(a: Any, b: Any, a_t: Tensor | None, b_t: Tensor | None, _: Tensor) -> Any:
-    return _added(_times(b_t, a), _times(a_t, b))
+def _product(inputs: Sequence[Any], _: tuple[Any, ...], given: Tangents, out: Tensor) -> Any:
+    (a, b), (a_t, b_t) = inputs, given
+    return _times(b_t, a, out) + _times(a_t, b, out)
 
 
-def _quotient(a: Any, b: Any, a_t: Tensor | None, b_t: Tensor | None, out: Tensor) -> Any:
-    moved = _times(b_t, out)
-    return _added(a_t, None if moved is None else -moved) / b
+def _quotient(inputs: Sequence[Any], _: tuple[Any, ...], given: Tangents, out: Tensor) -> Any:
+    a_t, b_t = given
+    moved = 0.0 if b_t is None and not out.requires_grad else _times(b_t, out, out)
+    return ((_nothing(out) if a_t is None else a_t) - moved) / inputs[1]
 
 
-def _sum(a: Any, b: Any, a_t: Tensor | None, b_t: Tensor | None, _: Tensor) -> Any:
-    return _added(a_t, b_t)
+def _sum(inputs: Sequence[Any], _: tuple[Any, ...], given: Tangents, out: Tensor) -> Any:
+    a_t, b_t = given
+    return (_nothing(out) if a_t is None else a_t) + (_nothing(out) if b_t is None else b_t)
+
+
+def _logsumexp(x: Any, tangent: Any, dim: Any, keepdim: bool) -> Any:
+    """The sum of the tangent, weighted by the softmax."""
+    total = catalog.function("sum")
+    dim = checks.wrap_dims(dim if isinstance(dim, tuple) or dim is None else (dim,), x.array.ndim)
+    top = x.array.max(dim, keepdims=True, initial=-np.inf)
+    weights = catalog.function("exp")(x - Tensor(np.where(np.isfinite(top), top, 0).astype(x.dtype.np), x.dtype))
+    return total(weights * tangent, dim, keepdim) / total(weights, dim, keepdim)
+
+
+def _softmax(inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, out: Tensor) -> Any:
+    return out * (given[0] - _logsumexp(inputs[0], given[0], attrs[0], True))
+
+
+def _log_softmax(inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, _: Tensor) -> Any:
+    return given[0] - _logsumexp(inputs[0], given[0], attrs[0], True)
 
 
 _FORMULAS: dict[Op, Callable[..., Any]] = {
     arithmetic.MUL: _product,
     arithmetic.DIV: _quotient,
     arithmetic.ADD: _sum,
+    SOFTMAX: _softmax,
+    LOG_SOFTMAX: _log_softmax,
+    LOGSUMEXP: lambda inputs, attrs, given, out: _logsumexp(inputs[0], given[0], *attrs),
 }
 
 

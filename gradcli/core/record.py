@@ -221,12 +221,12 @@ class Op:
 
     def _observed(self, node: OpNode, outs: tuple[Tensor, ...]) -> None:
         """Tell those who look on of a new step."""
+        if state.watch is not None:
+            state.watch.append((node, outs[: self.differentiable]))
         if state.saving is not None:
             from gradcli.core import saving
 
             saving.pack(node, outs, state.saving)
-        if state.watch is not None:
-            state.watch.append((node, outs[: self.differentiable]))
 
     def _keep(self, node: OpNode, plan: Plan, inputs: Sequence[Any]) -> None:
         if self.variadic:

@@ -6,17 +6,16 @@ gradient is reduced to the shape and dtype of what it belongs to.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
-from sys import getrefcount
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
 
-from gradcli.core import blocks, dtypes, namespace, warnings
+from gradcli.core import anomaly, dtypes, namespace
+from gradcli.core.accumulation import accumulate, call_after_accumulation
 from gradcli.core.graph import AFTER, BEFORE, AccumulateGrad, Edge, Node, state
 from gradcli.core.mode import recording
 from gradcli.core.nodes import NotQuick, OpNode
@@ -246,11 +245,11 @@ class Walk:
             try:
                 results = node.gradients(grads, traced, wanted)
                 if state.anomaly:
-                    _check_nan(node, results)
+                    anomaly.check_nan(node, results)
             except GradcliError as error:
                 error.backward_origin = node.origin
                 if state.anomaly:
-                    _point_at(node)
+                    anomaly.point_at(node)
                 raise
         else:
             results = [None] * len(edges)
@@ -342,13 +341,6 @@ class Walk:
         return Tensor(array, dtypes.of(array.dtype))
 
 
-def call_after_accumulation(variable: Tensor) -> None:
-    """Run what `register_post_accumulate_grad_hook` asked for."""
-    for _, hook in list(variable.property_of("after_accumulation") or ()):
-        with recording(False):
-            hook(variable)
-
-
 def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
     """What a hook returns takes the gradient's place and must be like it."""
     if type(changed) is not Tensor:
@@ -412,53 +404,3 @@ def _count_consumers(order: list[Node], targets: Sequence[Edge]) -> dict[Node, i
             if nxt in counts:
                 counts[nxt] += 1
     return counts
-
-
-def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
-    """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
-    known = variable.grad
-    if known is None:
-        if traced:
-            gradient: Tensor = namespace.as_tensor(value)
-            recorded = gradient.requires_grad
-            variable.grad = namespace.traced.fresh_copy(gradient) if recorded else Tensor(np.array(gradient.array), variable.dtype)
-        else:
-            # the walk's own reference and this call's are the only ones of an array nobody else shares
-            shared = getrefcount(value) > 3
-            if type(value) is not np.ndarray:
-                value = np.asarray(value)
-            if shared or value.base is not None or not value.flags.writeable:
-                value = np.array(value)
-            variable.grad = Tensor(value, variable.dtype)
-        return
-    if traced:
-        variable.grad = known + namespace.as_tensor(value)
-        return
-    blocks.settle()
-    array = np.asarray(known.array)
-    np.add(array, value, out=array)
-    if known.dtype is dtypes.bfloat16:
-        array[...] = dtypes.round_bfloat16(array)
-    known.counter().count += 1
-
-
-def _check_nan(node: Node, results: list[Any]) -> None:
-    """`set_detect_anomaly`: stop at the first node whose rule gives a nan."""
-    if not state.anomaly_nan:
-        return
-    for i, result in enumerate(results):
-        array = result.array if type(result) is Tensor else result
-        if array is not None and np.isnan(array).any():
-            raise ProgramError("RuntimeError", f"Function '{node.type_name}' returned nan values in its {i}th output.")
-
-
-def _point_at(node: Node) -> None:
-    """The warning of anomaly detection, given at the place of the forward call."""
-    if bisect_right(state.anomaly_turns, node.sequence) % 2:
-        told = "Traceback of forward call that caused the error:"
-    else:
-        told = (
-            "No forward pass information available. Enable detect anomaly during forward pass for more information. (Triggered "
-            "internally at /__w/pytorch/pytorch/torch/csrc/autograd/python_anomaly_mode.cpp:100.)"
-        )
-    warnings.emit(f"Error detected in {node.name()}. {told}")

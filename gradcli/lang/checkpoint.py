@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, generator, settings
+from gradcli.core import dtypes, dual, generator, settings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.graph import Node, state
@@ -52,6 +52,7 @@ class Checkpoint:
         self._copies: dict[int, tuple[Array, Array]] = {}
         self._known = before._copies if before is not None else {}
         self._flags = [getattr(state, name) for name in _FLAGS]
+        self._dual = state.dual
         self._dtype = dtypes.get_default()
         self._options = settings.print_options.copy()
         self._walk([generator.default, variables])
@@ -61,6 +62,7 @@ class Checkpoint:
         """Put everything back."""
         for name, value in zip(_FLAGS, self._flags, strict=True):
             setattr(state, name, value)
+        dual.put_back(self._dual)
         dtypes.set_default(self._dtype)
         settings.print_options = self._options.copy()
         for undo in self._undo:

@@ -23,7 +23,7 @@ def test_the_tables_are_the_reviewed_ones() -> None:
 
 
 def test_underscore_names_are_few() -> None:
-    """Scripts reach `__name__`, `_version` and the saved tensors of a grad_fn; other such names only the language itself calls."""
+    """Of names with a leading underscore scripts reach these; the rest the language calls itself."""
     reached = set()
     for line in tables.text().replace("\n    ", " ").splitlines()[2:]:
         _, _, rest = line.partition(": ")
