@@ -54,6 +54,11 @@ FAMILIES = (
     "composed_loss",
     "normalization",
     "bitwise",
+    "copies",
+    "memory",
+    "bessel",
+    "distribution_functions",
+    "polynomials",
 )
 
 #: in-place forms that are functions of torch's too; of all others there are methods only

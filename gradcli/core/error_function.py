@@ -67,11 +67,21 @@ def _clenshaw(coefficients: tuple[float, ...], t: Array) -> Array:
     return t * here - ahead + coefficients[0]
 
 
-def _tail(x: Array) -> Array:
-    """erfc for x >= 1."""
+def _series(x: Array) -> Array:
+    """exp(x^2) erfc(x) (x + K) for x >= 1."""
     t = (x - _K) / (x + _K)
     t = np.where(x > 1e6, 1, t)
-    series = _clenshaw(_BIG, ((t - _LOWEST) * (2 / (1 - _LOWEST)) - 1).astype(x.dtype))
+    return _clenshaw(_BIG, ((t - _LOWEST) * (2 / (1 - _LOWEST)) - 1).astype(x.dtype))
+
+
+def scaled_tail(x: Array) -> Array:
+    """exp(x^2) erfc(x) for x >= 1."""
+    return _series(x) / (x + _K)
+
+
+def _tail(x: Array) -> Array:
+    """erfc for x >= 1."""
+    series = _series(x)
     # exp(-x^2) with the rounding of x^2 made good: high is x with the lower half of its digits cut off
     high = x.astype(np.float32 if x.dtype == np.float64 else np.float16).astype(x.dtype)
     power = np.exp(-high * high) * np.exp(-(x - high) * (x + high))

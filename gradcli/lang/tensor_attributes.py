@@ -18,7 +18,7 @@ def _transposed(name: str) -> Callable[[Tensor], Any]:
     def get(tensor: Tensor) -> Any:
         from gradcli.core.ops import shape
 
-        return {"T": shape.T, "H": shape.H, "mT": shape.mT}[name](tensor)
+        return {"T": shape.T, "H": shape.H}[name](tensor) if name in ("T", "H") else shape.mT(tensor, name)
 
     return get
 
@@ -55,6 +55,7 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
     "T": _transposed("T"),
     "H": _transposed("H"),
     "mT": _transposed("mT"),
+    "mH": _transposed("mH"),
     "retains_grad": lambda t: bool(t.property_of("retains_grad")),
     "output_nr": lambda t: t.output_nr,
     "_version": autograd.read_version,

@@ -41,6 +41,7 @@ MORE = (
     "(m * 1).transpose_(0, 1)",
     "(x * 1).unsqueeze_(0)",
     "x.to(torch.float32)",
+    "torch.as_strided_scatter(x, y[:2] * 1, (2,), (1,), 1)",
 )
 INPUTS = {"x": [0.2, -1.5, 2.5], "y": [1.5, 0.7, -2.0], "m": [[0.3, 1.1], [-0.4, 2.0]]}
 

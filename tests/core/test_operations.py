@@ -15,6 +15,8 @@ from gradcli.lang.parser import parse_expression
 from gradcli.source import Source
 
 CASES = [(f, s) for f in catalog.all_functions() for s in f.samples]
+#: records with arguments whose derivative PyTorch refuses
+WITHOUT_DERIVATIVE = {"NotImplemented", "IgammaBackward0", "IgammacBackward0", "SpecialZetaBackward0", "SpecialZetaBackward2"}
 WITH_INPUTS = [(f, s) for f, s in CASES if s.inputs]
 
 
@@ -113,7 +115,7 @@ def test_every_function_is_documented(function: Function) -> None:
     assert function.doc.endswith(".")
     for op in function.ops:
         for rule in op.rules.values():
-            assert rule is None or rule.formula or op.grad_fn == "NotImplemented"
+            assert rule is None or rule.formula or op.grad_fn in WITHOUT_DERIVATIVE
 
 
 def test_a_wrong_rule_is_found() -> None:

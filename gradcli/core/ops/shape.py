@@ -86,9 +86,14 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     return UNSAFE_VIEW(CONTIGUOUS(input), shape)  # type: ignore[no-any-return]
 
 
-def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
+def check_same_dtype(input: Tensor, dtype: Any) -> None:
+    """Refuse the bits of one dtype as another."""
     if dtype is not input.dtype:
         raise ProgramError("RuntimeError", f"view as another dtype is not part of gradcli; use .to({dtype}) to convert the values")
+
+
+def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
+    check_same_dtype(input, dtype)
     return input
 
 
@@ -227,15 +232,25 @@ def H(input: Tensor) -> Tensor:
     return TRANSPOSE(input, 0, 1)  # type: ignore[no-any-return]
 
 
+#: what is said of numbers, and where PyTorch says it
+_OF_NUMBERS = {
+    "mT": ("This function is the identity in these cases.", 4373),
+    "mH": ("Consider using x.conj().", 4382),
+    "adjoint()": ("Consider using x.conj().", 4390),
+}
+
+
 def mT(input: Tensor, name: str = "mT") -> Tensor:
-    """`x.mT`: the last two dimensions swapped."""
+    """`x.mT`, `x.mH` and `x.adjoint()`: the last two dimensions swapped."""
     rank = input.array.ndim
     if not rank:
         from gradcli.core import warnings
 
+        what, line = _OF_NUMBERS[name]
+        what, line = _OF_NUMBERS[name]
         warnings.emit(
-            f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases. (Triggered internally at "
-            "/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:4373.)",
+            f"{'' if name == 'adjoint()' else 'Tensor.'}{name} is deprecated on 0-D tensors. {what} (Triggered internally at "
+            f"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp:{line}.)",
             once=name,
         )
         return input
@@ -411,7 +426,7 @@ FUNCTIONS = (
     ),
     Function(
         "adjoint",
-        ("Tensor input", lambda a: mT(a, "mH")),
+        ("Tensor input", lambda a: mT(a, "adjoint()")),
         doc="The last two dimensions swapped.",
         samples=(Sample("adjoint(x)", np.transpose, x=_M),),
     ),

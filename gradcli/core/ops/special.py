@@ -12,6 +12,7 @@ from gradcli.core.function import Function, Sample
 from gradcli.core.namespace import traced
 from gradcli.core.ops import scalars
 from gradcli.core.ops.choosing import MASKED_FILL
+from gradcli.core.ops.special_common import SpecialFunction
 from gradcli.core.pointwise import Pointwise
 from gradcli.core.record import Op, Rule
 from gradcli.core.tensor import Tensor, wrap
@@ -152,7 +153,7 @@ def _plain(name: str, op: Op, doc: str, reference: Any, aliases: tuple[str, ...]
 
 def _special(name: str, signature: str, run: Any, op: Op | None, doc: str, *samples: Sample) -> Function:
     ops = () if op is None else (op,)
-    return Function(name, (signature, run), doc=doc, ops=ops, samples=samples, namespace="torch.special", method=False, out=True)
+    return SpecialFunction(name, (signature, run), doc=doc, ops=ops, samples=samples)
 
 
 _lgamma = np.vectorize(math.lgamma, otypes=[float])
