@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import catalog, dtypes
+from gradcli.core import catalog, dtypes, inplace
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, Sample
 from gradcli.core.namespace import traced
@@ -40,6 +40,15 @@ def float_power(input: Any, exponent: Any) -> Any:
     if type(input) is not Tensor:
         return arithmetic.rpow(_double(exponent), float(input))
     return arithmetic.pow(_double(input), _double(exponent) if type(exponent) is Tensor else float(exponent))
+
+
+def _float_power_in_place(input: Tensor, exponent: Any) -> Any:
+    if input.dtype is not dtypes.float64:
+        raise ProgramError(
+            "RuntimeError",
+            f"the base given to float_power_ has dtype {input.dtype.torch_name} but the operation's result requires dtype Double",
+        )
+    return inplace.apply(input, "float_power_", lambda t: float_power(t, exponent))
 
 
 def _powers_of_two(xp: Any, grad: Any, other: Any) -> Any:
@@ -231,6 +240,14 @@ FUNCTIONS = (
         doc="input ** exponent in double precision.",
         samples=(Sample("float_power(x, 3)", lambda x: x**3, x=_X), Sample("float_power(x, y)", lambda x, y: x**y, x=_P, y=_P)),
         out=True,
+    ),
+    Function(
+        "float_power_",
+        ("Tensor input, Tensor exponent", _float_power_in_place),
+        ("Tensor input, Number exponent", _float_power_in_place),
+        doc="input to a power in double precision, in place.",
+        samples=(Sample("(x.double() * 1).float_power_(3)", lambda x: x**3, x=_X),),
+        function=False,
     ),
     Function(
         "ldexp",

@@ -147,7 +147,12 @@ def _weights(ranks: Array, interpolation: str) -> tuple[Array, Array, Array]:
     return below.astype(np.int64), np.ceil(ranks).astype(np.int64), weight
 
 
-def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Any:
+def nanquantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Any:
+    """The quantiles of what is no nan."""
+    return quantile(input, q, dim, keepdim, interpolation, True)
+
+
+def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool = False) -> Any:
     """Values below which a share q of the elements lies; between two elements by interpolation."""
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise ProgramError("RuntimeError", "quantile() input tensor must be either float or double dtype")
@@ -170,7 +175,7 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     at = 0 if dim is None else checks.wrap_dim(dim, rank)
     if dim is not None and rank:
         flat = catalog.function("movedim")(input, at, -1)
-    values = _quantiles(flat, wanted.reshape(-1), interpolation)
+    values = _quantiles(flat, wanted.reshape(-1), interpolation, skip_nan)
     kept = [1] * rank if dim is None else [*flat.array.shape[:-1]]
     if dim is not None and rank:
         kept = [*input.array.shape[:at], 1, *input.array.shape[at + 1 :]]
@@ -181,15 +186,19 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
     return _SQUEEZE(moved, (wanted.size, *shape))
 
 
-def _quantiles(x: Tensor, q: Array, interpolation: str) -> Any:
-    """Along the last dimension, which becomes that of q; a nan makes its row nan."""
+def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool) -> Any:
+    """Along the last dimension, which becomes that of q; a nan makes its row nan, unless nan is skipped."""
     if not x.array.ndim:
         x = catalog.function("reshape")(x, (1,))
     ordered = SORT(x, -1, False)[0]
     size = x.array.shape[-1]
-    ranks = np.broadcast_to(q * x.dtype.np.type(size - 1), (*x.array.shape[:-1], q.size))
-    missing = np.isnan(x.array).any(-1, keepdims=True)
-    ranks = np.where(missing, x.dtype.np.type(size - 1), ranks)  # nan is sorted last
+    missing = np.isnan(x.array)
+    if skip_nan:
+        last = np.maximum(np.add.reduce(~missing, axis=-1, keepdims=True) - 1, 0).astype(x.dtype.np)
+        ranks = np.asarray(q * last)
+    else:
+        ranks = np.broadcast_to(q * x.dtype.np.type(size - 1), (*x.array.shape[:-1], q.size))
+        ranks = np.where(missing.any(-1, keepdims=True), x.dtype.np.type(size - 1), ranks)  # nan is sorted last
     below, above, weight = _weights(ranks, interpolation)
     low = GATHER(ordered, below, x.array.ndim - 1)
     if interpolation in ("lower", "higher", "nearest"):
@@ -238,6 +247,14 @@ FUNCTIONS = (
             Sample("quantile(x, 0.3)", lambda x: np.quantile(x, 0.3), x=_M),
             Sample("x.quantile(0.6, 1)", lambda x: np.quantile(x, 0.6, 1), x=_M),
         ),
+        out=True,
+    ),
+    Function(
+        "nanquantile",
+        (f"Tensor input, Tensor q, {_Q}", nanquantile),
+        (f"Tensor input, float q, {_Q}", nanquantile),
+        doc="The value below which a share q of the elements lies, nan left out.",
+        samples=(Sample("nanquantile(x, 0.3)", lambda x: np.quantile(x, 0.3), x=_M),),
         out=True,
     ),
 )

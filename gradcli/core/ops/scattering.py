@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog
+from gradcli.core import catalog, dtypes, warnings
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import scalars
 from gradcli.core.ops.arithmetic_records import DIV
@@ -163,6 +163,89 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     return SCATTER_REDUCE(input, src, wrap_dim(dim, input.array.ndim), watched(index), reduce, include_self)
 
 
+def _spread(index: Array, dim: int, shape: tuple[int, ...]) -> Array:
+    """The index of slices along dim as one of elements."""
+    if not shape:
+        return index.reshape(())
+    return np.broadcast_to(index.reshape([-1 if d == dim else 1 for d in range(len(shape))]), shape)
+
+
+def _index_self_rule(xp: Any, grad: Any, input: Any, source: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    places = _spread(index, dim, xp.plain(source).shape)
+    return _self_rule(xp, grad, input, source, out, dim, places, reduce, include_self)
+
+
+def _index_source_rule(
+    xp: Any, grad: Any, input: Any, source: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool
+) -> Any:
+    places = _spread(index, dim, xp.plain(source).shape)
+    return _src_rule(xp, grad, input, source, out, dim, places, reduce, include_self)
+
+
+_AT = "at = index.view([-1 if d == dim else 1 for d in range(input.dim())]).expand(source.shape); "
+_HITS = (
+    "hits = (input == out).double().scatter_add(dim, at, (source == out.gather(dim, at)).double()); "
+    "ones = zeros(input.shape).scatter_add(dim, at, torch.ones(source.shape)) + include_self; "
+)
+INDEX_REDUCE: Op = Op(
+    "IndexReduceBackward0",
+    lambda a, source, dim, index, reduce, include_self: _reduced(a, source, dim, _spread(index, dim, source.shape), reduce, include_self),
+    "input source",
+    "dim index reduce include_self",
+    input=Rule(
+        _index_self_rule,
+        f"{_AT}{_HITS}g = grad / ones.clamp(min=1) if reduce == 'mean' else grad * out / input if reduce == 'prod' else "
+        "grad * (input == out) / hits; g if include_self else g.index_fill(dim, index, 0)",
+        "shared equally among ties",
+    ),
+    source=Rule(
+        _index_source_rule,
+        f"{_AT}{_HITS}(grad / ones.clamp(min=1)).gather(dim, at) if reduce == 'mean' else (grad * out).gather(dim, at) / source if "
+        "reduce == 'prod' else (grad / hits).gather(dim, at) * (source == out.gather(dim, at))",
+        "shared equally among ties",
+    ),
+)
+
+
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Any:
+    """A copy in which the slices of source are reduced into those that index gives along dim."""
+    warnings.emit(
+        "index_reduce() is in beta and the API may change at any time. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523.)",
+        once="index_reduce",
+    )
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise _failure(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    at = wrap_dim(dim, input.array.ndim)
+    a, values = input.array.shape, source.array.shape
+    if index.array.ndim > 1:
+        shown = f"dim: {index.array.ndim} with type: {index.dtype.torch_name} and size: {list(index.array.shape)}"
+        raise _failure(f"index_reduce_(): Index is supposed to be a vector, but got {shown}", "IndexError")
+    if index.dtype not in (dtypes.int32, dtypes.int64):
+        raise _failure(f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype.torch_name}")
+    if input.dtype is not source.dtype:
+        raise _failure(
+            f"index_reduce_(): self ({input.dtype.torch_name}) and source ({source.dtype.torch_name}) must have the same scalar type"
+        )
+    count = values[at] if at < len(values) else 1
+    if index.array.size != count:
+        raise _failure(
+            f"index_reduce_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({count}), for dim: {at}"
+        )
+    if (a[:at] + a[at + 1 :] if a else a) != (values[:at] + values[at + 1 :] if a and values else values):
+        raise _failure(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(a)} source.shape = {list(values)}"
+        )
+    if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
+        raise _failure("index out of range in self", "IndexError")
+    return INDEX_REDUCE(input, source, at, watched(index), reduce, include_self)
+
+
+def _failure(text: str, kind: str = "RuntimeError") -> ProgramError:
+    return ProgramError(kind, text)
+
+
 # --- one index, a slice, a diagonal ---
 
 
@@ -265,7 +348,20 @@ def _sample(reduce: str, more: str = "") -> Sample:
     return Sample(f"x.scatter_reduce(0, {_INDEX}, y, '{reduce}'{more})", None, x=_M, y=_S)
 
 
+def _index_sample(reduce: str, more: str = "") -> Sample:
+    return Sample(f"x.index_reduce(1, tensor([2, 0, 2]), y, '{reduce}'{more})", None, x=_M, y=_S)
+
+
 FUNCTIONS = (
+    Function(
+        "index_reduce",
+        ("Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True", index_reduce),
+        doc="A copy with the slices of source reduced into those that index gives along dim.",
+        ops=(INDEX_REDUCE,),
+        samples=tuple(_index_sample(r, more) for r in ("mean", "prod", "amax", "amin") for more in ("", ", include_self=False")),
+        inplace=True,
+        out=True,
+    ),
     Function(
         "scatter_reduce",
         ("Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True", scatter_reduce),
