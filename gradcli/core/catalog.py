@@ -63,6 +63,7 @@ FAMILIES = (
     "lu",
     "matrix_equations",
     "matrix_exponential",
+    "plain_losses",
     "bessel",
     "distribution_functions",
     "polynomials",
