@@ -162,7 +162,7 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             return Number(count)
         if _is(owner, 0) and (function.name in _ARRANGED or (function.name == "where" and _is(arguments[-1], 0))):
             return owner
-        bare = is_module(owner) and owner != Symbol("math") and known(function.value) is None and names.is_torch(function.name, True)
+        bare = is_module(owner) and _is_bare(owner, function.name) and known(function.value) is None
         return Applied(function.name, arguments, None if bare else owner)
     name = function.text
     if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):
@@ -173,6 +173,11 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
 def is_module(owner: Term) -> bool:
     """Whether functions are called on it: `torch`, `torch.linalg`, `F`."""
     return (isinstance(owner, Symbol) and owner.text in _MODULES) or (isinstance(owner, Applied) and owner.name in _MODULES)
+
+
+def _is_bare(owner: Term, name: str) -> bool:
+    """Whether the name means the module's function without the module too: torch.linalg's often differ from torch's of that name."""
+    return owner != Symbol("math") and not (isinstance(owner, Applied) and owner.name == "linalg") and names.is_torch(name, True)
 
 
 def broadcast(term: Term) -> Term:

@@ -47,31 +47,22 @@ def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Te
 
 _STRIDED_INPLACE = Op(
     "AsStridedBackward1",
-    lambda a, view, base: strided.seen(a, view),
+    geometry.AS_STRIDED.forward,
     "input",
-    "view base",
-    input=Rule(
-        lambda xp, grad, view, base: xp.call(strided.STRIDED_SCATTER, grad, view, base),
-        "zeros_like(input).flatten().index_add(0, torch.arange(input.numel()).as_strided(*view).flatten(), grad.flatten())"
-        ".reshape(input.shape)",
-    ),
+    "size stride offset input_stride",
+    input=strided.AS_STRIDED_RULE,
 )
-
-
-def _place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, Any]:
-    """Where the part lies, checked, and where the tensor itself does."""
-    seen = geometry.as_strided(Tensor(input.array, input.dtype), size, stride, storage_offset)
-    return strided.geometry(seen.array, input.array), strided.own_geometry(input.array)
 
 
 def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """Another shape and other strides for the tensor itself."""
     inplace.check_writable(input)
-    return inplace.reshape_(input, _STRIDED_INPLACE, *_place(input, size, stride, storage_offset))
+    return inplace.reshape_(input, _STRIDED_INPLACE, *geometry.place(input, size, stride, storage_offset))
 
 
-def _written(a: Array, src: Array, view: Any, base: Any) -> Array:
-    opened = strided.laid_open(a, view, base)
+def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any) -> Array:
+    view = (size, stride, offset)
+    opened = strided.laid_open(a, view, (a.shape, input_stride, 0))
     if opened is None:
         made = np.array(a, order="C")
         strided.seen(made, view)[...] = src
@@ -81,27 +72,31 @@ def _written(a: Array, src: Array, view: Any, base: Any) -> Array:
     return whole
 
 
-def _within(xp: Any, grad: Any, view: Any, base: Any) -> Any:
-    return xp.where(strided.outside(view, base), 0.0, grad)
+def _within(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
+    outside = strided.outside((size, stride, offset), (grad.shape, input_stride, 0))
+    return xp.where(outside, 0.0, grad)
 
 
 AS_STRIDED_SCATTER = Op(
     "AsStridedScatterBackward0",
     _written,
     "input src",
-    "view base",
+    "size stride offset input_stride",
     input=Rule(
         _within,
-        "zeros_like(input).as_strided_scatter(grad.contiguous().as_strided(*view), *view)",
+        "zeros_like(input).as_strided_scatter(grad.contiguous().as_strided(size, stride, offset), size, stride, offset)",
         "PyTorch gives input the gradient of the part that src replaced, and none of the rest",
     ),
-    src=Rule(lambda xp, grad, view, base: xp.call(strided.AS_STRIDED, grad, view, base), "grad.contiguous().as_strided(*view)"),
+    src=Rule(
+        lambda xp, grad, size, stride, offset, input_stride: xp.call(strided.AS_STRIDED, grad, size, stride, offset, input_stride),
+        "grad.contiguous().as_strided(size, stride, offset)",
+    ),
 )
 
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """A copy with the part of that size and those strides taken from src."""
-    where, own = _place(input, size, stride, storage_offset)
+    where = geometry.place(input, size, stride, storage_offset)
     if src.array.shape != tuple(size):
         raise ProgramError(
             "RuntimeError",
@@ -109,7 +104,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
         )
     limits.check_elements(input.array.size, input.dtype.itemsize)
     values = src if src.dtype is input.dtype else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)
-    return AS_STRIDED_SCATTER(input, values, where, own)  # type: ignore[no-any-return]
+    return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
 
 
 def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
