@@ -42,6 +42,12 @@ MORE = (
     "(x * 1).unsqueeze_(0)",
     "x.to(torch.float32)",
     "torch.as_strided_scatter(x, y[:2] * 1, (2,), (1,), 1)",
+    "torch.detach_copy(x)",
+    "torch.unique_consecutive(x)",
+    "torch.igamma(x**2, y**2)",
+    "torch.igammac(x**2, y**2)",
+    "torch.special.zeta(x**2 + 2, y**2)",
+    "torch.special.zeta(x**2 + 2, 1.5)",
 )
 INPUTS = {"x": [0.2, -1.5, 2.5], "y": [1.5, 0.7, -2.0], "m": [[0.3, 1.1], [-0.4, 2.0]]}
 

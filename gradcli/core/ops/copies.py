@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import strided
 from gradcli.core.function import Function, Sample
 from gradcli.core.ops import arranging, casting, geometry, shape, shape_records, slicing
 from gradcli.core.ops.checks import wrap_dim
@@ -21,10 +20,8 @@ def _dense(result: Any) -> Any:
     return [np.array(part, order="C") for part in result] if isinstance(result, (list, tuple)) else np.array(result, order="C")
 
 
-def _copying(view: Op, formula: str, name: str = "", shared: bool = False) -> Op:
+def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
     """The record of the copy of what a view shows; the gradient is that of the view. `shared`: the memory is the view's all the same."""
-    rule = view.rules["input"]
-    assert rule is not None
     return Op(
         name or f"{view.grad_fn}_copy",
         view.forward if shared else lambda a, *attrs: _dense(view.forward(a, *attrs)),
@@ -32,35 +29,30 @@ def _copying(view: Op, formula: str, name: str = "", shared: bool = False) -> Op
         " ".join(view.attrs),
         outputs=" ".join(view.outputs),
         differentiable=view.differentiable,
-        input=Rule(rule.function, formula),
+        input=view.rules["input"],
     )
 
 
-_RESHAPED = "grad.reshape(input.shape)"
-ALIAS = _copying(casting.ALIAS, "grad")
-AS_STRIDED = _copying(geometry.AS_STRIDED, strided.AS_STRIDED_RULE.formula)
-EXPAND = _copying(shape_records.EXPAND, "grad.sum_to_size(input.shape)")
-NARROW = _copying(slicing.SLICE, "zeros_like(input).slice_scatter(grad, dim, start, end, step)", "NarrowCopyBackward0")
-PERMUTE = _copying(shape_records.PERMUTE, "grad.permute(tensor(dims).remainder(len(dims)).argsort().tolist())")
-SELECT = _copying(slicing.SELECT, "zeros_like(input).select_scatter(grad, dim, index)")
-SLICE = _copying(slicing.SLICE, "zeros_like(input).slice_scatter(grad, dim, start, end, step)")
-SPLIT = _copying(slicing.SPLIT, "torch.cat(grads, dim)")
-SPLIT_SIZES = _copying(slicing.SPLIT_SIZES, "torch.cat(grads, dim)")
-SQUEEZE = _copying(shape_records.SQUEEZE, _RESHAPED)
-SQUEEZE_DIM = _copying(shape_records.SQUEEZE_DIM, _RESHAPED)
-SQUEEZE_DIMS = _copying(shape_records.SQUEEZE_DIMS, _RESHAPED)
-T_RECORD = _copying(shape_records.T_RECORD, "grad.t()")
-TRANSPOSE = _copying(shape_records.TRANSPOSE, "grad.transpose(dim0, dim1)")
-UNBIND = _copying(slicing.UNBIND, "torch.stack(grads, dim)")
-UNFOLD = _copying(
-    arranging.UNFOLD,
-    "d = dimension % input.dim(); at = torch.arange(input.shape[d]).unfold(0, size, step).flatten(); "
-    "zeros_like(input).index_add(d, at, grad.movedim(-1, d + 1).flatten(d, d + 1))",
-)
-UNSQUEEZE = _copying(shape_records.UNSQUEEZE, "grad.squeeze(dim)")
-VIEW = _copying(shape_records.VIEW, _RESHAPED)
-UNSAFE_SPLIT = _copying(slicing.SPLIT, "torch.cat(grads, dim)", "UnsafeSplitBackward0", True)
-UNSAFE_SPLIT_SIZES = _copying(slicing.SPLIT_SIZES, "torch.cat(grads, dim)", "UnsafeSplitWithSizesBackward0", True)
+ALIAS = _copying(casting.ALIAS)
+AS_STRIDED = _copying(geometry.AS_STRIDED)
+EXPAND = _copying(shape_records.EXPAND)
+NARROW = _copying(slicing.SLICE, "NarrowCopyBackward0")
+PERMUTE = _copying(shape_records.PERMUTE)
+SELECT = _copying(slicing.SELECT)
+SLICE = _copying(slicing.SLICE)
+SPLIT = _copying(slicing.SPLIT)
+SPLIT_SIZES = _copying(slicing.SPLIT_SIZES)
+SQUEEZE = _copying(shape_records.SQUEEZE)
+SQUEEZE_DIM = _copying(shape_records.SQUEEZE_DIM)
+SQUEEZE_DIMS = _copying(shape_records.SQUEEZE_DIMS)
+T_RECORD = _copying(shape_records.T_RECORD)
+TRANSPOSE = _copying(shape_records.TRANSPOSE)
+UNBIND = _copying(slicing.UNBIND)
+UNFOLD = _copying(arranging.UNFOLD)
+UNSQUEEZE = _copying(shape_records.UNSQUEEZE)
+VIEW = _copying(shape_records.VIEW)
+UNSAFE_SPLIT = _copying(slicing.SPLIT, "UnsafeSplitBackward0", True)
+UNSAFE_SPLIT_SIZES = _copying(slicing.SPLIT_SIZES, "UnsafeSplitWithSizesBackward0", True)
 
 
 def _no_derivative(grad: Any) -> Any:
@@ -92,8 +84,7 @@ def _room(input: Tensor) -> None:
 
 def as_strided_copy(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """The memory of a tensor read with another shape and other strides."""
-    seen = geometry.as_strided(_plain(input), size, stride, storage_offset)
-    return AS_STRIDED(input, *strided.geometry(seen.array, input.array), strided.own_geometry(input.array)[1])  # type: ignore[no-any-return]
+    return AS_STRIDED(input, *geometry.place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
 
 
 def expand_copy(input: Tensor, size: Sequence[int], implicit: bool) -> Tensor:

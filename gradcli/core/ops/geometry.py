@@ -53,8 +53,8 @@ def _storage_offset(input: Tensor) -> int:
     return strided.geometry(input.array, owner(input.array))[2]
 
 
-def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """The memory of a tensor seen with another shape and other strides."""
+def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, ...]:
+    """Size, stride and offset within the memory of a tensor, checked, and the tensor's own strides."""
     array = input.array
     if len(size) != len(stride):
         raise ProgramError(
@@ -78,7 +78,12 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     for n in size:
         count *= n
     limits.check_elements(count, array.itemsize)
-    return AS_STRIDED(input, tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1])  # type: ignore[no-any-return]
+    return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1]
+
+
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """The memory of a tensor seen with another shape and other strides."""
+    return AS_STRIDED(input, *place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
 
 
 AS_STRIDED = Op(

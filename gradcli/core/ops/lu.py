@@ -123,7 +123,7 @@ LU = Op(
     "A",
     outputs="L U P",
     differentiable=2,
-    A=Rule(_lu_rule, f"P = torch.linalg.lu(A)[0]; gl = grads[0]; gu = grads[1]; {_PARTS}"),
+    A=Rule(_lu_rule, f"parts = torch.linalg.lu(A); P = parts[0]; L = parts[1]; U = parts[2]; gl = grads[0]; gu = grads[1]; {_PARTS}"),
 )
 LU_FACTOR = Op(
     "LinalgLuFactorExBackward0",

@@ -47,23 +47,17 @@ def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Te
 
 _STRIDED_INPLACE = Op(
     "AsStridedBackward1",
-    lambda a, size, stride, offset, input_stride: strided.seen(a, (size, stride, offset)),
+    geometry.AS_STRIDED.forward,
     "input",
     "size stride offset input_stride",
     input=strided.AS_STRIDED_RULE,
 )
 
 
-def _place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, Any, int, Any]:
-    """Size, strides and offset of the part, checked, and the strides of the tensor itself."""
-    seen = geometry.as_strided(Tensor(input.array, input.dtype), size, stride, storage_offset)
-    return (*strided.geometry(seen.array, input.array), strided.own_geometry(input.array)[1])
-
-
 def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """Another shape and other strides for the tensor itself."""
     inplace.check_writable(input)
-    return inplace.reshape_(input, _STRIDED_INPLACE, *_place(input, size, stride, storage_offset))
+    return inplace.reshape_(input, _STRIDED_INPLACE, *geometry.place(input, size, stride, storage_offset))
 
 
 def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any) -> Array:
@@ -78,8 +72,9 @@ def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_st
     return whole
 
 
-def _within(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any, input_shape: Any) -> Any:
-    return xp.where(strided.outside((size, stride, offset), (input_shape, input_stride, 0)), 0.0, grad)
+def _within(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
+    outside = strided.outside((size, stride, offset), (grad.shape, input_stride, 0))
+    return xp.where(outside, 0.0, grad)
 
 
 AS_STRIDED_SCATTER = Op(
@@ -101,7 +96,7 @@ AS_STRIDED_SCATTER = Op(
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """A copy with the part of that size and those strides taken from src."""
-    place = _place(input, size, stride, storage_offset)
+    where = geometry.place(input, size, stride, storage_offset)
     if src.array.shape != tuple(size):
         raise ProgramError(
             "RuntimeError",
@@ -109,7 +104,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
         )
     limits.check_elements(input.array.size, input.dtype.itemsize)
     values = src if src.dtype is input.dtype else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)
-    return AS_STRIDED_SCATTER(input, values, *place)  # type: ignore[no-any-return]
+    return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
 
 
 def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:

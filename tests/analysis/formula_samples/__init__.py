@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.core.function import Sample
-from tests.analysis.formula_samples import indexing, layers, linalg, losses, odd_points, reductions, special
+from tests.analysis.formula_samples import indexing, layers, linalg, losses, odd_points, reductions
 
 SAMPLES: tuple[Sample, ...] = (
     *indexing.SAMPLES,
@@ -12,5 +12,4 @@ SAMPLES: tuple[Sample, ...] = (
     *losses.SAMPLES,
     *odd_points.SAMPLES,
     *reductions.SAMPLES,
-    *special.SAMPLES,
 )
