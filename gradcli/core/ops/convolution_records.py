@@ -107,7 +107,7 @@ _TO_INPUT = (
     "convolution({}, {}, None, stride, padding, dilation, not transposed, left, groups)"
 )
 _TO_WEIGHT = (
-    "x, y = ({0}, {1}) if transposed else ({1}, {0}); "
+    "x = {0} if transposed else {1}; y = {1} if transposed else {0}; "
     "z = convolution(x.unflatten(1, (groups, -1)).transpose(0, 2).flatten(1, 2), y.transpose(0, 1), None, dilation, padding, stride, "
     "False, output_padding, groups).transpose(0, 1); z[tuple([slice(n) for n in weight.shape])]"
 )
