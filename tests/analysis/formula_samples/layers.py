@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Sample
-from gradcli.core.ops import convolution, group_norms, interpolation, padding, pooling
+from gradcli.core.ops import convolution, group_norms, interpolation, padding, pooling, recurrent
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -52,6 +52,6 @@ def _twice(sample: Sample) -> Sample:
 
 CALLS = [
     *map(_sample, MORE),
-    *(s for family in (convolution, pooling, group_norms, padding, interpolation) for f in family.FUNCTIONS for s in f.samples),
+    *(s for family in (convolution, pooling, group_norms, padding, interpolation, recurrent) for f in family.FUNCTIONS for s in f.samples),
 ]
 SAMPLES = (*CALLS, *map(_twice, CALLS))
