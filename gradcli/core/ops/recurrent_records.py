@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,8 @@ class Memory:
 
 
 _LAYER = (
-    "torch.lstm(turn(input), (hx_.unsqueeze(0), cx_.unsqueeze(0)), [weight0, weight1, weight2, weight3], True, 1, 0.0, False, False, False)"
+    "torch.lstm(input.flip(0) if reverse else input, (hx_.unsqueeze(0), cx_.unsqueeze(0)), [weight0, weight1, weight2, weight3], "
+    "True, 1, 0.0, False, False, False)"
 )
 
 
@@ -132,10 +134,10 @@ def _rule(position: int, name: str) -> Rule:
     ) -> Any:
         return memory.gradients(xp, grads, (input, weight0, weight1, weight2, weight3, hx_, cx_), reverse)[position]
 
+    layer = re.sub(rf"{name}(?![a-z])", "z", _LAYER)
     return Rule(
         run,
-        f"turn = lambda x: x.flip(0) if reverse else x; pull = torch.func.vjp(lambda {name}: {_LAYER}, {name})[1]; "
-        "pull((turn(grads[0]), grads[1].unsqueeze(0), grads[2].unsqueeze(0)))[0]",
+        f"torch.func.vjp(lambda z: {layer}, {name})[1]((grads[0].flip(0) if reverse else grads[0], grads[1][None], grads[2][None]))[0]",
     )
 
 
