@@ -135,6 +135,9 @@ def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) 
         return Listed(items, "()" if isinstance(node, syntax.TupleExpr) else "[]")
     if isinstance(node, syntax.Subscript):
         return _item(from_syntax(node.value, known), node.index, known)
+    if isinstance(node, syntax.Lambda):  # whose parameters are no names of the formula
+        head = node.text[: node.body.start - node.start]
+        return Symbol(f"{head}{text(from_syntax(node.body, known))}", atomic=False)
     return Symbol(_put_in(node, known), atomic=isinstance(node, syntax.Call))
 
 
@@ -164,7 +167,7 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             return owner
         bare = owner == Symbol("torch") and known(function.value) is None and names.is_torch(function.name, True)
         return Applied(function.name, arguments, None if bare else owner)
-    name = function.text
+    name = function.text if isinstance(function, syntax.Name) else text(from_syntax(function, known))
     if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):
         return arguments[1] if arguments[0].value else arguments[2]
     return Applied(name, arguments)

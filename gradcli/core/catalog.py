@@ -59,6 +59,7 @@ FAMILIES = (
     "padding",
     "interpolation",
     "feature_dropout",
+    "recurrent",
     "bitwise",
     "copies",
     "memory",

@@ -188,6 +188,8 @@ _TYPES = {
     ),
     ("nn", "nn.dropouts"): "Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
     ("nn", "nn.resizing"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
+    ("nn", "nn.recurrent"): "RNNBase RNN LSTM GRU",
+    ("nn", "nn.cells"): "RNNCell LSTMCell GRUCell",
     ("nn", "nn.containers"): "Sequential ModuleList",
     ("nn", "nn.dictionaries"): "ModuleDict ParameterList ParameterDict",
     ("nn", "nn.activations"): (

@@ -68,9 +68,9 @@ def _group_weight(xp: Any, grad: Any, input: Any, group: int, eps: float) -> Any
 
 
 _GROUPED = (
-    "x, g = [t.reshape(input.shape[0], group, -1) for t in (input, grad if weight is None else "
-    "grad * weight.reshape(-1, *[1 for _ in input.shape[2:]]))]; "
-    "c = x - x.mean(-1, True); std = (c.square().mean(-1, True) + eps).sqrt(); "
+    "w = 1 if weight is None else weight.reshape(-1, *[1 for _ in input.shape[2:]]); "
+    "x = input.reshape(input.shape[0], group, -1); g = (grad * w).reshape(x.shape); c = x - x.mean(-1, True); "
+    "std = (c.square().mean(-1, True) + eps).sqrt(); "
     "z = c / std; ((g - g.mean(-1, True) - z * (g * z).mean(-1, True)) / std).reshape(input.shape)"
 )
 _OVER_CHANNELS = ".sum([0, *range(2, grad.dim())])"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Sample
-from gradcli.core.ops import convolution, group_norms, interpolation, padding, pooling
+from gradcli.core.ops import convolution, group_norms, interpolation, padding, pooling, recurrent
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -50,8 +50,6 @@ def _twice(sample: Sample) -> Sample:
     return Sample(f"torch.autograd.grad({sample.text}.pow(3).sum(), ({', '.join(sample.inputs)},), create_graph=True)", **sample.inputs)
 
 
-CALLS = [
-    *map(_sample, MORE),
-    *(s for family in (convolution, pooling, group_norms, padding, interpolation) for f in family.FUNCTIONS for s in f.samples),
-]
-SAMPLES = (*CALLS, *map(_twice, CALLS))
+CALLS = tuple(map(_sample, MORE))
+FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent)
+SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples))

@@ -1,0 +1,270 @@
+"""Recurrent networks as modules: RNN, LSTM, GRU; weights and biases begin uniform within 1 / sqrt(hidden_size)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core import blocks, catalog, warnings
+from gradcli.core.nn.init import uniform_array
+from gradcli.core.nn.layers import floating
+from gradcli.core.nn.module import Module, module_type
+from gradcli.core.nn.parameter import new_parameter
+from gradcli.core.objects import Attributes, Routine
+from gradcli.core.ops import recurrent
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+#: layers whose parameters have names that scripts can read
+_NAMED_LAYERS = 8
+_MODES = {"RNN_TANH": ("rnn_tanh", 1), "RNN_RELU": ("rnn_relu", 1), "LSTM": ("lstm", 4), "GRU": ("gru", 3)}
+
+
+def _fail(text: str, kind: str = "RuntimeError") -> ProgramError:
+    return ProgramError(kind, text)
+
+
+def _parameter(name: str) -> Callable[[Any], Any]:
+    def read(module: Any) -> Any:
+        if name not in module.own_parameters:
+            raise _fail(f"'{module.SCRIPT_NAME}' object has no attribute '{name}'", "AttributeError")
+        return module.own_parameters[name]
+
+    return read
+
+
+_NAMES = [
+    f"{kind}_l{layer}{suffix}"
+    for layer in range(_NAMED_LAYERS)
+    for suffix in ("", "_reverse")
+    for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+]
+_SETTINGS = "mode input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
+
+
+class RNNBase(Module):
+    """What all share; `mode` says which."""
+
+    SCRIPT_NAME = "RNNBase"
+    INIT_NAME = "RNNBase"
+    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(_SETTINGS) | {name: _parameter(name) for name in _NAMES}
+
+    def __init__(
+        self,
+        mode: Any,
+        input_size: Any,
+        hidden_size: Any,
+        num_layers: Any = 1,
+        bias: Any = True,
+        batch_first: Any = False,
+        dropout: Any = 0.0,
+        bidirectional: Any = False,
+        proj_size: Any = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        wanted = floating(dtype)
+        _check_settings(input_size, hidden_size, num_layers, dropout, proj_size)
+        if mode not in _MODES:
+            raise _fail(f"Unrecognized RNN mode: {mode}", "ValueError")
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        bound = 1.0 / math.sqrt(hidden_size)
+        limits.check_list(num_layers)
+        for name, shape in self._shapes():
+            limits.check_elements(math.prod(shape), wanted.itemsize)
+            self.own_parameters[name] = new_parameter(uniform_array(shape, bound, wanted), wanted)
+
+    def _shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of the parameters, layer by layer, the forward direction first."""
+        gates = _MODES[self.mode][1] * self.hidden_size
+        seen = self.proj_size or self.hidden_size
+        suffixes = ("", "_reverse") if self.bidirectional else ("",)
+        found: list[tuple[str, tuple[int, ...]]] = []
+        for layer in range(self.num_layers):
+            given = seen * len(suffixes) if layer else self.input_size
+            for suffix in suffixes:
+                end = f"_l{layer}{suffix}"
+                found += [(f"weight_ih{end}", (gates, given)), (f"weight_hh{end}", (gates, seen))]
+                if self.bias:
+                    found += [(f"bias_ih{end}", (gates,)), (f"bias_hh{end}", (gates,))]
+                if self.proj_size:
+                    found.append((f"weight_hr{end}", (self.proj_size, self.hidden_size)))
+        return found
+
+    @property
+    def kind(self) -> str:
+        """The name in PyTorch's errors."""
+        return str(self.mode).removesuffix("_TANH").removesuffix("_RELU")
+
+    def extra(self) -> str:
+        shown = [f"{self.input_size}, {self.hidden_size}"]
+        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
+        return ", ".join(shown + [f"{name}={vars(self)[name]}" for name, value in usual.items() if vars(self)[name] != value])
+
+    # --- calls ---
+
+    def _framed(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...] | None, bool]:
+        """With a batch dimension, and whether there was one."""
+        if type(input) is not Tensor:
+            raise _fail(f"'{hooks.type_name(input)}' object has no attribute 'dim'", "AttributeError")
+        rank = input.array.ndim
+        if rank not in (2, 3):
+            raise _fail(f"{self.kind}: Expected input to be 2D or 3D, got {rank}D instead", "ValueError")
+        for one in states or ():
+            if type(one) is not Tensor:
+                raise _fail(f"'{hooks.type_name(one)}' object has no attribute 'dim'", "AttributeError")
+        if states is not None and any(s.array.ndim != rank for s in states):
+            ranks = ", ".join(f"{s.array.ndim}-D" for s in states)
+            found = f"hx and cx should also be {rank}-D but got ({ranks}) tensors"
+            if len(states) == 1:
+                found = f"hx should also be {rank}-D but got {ranks} tensor"
+            raise _fail(f"For {'batched' if rank == 3 else 'unbatched'} {rank}-D input, {found}")
+        if rank == 3:
+            return input, states, True
+        framed = catalog.function("unsqueeze")(input, 0 if self.batch_first else 1)
+        return framed, None if states is None else tuple(catalog.function("unsqueeze")(s, 1) for s in states), False
+
+    def _check(self, input: Tensor, states: tuple[Any, ...], sizes: list[int], names: tuple[str, ...]) -> None:
+        weight = self.own_parameters["weight_ih_l0"]
+        assert weight is not None
+        if input.dtype is not weight.dtype:
+            raise _fail(
+                f"RNN input dtype ({input.dtype!r}) does not match weight dtype ({weight.dtype!r}). Convert input: input.to("
+                f"{weight.dtype!r}), or convert model: model.to({input.dtype!r})",
+                "ValueError",
+            )
+        if input.array.shape[-1] != self.input_size:
+            found = input.array.shape[-1]
+            raise _fail(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
+        batch = input.array.shape[0 if self.batch_first else 1]
+        directions = 2 if self.bidirectional else 1
+        for state, size, name in zip(states, sizes, names, strict=True):
+            wanted = (self.num_layers * directions, batch, size)
+            if state.array.shape != wanted:
+                raise _fail(f"Expected {name} size {wanted}, got {list(state.array.shape)}")
+
+    def run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
+        """Outputs and last states."""
+        x, given, batched = self._framed(input, states)
+        sizes = [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
+        if given is None:
+            batch = x.array.shape[0 if self.batch_first else 1]
+            rows = self.num_layers * (2 if self.bidirectional else 1)
+            limits.check_elements(rows * batch * self.hidden_size, x.dtype.itemsize)
+            given = tuple(Tensor(np.zeros((rows, batch, size), x.dtype.np), x.dtype) for size in sizes)
+        self._check(x, given, sizes, ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else ("hidden",))
+        if self.proj_size:
+            warnings.emit(
+                "LSTM with projections is not supported with oneDNN. Using default implementation. "
+                "(Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/RNN.cpp:1512.)",
+                once="LSTM projections",
+            )
+        parameters: Any = list(self.own_parameters.values())
+        settings = (bool(self.bias), self.num_layers, self.dropout, self.training, bool(self.bidirectional), bool(self.batch_first))
+        out, final = recurrent.layers(_MODES[self.mode][0], x, given, parameters, *settings)
+        if not batched:
+            squeeze = catalog.function("squeeze")
+            out, final = squeeze(out, 0 if self.batch_first else 1), tuple(squeeze(s, 1) for s in final)
+        return out, final
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        out, final = self.run(input, None if hx is None else (hx,))
+        return out, final[0]
+
+
+def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout: Any, proj_size: Any) -> None:
+    if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        raise _fail("dropout should be a number in range [0, 1] representing the probability of an element being zeroed", "ValueError")
+    if dropout > 0 and num_layers == 1:
+        warnings.emit(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but "
+            f"got dropout={dropout} and num_layers={num_layers}"
+        )
+    for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
+        if not isinstance(value, int):
+            raise _fail(f"{name} should be of type int, got: {hooks.type_name(value)}", "TypeError")
+    for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+        if value <= 0:
+            raise _fail(f"{name} must be greater than zero", "ValueError")
+    if proj_size < 0:
+        raise _fail("proj_size should be a positive integer or zero to disable projections", "ValueError")
+    if proj_size >= hidden_size:
+        raise _fail("proj_size has to be smaller than hidden_size", "ValueError")
+
+
+class RNN(RNNBase):
+    """`tanh` or `relu` of linear maps of input and state."""
+
+    SCRIPT_NAME = "RNN"
+    SCRIPT_ATTRIBUTES = RNNBase.SCRIPT_ATTRIBUTES | Attributes.read("nonlinearity")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise _fail("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
+        self.nonlinearity = args[3] if len(args) > 3 else kwargs.pop("nonlinearity", "tanh")
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise _fail(f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.", "ValueError")
+        _base(self, f"RNN_{self.nonlinearity.upper()}", *args[:3], *args[4:], **kwargs)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997); the state is a pair."""
+
+    SCRIPT_NAME = "LSTM"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _base(self, "LSTM", *args, **kwargs)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        if hx is not None and type(hx) is Tensor:
+            hx = catalog.function("unbind")(hx)[:2]
+        return self.run(input, None if hx is None else tuple(hx))
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al. 2014)."""
+
+    SCRIPT_NAME = "GRU"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise _fail("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
+        _base(self, "GRU", *args, **kwargs)
+
+
+_INIT = Routine(RNNBase.__init__, "RNNBase.__init__")
+
+
+def _base(module: RNNBase, *args: Any, **kwargs: Any) -> None:
+    """The base's `__init__`, with Python's errors for wrong calls of it."""
+    _INIT.check((module, *args), kwargs)
+    RNNBase.__init__(module, *args, **kwargs)
+
+
+def _flatten_parameters(self: RNNBase) -> None:
+    """PyTorch's arrangement in memory; there is nothing to do."""
+    blocks.settle()
+
+
+RNNBase.SCRIPT_METHODS = Module.SCRIPT_METHODS | {"flatten_parameters": Routine(_flatten_parameters, "RNNBase.flatten_parameters")}
+for _kind in (RNN, LSTM, GRU):
+    _kind.SCRIPT_METHODS = RNNBase.SCRIPT_METHODS
+
+RNNBASE_TYPE = module_type(RNNBase, "rnn")
+RNN_TYPE = module_type(RNN, "rnn")
+LSTM_TYPE = module_type(LSTM, "rnn")
+GRU_TYPE = module_type(GRU, "rnn")
