@@ -123,6 +123,15 @@ for _name in (*_METHODS, "get", "pop", "update", "copy", "keys", "values", "item
     Mapping.SCRIPT_METHODS[_name] = Routine(vars(Mapping)[_name], _name)
 
 
+class Metadata(Mapping):
+    """`grad_fn.metadata`: what a script keeps with a node."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return shown(self.table)
+
+
 class OrderedDict(Mapping):
     """`collections.OrderedDict`, which `state_dict()` of a module returns."""
 

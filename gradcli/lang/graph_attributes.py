@@ -8,17 +8,18 @@ from typing import Any
 
 from gradcli.core import saving, tensor_hooks
 from gradcli.core.graph import AccumulateGrad, Node
+from gradcli.core.mapping import Metadata
 from gradcli.core.nodes import OpNode
 from gradcli.lang.values import MISSING, BoundMethod
 
 _GETTERS: dict[str, Callable[[Node], Any]] = {
     "next_functions": lambda node: node.next_functions,
     "requires_grad": lambda node: True,
-    "metadata": lambda node: _metadata.setdefault(node, {}),
+    "metadata": lambda node: _metadata.setdefault(node, Metadata()),
 }
 
 #: what scripts keep in `grad_fn.metadata`
-_metadata: weakref.WeakKeyDictionary[Node, dict[Any, Any]] = weakref.WeakKeyDictionary()
+_metadata: weakref.WeakKeyDictionary[Node, Metadata] = weakref.WeakKeyDictionary()
 
 _SAVED = "_saved_"
 _RAW = "_raw_saved_"
