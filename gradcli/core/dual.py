@@ -167,6 +167,14 @@ def write(tensor: Tensor, tangent: Tensor | None) -> None:
             inplace.copy_(known, tangent)
 
 
+def reshape(tensor: Tensor, op: Op, attrs: tuple[Any, ...]) -> None:
+    """Give the tangent of a tensor that `op` has given another shape that shape too."""
+    level, known = state.dual, tangent_of(tensor)
+    if level is not None and known is not None:
+        with Undisturbed(level):
+            set_tangent(tensor, op(known, *attrs))
+
+
 def written(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ...]) -> None:
     """The same where no result tells: `op` with the other operands `more` says what was written."""
     level = state.dual

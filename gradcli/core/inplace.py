@@ -283,6 +283,10 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
     if state.enabled:
         op.record(probe, (before,), attrs)
     tensor.array = array
+    if state.dual is not None:
+        from gradcli.core import dual
+
+        dual.reshape(tensor, op, attrs)
     if probe.node is not None:
         _rebase(tensor, probe.node)
         if tensor.view is None:

@@ -153,10 +153,17 @@ _FORMULAS: dict[Op, Callable[..., Any]] = {
 
 # --- the three ways ---
 
+#: operations that put constants beside their operands
+_AFFINE = frozenset({"LuUnpackBackward0"})
+
 
 def _is_linear(op: Op, attrs: tuple[Any, ...], moving: list[int]) -> bool:
     """Whether the rules of the operands that move name neither these operands nor a result."""
-    if isinstance(op, Selection) or any(name in _CONSTANTS and value is not None for name, value in zip(op.attrs, attrs, strict=False)):
+    if (
+        op.grad_fn in _AFFINE
+        or isinstance(op, Selection)
+        or any(name in _CONSTANTS and value is not None for name, value in zip(op.attrs, attrs, strict=False))
+    ):
         return False
     for i in moving:
         rule = op.rules[op.tensors[i]]
@@ -218,7 +225,8 @@ def _by_rule(
         probe.requires_grad = True
     with recording(True):
         wanted = [i in moving for i in range(len(inputs))]
-        back = node.gradients(list(probes), True, wanted)
+        others = [None] * (len(node.outputs or probes) - len(probes))  # outputs without a derivative
+        back = node.gradients([*probes, *others], True, wanted)
         pairs = []
         for i in moving:
             found, tangent = back[i], given[i]

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core import catalog, elementary, warnings
 from gradcli.core.function import Sample
+from gradcli.core.graph import state
 from gradcli.core.mode import recording
 from gradcli.core.namespace import traced
 from gradcli.core.ops import norms, scalars
@@ -43,7 +44,7 @@ def _at_least_zero(x: Any) -> Any:
 
 def _xlogx(target: Tensor) -> Any:
     """`target * log(target)`, 0 at 0."""
-    if target.requires_grad:
+    if target.requires_grad or state.dual is not None:
         return _call("xlogy", target, target)
     values = target.array
     return Tensor(np.where(values == 0, values, values * elementary.log(values)).astype(values.dtype), target.dtype)

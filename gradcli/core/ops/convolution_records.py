@@ -226,7 +226,7 @@ BIAS_GRADIENT: Op = Op(
     _bias_gradient,
     "grad_output input weight",
     grad_output=Rule(
-        lambda grad, grad_output_shape: grad.reshape((-1, *(1 for _ in grad_output_shape[2:]))),
+        lambda xp, grad, grad_output_shape: xp.reshape(grad, (grad.shape[0], *(1 for _ in grad_output_shape[2:]))),
         "grad.reshape(-1, *[1 for _ in grad_output.shape[2:]])",
     ),
     input=Rule(_no_gradient, "0 * input"),

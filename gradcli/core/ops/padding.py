@@ -164,11 +164,4 @@ FUNCTIONS: tuple[Function, ...] = (
             Sample("F.pad(x, (2, 1, 0, 1, 1, 0), 'replicate')", None, x=[[_X]]),
         ),
     ),
-    Function(
-        "constant_pad_nd",
-        ("Tensor input, ints pad, Number value=0", _constant),
-        doc="A border of a constant.",
-        ops=(layers.PAD,),
-        method=False,
-    ),
 )
