@@ -60,6 +60,9 @@ FAMILIES = (
     "interpolation",
     "feature_dropout",
     "recurrent",
+    "margins",
+    "attention",
+    "activation_written",
     "bitwise",
 )
 
