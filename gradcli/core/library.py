@@ -190,6 +190,9 @@ _TYPES = {
     ("nn", "nn.resizing"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
     ("nn", "nn.recurrent"): "RNNBase RNN LSTM GRU",
     ("nn", "nn.cells"): "RNNCell LSTMCell GRUCell",
+    ("nn", "nn.attention"): "MultiheadAttention",
+    ("nn", "nn.distances"): "CosineSimilarity PairwiseDistance Bilinear Softmax2d",
+    ("nn", "nn.margins"): "MultiMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss TripletMarginWithDistanceLoss",
     ("nn", "nn.containers"): "Sequential ModuleList",
     ("nn", "nn.dictionaries"): "ModuleDict ParameterList ParameterDict",
     ("nn", "nn.activations"): (
@@ -211,6 +214,9 @@ _INIT = (
     "orthogonal_ sparse_ calculate_gain"
 )
 _UTILS = "clip_grad_norm_ clip_grad_value_ get_total_norm parameters_to_vector vector_to_parameters"
+_OLD_INIT = "uniform normal constant eye xavier_uniform xavier_normal kaiming_uniform kaiming_normal orthogonal sparse dirac"
+PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init_names", name.upper()) for name in _OLD_INIT.split()}
+PLACES["nn.init.dirac_"] = ("gradcli.core.nn.init_names", "DIRAC_")
 PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init", name.upper()) for name in _INIT.split()}
 PLACES |= {f"nn.utils.{name}": ("gradcli.core.nn.utils", name.upper()) for name in _UTILS.split()}
 PLACES["nn.Parameter"] = PLACES["nn.parameter.Parameter"] = ("gradcli.core.nn.parameter", "PARAMETER")

@@ -382,3 +382,20 @@ def test_det_of_a_singular_matrix_in_a_batch() -> None:
 
 def test_nll_loss_with_every_class_ignored() -> None:
     expect("F.nll_loss(x.view(1, 3), tensor([-100]))", [0.5, -1.0, 2.0], [0.0, 0.0, 0.0])
+
+
+def test_max_pooling_of_equal_elements() -> None:
+    expect("F.max_pool1d(x.reshape(1, 1, 4), 2, 1)", [1.0, 1.0, 2.0, 2.0], [1.0, 0.0, 2.0, 0.0])
+
+
+def test_adaptive_max_pooling_of_equal_elements() -> None:
+    expect("F.adaptive_max_pool1d(x.reshape(1, 1, 4), 2)", [1.0, 1.0, 2.0, 2.0], [1.0, 0.0, 1.0, 0.0])
+
+
+def test_margins_just_met() -> None:
+    expect("F.multi_margin_loss(x, tensor(0))", [2.0, 1.0, 0.5], [0.0, 0.0, 0.0])
+    expect("F.multilabel_margin_loss(x, tensor([0, -1, -1]))", [2.0, 1.0, 0.5], [0.0, 0.0, 0.0])
+
+
+def test_rrelu_at_0() -> None:
+    expect("F.rrelu(x, 0.25, 0.25)", [0.0, -0.0], [0.25, 0.25])

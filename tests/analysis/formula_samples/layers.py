@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Sample
-from gradcli.core.ops import convolution, group_norms, interpolation, padding, pooling, recurrent
+from gradcli.core.ops import activation_written, attention, convolution, group_norms, interpolation, margins, padding, pooling, recurrent
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -38,6 +38,10 @@ MORE = (
     "F.adaptive_avg_pool2d(image, (3, 6))",
     "F.adaptive_max_pool2d(image, (3, 6))",
     "F.group_norm(image, 2, four)",
+    "F.multi_margin_loss(row[0], tensor([1, 0, 5, 2]), 1, 0.7)",
+    "F.relu_(four * 1)",
+    "F.hardtanh_(four * 1)",
+    "F.leaky_relu_(four * 1)",
 )
 
 
@@ -51,5 +55,5 @@ def _twice(sample: Sample) -> Sample:
 
 
 CALLS = tuple(map(_sample, MORE))
-FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent)
+FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, activation_written)
 SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples))

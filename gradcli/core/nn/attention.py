@@ -1,0 +1,257 @@
+"""Attention with several heads as a module."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core import catalog
+from gradcli.core.dtypes import DType
+from gradcli.core.nn.init import xavier_uniform_
+from gradcli.core.nn.layers import Linear, checked_size, floating
+from gradcli.core.nn.module import Module, module_type, parameters_of
+from gradcli.core.nn.parameter import new_parameter
+from gradcli.core.objects import Attributes, script_type
+from gradcli.core.ops import normalization
+from gradcli.core.ops.attention import additive
+from gradcli.core.signature import hooks
+from gradcli.core.tensor import Tensor
+from gradcli.errors import ProgramError
+
+_OWN = "in_proj_weight in_proj_bias q_proj_weight k_proj_weight v_proj_weight bias_k bias_v"
+_PARAMETERS, _ = parameters_of(_OWN)
+
+
+def _call(name: str, *args: Any) -> Any:
+    return catalog.function(name)(*args)
+
+
+def _view(x: Any, *shape: int) -> Any:
+    return catalog.method("view").method(x, (shape,), {})
+
+
+def _compact(x: Any) -> Any:
+    return catalog.method("contiguous").method(x, (), {})
+
+
+def _assertion(text: str) -> ProgramError:
+    return ProgramError("AssertionError", text)
+
+
+class OutputLinear(Linear):
+    """The last map, which PyTorch calls by another name."""
+
+    SCRIPT_NAME = "NonDynamicallyQuantizableLinear"
+
+
+class MultiheadAttention(Module):
+    """Attention of several heads side by side, each of a part of the features (Vaswani et al. 2017)."""
+
+    SCRIPT_NAME = "MultiheadAttention"
+    _SETTINGS = "embed_dim kdim vdim num_heads dropout batch_first head_dim add_zero_attn"
+    SCRIPT_ATTRIBUTES = (
+        Module.SCRIPT_ATTRIBUTES | Attributes.read(_SETTINGS) | _PARAMETERS | {"out_proj": lambda m: m.children_by_name["out_proj"]}
+    )
+
+    def __init__(
+        self,
+        embed_dim: Any,
+        num_heads: Any,
+        dropout: Any = 0.0,
+        bias: Any = True,
+        add_bias_kv: Any = False,
+        add_zero_attn: Any = False,
+        kdim: Any = None,
+        vdim: Any = None,
+        batch_first: Any = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if embed_dim <= 0 or num_heads <= 0:
+            text = f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead"
+            raise ProgramError("ValueError", text)
+        super().__init__()
+        if add_bias_kv or add_zero_attn:
+            raise ProgramError("NotImplementedError", "MultiheadAttention with add_bias_kv or add_zero_attn is not part of gradcli")
+        wanted = floating(dtype)
+        self.embed_dim = embed_dim
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.head_dim = embed_dim // num_heads
+        self.add_zero_attn = add_zero_attn
+        if self.head_dim * num_heads != embed_dim:
+            raise _assertion("embed_dim must be divisible by num_heads")
+        self._draw(bool(bias), wanted)
+
+    @property
+    def alike(self) -> bool:
+        """Whether queries, keys and values have one size, and so one weight."""
+        return bool(self.kdim == self.embed_dim and self.vdim == self.embed_dim)
+
+    def _draw(self, bias: bool, dtype: DType) -> None:
+        size = self.embed_dim
+        shapes = {"in_proj_weight": (3 * size, size)}
+        if not self.alike:
+            shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
+        self.own_parameters = dict.fromkeys(_OWN.split())
+        for name, shape in shapes.items():
+            self.own_parameters[name] = new_parameter(np.empty(checked_size(shape, dtype), dtype.np), dtype)
+        if bias:
+            self.own_parameters["in_proj_bias"] = new_parameter(np.zeros(3 * size, dtype.np), dtype)
+        last = self.children_by_name["out_proj"] = OutputLinear(size, size, bias, dtype=dtype)
+        for name in shapes:
+            xavier_uniform_(self.own_parameters[name])
+        if bias:
+            last.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype)
+
+    # --- calls ---
+
+    def forward(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: Any = True,
+        attn_mask: Any = None,
+        average_attn_weights: Any = True,
+        is_causal: Any = False,
+    ) -> Any:
+        for one in (query, key, value):
+            if type(one) is not Tensor:
+                raise ProgramError("AttributeError", f"'{hooks.type_name(one)}' object has no attribute 'dim'")
+        rank = query.array.ndim
+        if rank not in (2, 3):
+            raise _assertion(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+        for one in (key, value):
+            if one.array.ndim != rank:
+                kind = "batched" if rank == 3 else "unbatched"
+                raise _assertion(
+                    f"For {kind} ({rank}-D) `query`, expected `key` and `value` to be {rank}-D but found {key.array.ndim}-D and "
+                    f"{value.array.ndim}-D tensors respectively"
+                )
+        if self.batch_first and rank == 3:
+            query, key, value = _each_once(query, key, value, lambda x: _call("transpose", x, 1, 0))
+        if rank == 2:
+            query, key, value = _each_once(query, key, value, lambda x: _call("unsqueeze", x, 1))
+            key_padding_mask = None if key_padding_mask is None else _call("unsqueeze", key_padding_mask, 0)
+        self._check(query, key, value)
+        mask = self._mask(query, key, attn_mask, key_padding_mask)
+        out, weights = self._attend(self._projected(query, key, value), mask, bool(need_weights))
+        if rank == 2:
+            out = _call("squeeze", out, 1)
+        elif self.batch_first:
+            out = _call("transpose", out, 1, 0)
+        if weights is not None:
+            weights = _call("mean", weights, 1) if average_attn_weights else weights
+            weights = _call("squeeze", weights, 0) if rank == 2 else weights
+        return out, weights
+
+    def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        if query.array.shape[-1] != self.embed_dim:
+            raise _assertion(f"was expecting embedding dimension of {self.embed_dim}, but got {query.array.shape[-1]}")
+        if self.alike and key.array.shape != value.array.shape:
+            raise _assertion(f"key shape {key.shape!r} does not match value shape {value.shape!r}")
+        if not self.alike and key.array.shape[:2] != value.array.shape[:2]:
+            raise _assertion(
+                f"key's sequence and batch dims {type(key.shape)(key.array.shape[:2])!r} do not match value's "
+                f"{type(key.shape)(value.array.shape[:2])!r}"
+            )
+
+    def _mask(self, query: Tensor, key: Tensor, attn_mask: Any, padding: Any) -> Any:
+        """What is added to the scores of (batch, heads) as one dimension; None where nothing is."""
+        rows, batch = query.array.shape[:2]
+        columns = key.array.shape[0]
+        mask = None
+        if attn_mask is not None:
+            mask = _hidden(attn_mask, query)
+            wanted = (rows, columns) if mask.array.ndim == 2 else (batch * self.num_heads, rows, columns)
+            if mask.array.ndim not in (2, 3):
+                raise ProgramError("RuntimeError", f"attn_mask's dimension {mask.array.ndim} is not supported")
+            if mask.array.shape != wanted:
+                kind = f"{mask.array.ndim}D"
+                text = f"The shape of the {kind} attn_mask is {mask.shape!r}, but should be {wanted}."
+                raise ProgramError("RuntimeError", text)
+            mask = _call("unsqueeze", mask, 0) if len(wanted) == 2 else mask
+        if padding is not None:
+            if padding.array.shape != (batch, columns):
+                text = f"expecting key_padding_mask shape of {(batch, columns)}, but got {padding.shape!r}"
+                raise _assertion(text)
+            hidden: Any = _hidden(padding, query)
+            hidden = catalog.method("expand").method(_view(hidden, batch, 1, 1, columns), ((-1, self.num_heads, -1, -1),), {})
+            hidden = _call("reshape", hidden, (batch * self.num_heads, 1, columns))
+            mask = hidden if mask is None else mask + hidden
+        return mask
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Any]:
+        """Queries, keys and values of all heads."""
+        parameters: Any = self.own_parameters
+        bias, size = parameters["in_proj_bias"], self.embed_dim
+        if self.alike and query is key is value:
+            return _taken_apart(normalization.linear(query, parameters["in_proj_weight"], bias), 3, size)
+        biases = (None, None, None) if bias is None else _call("chunk", bias, 3)
+        if not self.alike:
+            weights = [parameters[f"{name}_proj_weight"] for name in "qkv"]
+        elif key is value:
+            first, both = _call("split", parameters["in_proj_weight"], [size, 2 * size])
+            one, two = (None, None) if bias is None else _call("split", bias, [size, 2 * size])
+            return [normalization.linear(query, first, one), *_taken_apart(normalization.linear(key, both, two), 2, size)]
+        else:
+            weights = list(_call("chunk", parameters["in_proj_weight"], 3))
+        given = (query, key, value)
+        return [normalization.linear(x, w, b) for x, w, b in zip(given, weights, biases, strict=True)]
+
+    def _attend(self, projected: list[Any], mask: Any, need_weights: bool) -> tuple[Any, Any]:
+        q, k, v = projected
+        rows, batch, size = q.array.shape
+        columns, heads, width = k.array.shape[0], self.num_heads, self.head_dim
+        dropout = float(self.dropout) if self.training else 0.0
+        parts = [_view(x, n, batch * heads, width) for x, n in ((q, rows), (k, columns), (v, columns))]
+        q, k, v = (_call("transpose", x, 0, 1) for x in parts)
+        last = self.children_by_name["out_proj"]
+        if not need_weights:
+            if mask is not None:
+                alone = mask.array.shape[0] == 1
+                mask = _call("unsqueeze", mask, 0) if alone else _view(mask, batch, heads, -1, columns)
+            q, k, v = (_view(x, batch, heads, n, width) for x, n in ((q, rows), (k, columns), (v, columns)))
+            run = catalog.function("nn.functional.scaled_dot_product_attention")
+            out = run(q, k, v, mask, dropout, False)
+            out = _view(_compact(_call("permute", out, (2, 0, 1, 3))), batch * rows, size)
+            return _view(last(out), rows, batch, size), None
+        scaled, turned = q * math.sqrt(1.0 / float(width)), _call("transpose", k, -2, -1)
+        scores = _call("bmm", scaled, turned) if mask is None else _call("baddbmm", mask, scaled, turned)
+        weights = catalog.method("softmax").method(scores, (-1,), {})
+        if dropout:
+            weights = normalization.dropout(weights, dropout)
+        out = _call("bmm", weights, v)
+        out = last(_call("reshape", _call("transpose", out, 0, 1), (rows * batch, size)))
+        return _view(out, rows, batch, size), _view(weights, batch, heads, rows, columns)
+
+
+def _hidden(mask: Tensor, like: Tensor) -> Any:
+    """A mask as what is added to scores; here True stands for what is hidden."""
+    return additive(Tensor(~mask.array, mask.dtype), like) if mask.dtype.torch_name == "Bool" else mask
+
+
+def _each_once(query: Any, key: Any, value: Any, change: Any) -> tuple[Any, Any, Any]:
+    """The change of all three; what is one tensor stays one."""
+    q = change(query)
+    k = q if key is query else change(key)
+    return q, k, k if value is key else q if value is query else change(value)
+
+
+def _taken_apart(x: Any, count: int, size: int) -> list[Any]:
+    """The parts of a joint projection."""
+    x = catalog.method("unflatten").method(x, (-1, (count, size)), {})
+    x = _call("squeeze", _call("transpose", _call("unsqueeze", x, 0), 0, -2), -2)
+    x = _compact(x)
+    return [_call("select", x, 0, i) for i in range(count)]
+
+
+OUTPUTLINEAR_TYPE = script_type(OutputLinear, "torch.nn.modules.linear")
+MULTIHEADATTENTION_TYPE = module_type(MultiheadAttention, "activation")
