@@ -117,7 +117,15 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
 
 
 def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> Any:
-    return _histogram(input, bins.array, weight, density)
+    edges = bins.array
+    if edges.ndim != 1 or not edges.size:
+        wrong = f"have at least 1 element, but got {edges.size} elements"
+        if edges.ndim != 1:
+            wrong = f"have one dimension, but got {edges.ndim} dimensions"
+        raise ProgramError("RuntimeError", f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension 0")
+    if edges.size == 1:
+        raise ProgramError("RuntimeError", "torch.histogram(): bins must be > 0, but got 0 for dimension 0")
+    return _histogram(input, edges, weight, density)
 
 
 def _histogram_in(input: Tensor, bins: int, range: Any, weight: Tensor | None, density: bool) -> Any:
