@@ -108,6 +108,12 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     limits.check_work(input.array.size * 8.0)
     values = input.array.reshape(-1)
     weights = None if weight is None else weight.array.reshape(-1)
+    if weights is not None and weights.size != values.size:
+        raise ProgramError(
+            "RuntimeError",
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
+            f"dimension, but got input with shape [{values.size}, 1] and weight with shape [{weights.size}]",
+        )
     inside = (values >= edges[0]) & (values <= edges[-1])
     at = np.minimum(np.searchsorted(edges, values[inside], side="right") - 1, len(edges) - 2)
     counts = np.bincount(at, None if weights is None else weights[inside], len(edges) - 1).astype(input.array.dtype)
