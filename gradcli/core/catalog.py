@@ -63,6 +63,7 @@ FAMILIES = (
     "margins",
     "attention",
     "activation_written",
+    "bags",
     "bitwise",
 )
 
