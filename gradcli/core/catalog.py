@@ -64,6 +64,7 @@ FAMILIES = (
     "margins",
     "attention",
     "activation_written",
+    "bags",
     "bitwise",
     "copies",
     "memory",

@@ -190,6 +190,7 @@ _TYPES = {
     ("nn", "nn.resizing"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
     ("nn", "nn.recurrent"): "RNNBase RNN LSTM GRU",
     ("nn", "nn.cells"): "RNNCell LSTMCell GRUCell",
+    ("nn", "nn.bags"): "EmbeddingBag Unfold Fold RReLU",
     ("nn", "nn.attention"): "MultiheadAttention",
     ("nn", "nn.distances"): "CosineSimilarity PairwiseDistance Bilinear Softmax2d",
     ("nn", "nn.margins"): "MultiMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss TripletMarginWithDistanceLoss",

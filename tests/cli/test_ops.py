@@ -82,7 +82,7 @@ def test_several_names_and_a_file(cli, tmp_path) -> None:
 def test_an_unknown_name(cli) -> None:
     answer = cli("ops", "softmx")
     assert (answer.code, answer.out) == (1, "")
-    assert answer.err == "NameError: there is nothing called 'softmx'\n  did you mean softmax, Softmax, softmin, Softmin, LogSoftmax?\n"
+    assert answer.err == "NameError: there is nothing called 'softmx'\n  did you mean softmax, Softmax, Softmax2d, softmin, Softmin?\n"
     assert cli("ops", "zzz*").code == 1
 
 

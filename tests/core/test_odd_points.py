@@ -399,3 +399,7 @@ def test_margins_just_met() -> None:
 
 def test_rrelu_at_0() -> None:
     expect("F.rrelu(x, 0.25, 0.25)", [0.0, -0.0], [0.25, 0.25])
+
+
+def test_the_largest_of_equal_rows_in_a_bag() -> None:
+    expect("F.embedding_bag(tensor([[2, 0]]), x.reshape(3, 1), mode='max')", [1.0, 0.0, 1.0], [0.0, 0.0, 1.0])

@@ -83,7 +83,7 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         bound = 1.0 / math.sqrt(hidden_size)
-        limits.check_list(num_layers)
+        limits.check_work(num_layers * 1_000_000)  # to draw the parameters of a layer takes as long
         for name, shape in self._shapes():
             limits.check_elements(math.prod(shape), wanted.itemsize)
             self.own_parameters[name] = new_parameter(uniform_array(shape, bound, wanted), wanted)

@@ -18,7 +18,7 @@ from gradcli.core.tensor import Array
 
 def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
     """Bound the work of a loop over a sequence; a step of small matrices takes the time of many multiplications."""
-    limits.check_work(steps * max(batch * width * inner, 100_000))
+    limits.check_work(steps * max(batch * width * inner, 1_000_000))
 
 
 def _lstm(

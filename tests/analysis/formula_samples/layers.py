@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.function import Sample
-from gradcli.core.ops import activation_written, attention, convolution, group_norms, interpolation, margins, padding, pooling, recurrent
+from gradcli.core.ops import (
+    activation_written,
+    attention,
+    bags,
+    convolution,
+    group_norms,
+    interpolation,
+    margins,
+    padding,
+    pooling,
+    recurrent,
+)
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -55,5 +66,5 @@ def _twice(sample: Sample) -> Sample:
 
 
 CALLS = tuple(map(_sample, MORE))
-FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, activation_written)
+FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, activation_written, bags)
 SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples))

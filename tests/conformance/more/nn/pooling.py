@@ -52,3 +52,19 @@ for call in (
         call()
     except Exception as e:
         print(type(e).__name__, e)
+
+# windows as columns, and bags of rows
+image = torch.arange(9.0).reshape(1, 1, 3, 3).requires_grad_()
+columns = F.unfold(image, 2)
+print(columns, columns.grad_fn.name())
+print(F.fold(columns, 3, 2))
+columns.sum().backward()
+print(image.grad)
+torch.manual_seed(0)
+bag = nn.EmbeddingBag(4, 2, mode="sum")
+print(bag, bag.weight.shape)
+rows = torch.tensor([0, 2, 2, 3])
+total = bag(rows, torch.tensor([0, 3]))
+print(torch.allclose(total[0], bag.weight[0] + 2 * bag.weight[2]), total.grad_fn.name())
+total.sum().backward()
+print(bag.weight.grad)
