@@ -101,3 +101,14 @@ def set_grad_enabled(mode: bool) -> GradMode:
 def inference_mode(mode: bool = True) -> GradMode:
     """`torch.inference_mode(mode)`."""
     return GradMode("inference_mode", not mode, inference=mode)
+
+
+def reset_modes() -> None:
+    """Everything as in a fresh session."""
+    state.enabled, state.grad_mode, state.inference = True, True, False
+    state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
+    state.multithreading = True
+    if state.dual is not None:
+        from gradcli.core import dual
+
+        dual.close_level()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import dual, mode, warnings
+from gradcli.core import mode, warnings
 from gradcli.core.graph import state
 from gradcli.core.mode import Decorating, GradMode
 from gradcli.core.objects import Routine, ScriptType, script_type
@@ -127,15 +127,6 @@ def _is_grad_enabled() -> bool:
 
 def _is_inference_mode_enabled() -> bool:
     return state.inference
-
-
-def reset_modes() -> None:
-    """Everything as in a fresh session."""
-    state.enabled, state.grad_mode, state.inference = True, True, False
-    state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
-    state.multithreading = True
-    if state.dual is not None:
-        dual.close_level()
 
 
 _ANOMALY = "torch.autograd.anomaly_mode"

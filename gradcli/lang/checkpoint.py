@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, dual, generator, settings
+from gradcli.core import dtypes, generator, settings
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.graph import Node, state
@@ -62,7 +62,10 @@ class Checkpoint:
         """Put everything back."""
         for name, value in zip(_FLAGS, self._flags, strict=True):
             setattr(state, name, value)
-        dual.put_back(self._dual)
+        if self._dual is not state.dual:
+            from gradcli.core import dual
+
+            dual.put_back(self._dual)
         dtypes.set_default(self._dtype)
         settings.print_options = self._options.copy()
         for undo in self._undo:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import saving, tensor_hooks
+from gradcli.core import tensor_hooks
 from gradcli.core.graph import AccumulateGrad, Node
 from gradcli.core.mapping import Metadata
 from gradcli.core.nodes import OpNode
@@ -41,6 +41,8 @@ def node_attribute(node: Node, name: str) -> Any:
     if name == "variable" and isinstance(node, AccumulateGrad):
         return node.variable
     if name.startswith(_RAW) and isinstance(node, OpNode):
+        from gradcli.core import saving
+
         place = saving.raw_names(node).get(name[len(_RAW) :])
         return MISSING if place is None else saving.SavedTensor(node, place)
     if name.startswith(_SAVED) and name[len(_SAVED) :] in node.saved_names:

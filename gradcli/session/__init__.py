@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import data, limits
-from gradcli.core import dtypes, settings, switches
+from gradcli.core import dtypes, mode, settings
 from gradcli.core.graph import Node, bound_nodes, state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor
@@ -57,7 +57,7 @@ class Session:
         limits.memory.begin()
         bound_nodes()
         settings.reset()
-        switches.reset_modes()
+        mode.reset_modes()
         if dtype is not None:
             dtypes.set_default(dtypes.NAMED[dtype])
         if seed is not None:

@@ -243,7 +243,7 @@ def test_cyclic_containers(ops):
         assert reprs.repr_host(value, ops.repr_of) == repr(value)
 
 
-def test_deep_and_shared_containers(ops):
+def test_deep_and_shared_containers(ops, bounded):
     deep = []
     for _ in range(100_000):
         deep = [deep]
@@ -257,7 +257,8 @@ def test_deep_and_shared_containers(ops):
     shared = ["a"]
     for _ in range(100):
         shared = [shared, shared]
-    with pytest.raises(LimitError):
+    bounded(string=1 << 20)
+    with pytest.raises(LimitError, match="string"):
         reprs.repr_host(shared, ops.repr_of)
 
 
