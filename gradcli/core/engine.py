@@ -33,6 +33,8 @@ def backward(
     `capture`, a dict, receives the gradient of every node of the graph as lists of arrays, one per output.
     """
     edges, grads = roots(tensors, gradients)
+    if state.watch is not None and capture is None and (began := getattr(state.watch, "began", None)) is not None:
+        began(tensors, gradients)
     if create_graph:
         warnings.emit(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "

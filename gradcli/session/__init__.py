@@ -292,7 +292,8 @@ class Session:
         return evaluate, span
 
     def report(self, source: Source, vector: str | None = None, *, script: bool = False, of: str | None = None) -> Report:
-        """What a page shows of an expression or, with `script`, of a script and its name `of` (None: the newest value with a graph).
+        """What a page shows of an expression or, with `script`, of a script and its name `of` (None: what `backward()` was called
+        on last, else the newest value with a graph).
 
         What it prints goes where all output goes. Raises what `explain` raises.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from gradcli.analysis.sampling import visible
 from gradcli.core import dtypes
 from gradcli.core.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
-from gradcli.lang import parser
+from gradcli.lang import parser, syntax
 from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.values import MISSING
 from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
@@ -43,27 +43,56 @@ def expression(interpreter: Interpreter, source: Source, weigh: Weigh, computed:
 
 
 def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weigh) -> Report:
-    """The report of a script: of the name `of`, or of the newest value with a graph that a name has."""
+    """The report of a script: of the name `of`, or of what `backward()` was called on last, or of the newest value with a graph."""
     program = parser.parse_file(source)
-    recorder, names = Recorder(), _Watched()
+    recorder, names = _Walks(), _Watched()
     interpreter.move(names)
     with recorded(recorder):
         interpreter.run_file(program)
-    name = _newest(interpreter) if of is None else of
-    value = MISSING if name is None else interpreter.get(name)
+    value: Any = recorder.root
+    name: str | None = None if value is None else _name_of(value, interpreter)
+    if of is not None or value is None:
+        name = _newest(interpreter) if of is None else of
+        value = MISSING if name is None else interpreter.get(name)
+
+    def weights(out: Tensor) -> Tensor | None:
+        given = weigh(out)
+        return recorder.weights if given is None and out is recorder.root else given
+
     if of is not None and value is MISSING:
         raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
     plots = tuple(_course(one, values) for one, values in names.courses.items() if len(values) > 2)[:_MOST_PLOTS]
     told: Explanation | None = None
     notes: tuple[str, ...] = ()
     if type(value) is Tensor and value.requires_grad:
-        told = _explained(Subject(value, source, program, recorder), interpreter, weigh)
+        told = _explained(Subject(value, source, program, recorder), interpreter, weights)
     elif name is None:
         notes = ("no name of the script has a value with a graph",)
     else:
         notes = (f"{name} does not require grad, so that there is no graph",)
     known = None if name is None or value is MISSING else result(value, interpreter.text)
     return Report(source.name, source.text, name or "", known, told, (), plots, "", notes)
+
+
+class _Walks(Recorder):
+    """A recorder that keeps what the last backward walk began with."""
+
+    root: Tensor | None = None
+    weights: Tensor | None = None
+
+    def began(self, tensors: Sequence[Any], weights: Sequence[Tensor | None] | None) -> None:
+        """Take the last of the tensors that `backward()` was called on, and its weights, None for 1."""
+        if tensors and type(tensors[-1]) is Tensor and tensors[-1].grad_fn is not None:
+            self.root, self.weights = tensors[-1], weights[-1] if weights else None
+
+
+def _name_of(value: Tensor, interpreter: Interpreter) -> str:
+    """The name that a value has, else its text."""
+    for name, one in interpreter.variables.items():
+        if one is value and name != "_":
+            return name
+    place = None if value.node is None else value.node.origin
+    return " ".join(place.text.split()) if isinstance(place, syntax.Node) else ""
 
 
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:

@@ -102,6 +102,17 @@ def test_a_script(tmp_path: Path) -> None:
     assert sum(one.get("class") == "row" for one in page.all("span")) == len(TRAINING.splitlines())
 
 
+def test_what_backward_was_called_on_last(tmp_path: Path) -> None:
+    """Also where no name holds it, and with the weights of the call."""
+    text = script(tmp_path, "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = x * 3\nx.exp().sum().backward()\n")
+    assert "The graph is that of <code>x.exp().sum()</code>." in text
+    assert ">start<" in text
+    text = script(tmp_path, "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n(x * x).backward(torch.tensor([1., 10.]))\n")
+    assert "The graph is that of <code>x * x</code>." in text
+    assert "start, the weights v" in text
+    assert "[ 2., 40.]" in text
+
+
 def test_a_name_of_a_script(tmp_path: Path) -> None:
     (tmp_path / "lesson.py").write_text("import torch\nx = torch.tensor(2., requires_grad=True)\ny = x * 3\nz = y.exp()\n")
     assert "The graph is that of <code>y</code>." in made(tmp_path, str(tmp_path / "lesson.py"), "--of", "y")

@@ -20,7 +20,8 @@ gradcli report lesson.py --of loss -o lesson.html"""
 HELP = """One self-contained page: result, graph, every step with how its gradient came, plots, what the script printed.
 
 Point at a node, and its value, gradient and text light up. It needs no network, and follows light and dark. A word that is a file, or
-ends in .py, is a script; of a script the newest value with a graph is shown, or --of NAME.
+ends in .py, is a script; of a script what backward() was called on last is shown, else
+the newest value with a graph; or --of NAME.
 """
 
 
