@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -19,8 +20,8 @@ Vector = Annotated[list[str] | None, Option("-v", "--vector", metavar="V", help=
 
 def prepare_looking(
     words: Sequence[str], command: str, shared: Shared, of: str | None, vector: Sequence[str] | None
-) -> tuple[Request, str | None]:
-    """The request, and the weights. What a script prints goes to standard error."""
+) -> tuple[Request, str | None, bool]:
+    """The request, the weights, and whether it is a script (with --of, or a file that ends in .py), whose output goes to standard error."""
     from gradcli.cli import output
     from gradcli.cli.request import prepare
     from gradcli.errors import UsageError
@@ -28,11 +29,12 @@ def prepare_looking(
     vectors = list(vector or ())
     if len(vectors) > 1:
         raise UsageError(f"{command} takes one -v")
-    if of is not None and shared.file is None:
+    script = of is not None or (shared.file is None and bool(words) and words[0].endswith(".py") and os.path.isfile(words[0]))
+    if script and shared.file is None:
         if not words:
             raise UsageError("--of NAME needs a script", hints=[f"try gradcli {command} script.py --of {of}"])
         shared, words = replace(shared, file=words[0]), words[1:]
-    return prepare(words, command, shared, write=output.write_stderr), (vectors[0] if vectors else None)
+    return prepare(words, command, shared, write=output.write_stderr), (vectors[0] if vectors else None), script
 
 
 def ways_out(command: str, words: Sequence[str], request: Request, of: str | None) -> list[str]:

@@ -323,19 +323,33 @@ class Session:
     # --- explanations ---
 
     def explain(
-        self, source: Source | str, vector: str | None = None, *, of: str | None = None, full: bool = False, summed: bool = False
+        self,
+        source: Source | str,
+        vector: str | None = None,
+        *,
+        of: str | None = None,
+        script: bool = False,
+        full: bool = False,
+        summed: bool = False,
     ) -> Explanation:
         """Every step behind a value, with its gradient and how that came: of an expression, of a bound name (both as `str`),
-        or, with `of`, of a name of a script. `vector` are the weights; without, and `summed`, what is no scalar is summed.
-        Raises what `gradient` raises.
+        or of a script: of its name `of`, else of what it called `backward()` on last. `vector` are the weights; without, and
+        `summed`, what is no scalar is summed. Raises what `gradient` raises.
         """
-        return self._explained(source, vector, of, full=full, summed=summed)
+        return self._explained(source, vector, of, script=script, full=full, summed=summed)
 
     def graph(
-        self, source: Source | str, vector: str | None = None, *, of: str | None = None, gradients: bool = False, strict: bool = False
+        self,
+        source: Source | str,
+        vector: str | None = None,
+        *,
+        of: str | None = None,
+        script: bool = False,
+        gradients: bool = False,
+        strict: bool = False,
     ) -> Explanation:
         """As `explain`, to be drawn; with `gradients`, unless the result is no scalar and there is no vector (an error when `strict`)."""
-        return self._explained(source, vector, of, gradients=gradients, drawn=True, strict=strict)
+        return self._explained(source, vector, of, script=script, gradients=gradients, drawn=True, strict=strict)
 
     def check(self, source: Source, vector: str | None = None, names: Sequence[str] | None = None) -> CheckResult:
         """The gradients by rule against differences, for the variables, or those of `names`. Raises what `gradient` raises.
@@ -365,6 +379,7 @@ class Session:
         vector: str | None,
         of: str | None,
         *,
+        script: bool = False,
         full: bool = False,
         gradients: bool = True,
         drawn: bool = False,
@@ -373,7 +388,7 @@ class Session:
     ) -> Explanation:
         from gradcli.session import explaining
 
-        found = explaining.subject(self._interpreter, source, of)
+        found = explaining.subject(self._interpreter, source, of, script)
         self.output_shape = tuple(found.value.array.shape)
 
         summed = summed and vector is None and found.value.array.size != 1
@@ -381,7 +396,7 @@ class Session:
         def weigh(out: Tensor) -> Tensor | None:
             if summed:
                 return reading.ones(out)
-            return None if vector is None else self._weights(vector, out)
+            return found.weights if vector is None else self._weights(vector, out)
 
         # the prompt's last value is no name of the user's
         names = {name: value for name, value in self._interpreter.variables.items() if name != "_"}

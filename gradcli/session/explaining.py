@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import limits
@@ -21,19 +21,36 @@ from gradcli.session.showing import shown
 from gradcli.source import Source
 
 
-class Subject:
-    """What is looked at: the value, the text it came from with its tree, and what was recorded on the way."""
+class Walks(Recorder):
+    """A recorder that keeps what the last backward walk began with."""
 
-    def __init__(self, value: Tensor, source: Source, tree: syntax.Node | None, recorder: Recorder) -> None:
+    root: Tensor | None = None
+    weights: Tensor | None = None
+
+    def began(self, tensors: Sequence[Any], weights: Sequence[Tensor | None] | None) -> None:
+        """Take the last of the tensors that `backward()` was called on, and its weights, None for 1."""
+        if tensors and type(tensors[-1]) is Tensor and tensors[-1].grad_fn is not None:
+            self.root, self.weights = tensors[-1], weights[-1] if weights else None
+
+
+class Subject:
+    """What is looked at: the value, the text it came from with its tree, and what was recorded on the way.
+
+    `weights` are those of the script's own backward walk from the value, None for 1.
+    """
+
+    def __init__(self, value: Tensor, source: Source, tree: syntax.Node | None, recorder: Recorder, weights: Tensor | None = None) -> None:
         self.value = value
         self.source = source
         self.tree = tree
         self.recorder = recorder
+        self.weights = weights
 
 
-def subject(interpreter: Interpreter, source: Source | str, of: str | None) -> Subject:
+def subject(interpreter: Interpreter, source: Source | str, of: str | None, script: bool = False) -> Subject:
     """Run the text; a plain string may be a name that is bound already. With `of` the text is a script, and the value that name's.
 
+    Of a `script` without a name the value is what `backward()` was called on last, else the newest that has a graph.
     Raises LanguageError, ProgramError, LimitError, UsageError.
     """
     recorder = present()
@@ -42,18 +59,33 @@ def subject(interpreter: Interpreter, source: Source | str, of: str | None) -> S
         source = Source("<expression>", source)
         if value is not MISSING:
             return Subject(_tensor(value, source), source, None, recorder)
-    if of is None:
+    if of is None and not script:
         tree = parser.parse_expression(source)
         with recorded(recorder):
             value = interpreter.evaluate(tree)
         return Subject(reading.as_tensor(value, reading.whole(source)), source, tree, recorder)
     program = parser.parse_file(source)
-    with recorded(recorder):
+    walks = Walks()
+    with recorded(walks):
         interpreter.run_file(program)
+    if of is None and walks.root is not None:
+        return Subject(walks.root, source, program, walks, walks.weights)
+    if of is None and (of := newest(interpreter)) is None:
+        raise UsageError("no name of the script has a value with a graph, and it calls no backward()")
     value = interpreter.get(of)
     if value is MISSING:
         raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
-    return Subject(_tensor(value, source), source, program, recorder)
+    return Subject(_tensor(value, source), source, program, walks, walks.weights if value is walks.root else None)
+
+
+def newest(interpreter: Interpreter) -> str | None:
+    """The name with the newest value with a graph, one number before others; None for none."""
+    found = [
+        (value.array.size == 1, value.grad_fn.sequence, name)
+        for name, value in interpreter.variables.items()
+        if type(value) is Tensor and value.grad_fn is not None
+    ]
+    return max(found)[2] if found else None
 
 
 def _tensor(value: Any, source: Source) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from gradcli.lang.interpreter import Interpreter
 from gradcli.lang.values import MISSING
 from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
 from gradcli.session import explaining, plotting
-from gradcli.session.explaining import Subject
+from gradcli.session.explaining import Subject, Walks, newest
 from gradcli.session.showing import result
 from gradcli.source import Source, Span
 
@@ -45,14 +45,14 @@ def expression(interpreter: Interpreter, source: Source, weigh: Weigh, computed:
 def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weigh) -> Report:
     """The report of a script: of the name `of`, or of what `backward()` was called on last, or of the newest value with a graph."""
     program = parser.parse_file(source)
-    recorder, names = _Walks(), _Watched()
+    recorder, names = Walks(), _Watched()
     interpreter.move(names)
     with recorded(recorder):
         interpreter.run_file(program)
     value: Any = recorder.root
     name: str | None = None if value is None else _name_of(value, interpreter)
     if of is not None or value is None:
-        name = _newest(interpreter) if of is None else of
+        name = newest(interpreter) if of is None else of
         value = MISSING if name is None else interpreter.get(name)
 
     def weights(out: Tensor) -> Tensor | None:
@@ -74,18 +74,6 @@ def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weig
     return Report(source.name, source.text, name or "", known, told, (), plots, "", notes)
 
 
-class _Walks(Recorder):
-    """A recorder that keeps what the last backward walk began with."""
-
-    root: Tensor | None = None
-    weights: Tensor | None = None
-
-    def began(self, tensors: Sequence[Any], weights: Sequence[Tensor | None] | None) -> None:
-        """Take the last of the tensors that `backward()` was called on, and its weights, None for 1."""
-        if tensors and type(tensors[-1]) is Tensor and tensors[-1].grad_fn is not None:
-            self.root, self.weights = tensors[-1], weights[-1] if weights else None
-
-
 def _name_of(value: Tensor, interpreter: Interpreter) -> str:
     """The name that a value has, else its text."""
     for name, one in interpreter.variables.items():
@@ -98,16 +86,6 @@ def _name_of(value: Tensor, interpreter: Interpreter) -> str:
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:
     names = {name: value for name, value in interpreter.variables.items() if name != "_"}
     return explaining.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
-
-
-def _newest(interpreter: Interpreter) -> str | None:
-    """The name with the newest value with a graph, one number before others; None for none."""
-    found = [
-        (value.array.size == 1, value.grad_fn.sequence, name)
-        for name, value in interpreter.variables.items()
-        if type(value) is Tensor and value.grad_fn is not None
-    ]
-    return max(found)[2] if found else None
 
 
 # --- how a value of a script went -----------------------------------------------------------------

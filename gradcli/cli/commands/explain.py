@@ -18,6 +18,7 @@ gradcli explain lesson.py --of loss"""
 HELP = """Every step behind a value, newest first: its text, grad_fn, value and gradient, and how that gradient came.
 
 #k stands for the value of step k, grad(#k) for its gradient. Below the table: why other names have no gradient.
+A file that ends in .py is a script: what it calls backward() on last is explained, or --of NAME.
 """
 
 
@@ -39,9 +40,9 @@ def command(
     chosen = shared.chosen_format("table", ("table", "json", "csv"))
     if latex and (shared.json or shared.format):
         raise UsageError("--latex is a format of its own: it goes without --format")
-    request, weights = prepare_looking(words or [], "explain", shared, of, vector)
+    request, weights, script = prepare_looking(words or [], "explain", shared, of, vector)
     try:
-        told = request.session.explain(request.expression, weights, of=of, full=full or latex)
+        told = request.session.explain(request.expression, weights, of=of, script=script, full=full or latex)
     except ProgramError as error:
         if error.message == SCALAR_ONLY and weights is None:
             error.hints += ways_out("explain", words or [], request, of)

@@ -18,6 +18,7 @@ gradcli graph lesson.py --of loss --grads"""
 HELP = """The graph behind a value, with your own names: a tree here, or DOT, Mermaid, SVG or JSON.
 
 A step that several others use is drawn once, with its number (#2:), and referred to after that.
+A file that ends in .py is a script: what it calls backward() on last is drawn, or --of NAME.
 """
 
 KINDS = ("tree", "dot", "mermaid", "svg", "json")
@@ -40,9 +41,9 @@ def command(
     from gradcli.session import SCALAR_ONLY
 
     chosen = choose(kind, shared)
-    request, weights = prepare_looking(words or [], "graph", shared, of, vector)
+    request, weights, script = prepare_looking(words or [], "graph", shared, of, vector)
     try:
-        told = request.session.graph(request.expression, weights, of=of, gradients=values or grads, strict=grads)
+        told = request.session.graph(request.expression, weights, of=of, script=script, gradients=values or grads, strict=grads)
     except ProgramError as error:
         if error.message == SCALAR_ONLY and weights is None:
             error.hints += ways_out("graph", words or [], request, of)
