@@ -41,4 +41,4 @@ def test_without_backward_and_without_a_graph(cli, tmp_path: Path) -> None:
     answer = cli("explain", str(path))
     assert answer.code == 2 and "calls no backward()" in answer.err
     path.write_text("import torch\nx = torch.ones(2, requires_grad=True)\ny = (x * 2).sum()\n")
-    assert cli("graph", str(path)).out.startswith("SumBackward0  #2: y = (#1).sum()")
+    assert cli("graph", str(path)).out.startswith("SumBackward0  #2: y = #1.sum()")
