@@ -32,9 +32,12 @@ def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syn
     named = named_tensors(variables)
     # the same tensor may have several names, of which the steps show one
     known = {id(tensor) for name, tensor in named if name in reached}
+    whole = len(explanation.steps) >= explanation.total
     for name, tensor in named:
         if id(tensor) in known or tensor is value:
             continue
+        if not whole and tensor.is_leaf and tensor.requires_grad:
+            continue  # it may be behind the steps that are left out
         if reason := reason_for(name, tensor, rows, program):
             found.setdefault(reason, []).append(name)
     lines = [f"{', '.join(names)}: {reason}" for reason, names in found.items()]

@@ -242,6 +242,8 @@ def test_a_long_graph_is_summarised() -> None:
     assert told.total == 3001
     assert len(told.steps) == 2000
     assert told.notes[0] == "the newest 2,000 of 3,001 steps; 1,001 older ones are left out"
+    text = "import torch\nw = torch.ones(1, requires_grad=True)\nx = w\nfor i in range(3000):\n    x = x * 2\n"
+    assert not any("no path leads" in note for note in script(text, "x").notes)
 
 
 def test_what_is_said_is_true_of_recorded_scripts() -> None:
