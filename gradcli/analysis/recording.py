@@ -129,12 +129,12 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
 @contextmanager
 def recorded(recorder: Recorder | None) -> Iterator[None]:
     """A block whose steps go to `recorder`; to none for None."""
-    before = state.watch
-    state.set_watch(recorder)
+    before = state.watch, state.observed
     try:
+        state.set_watch(recorder)
         yield
     finally:
-        state.set_watch(before)
+        state.watch, state.observed = before  # without a call, for which there might be no memory
 
 
 def present() -> Recorder:

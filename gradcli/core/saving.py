@@ -238,7 +238,7 @@ class Held:
 
     def __exit__(self, *_: object) -> None:
         if self.pair is not None:
-            state.set_saving(self.pair)
+            state.saving, state.observed = self.pair, True  # without a call, for which there might be no memory
 
     def pack(self, node: Node | None, written: Tensor) -> None:
         """Let the hooks have what the operation's node keeps, when everything is done."""

@@ -34,7 +34,8 @@ class Stack:
     def pop(self) -> None:
         """Take the innermost pair away."""
         self.pairs.pop()
-        state.set_saving(self.pairs[-1] if self.pairs else None)
+        state.saving = self.pairs[-1] if self.pairs else None
+        state.observed = state.saving is not None or state.watch is not None
 
     def forbid(self, message: str) -> str | None:
         """Refuse hooks with a message from now on; returns the one before. RuntimeError where some are in force."""

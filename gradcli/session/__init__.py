@@ -151,13 +151,13 @@ class Session:
         `names` chooses among the bound variables, None is all that require grad. Raises what `evaluate` raises.
         """
         made: list[tuple[Node, tuple[Tensor, ...]]] = []
-        if intermediates:
-            state.set_watch(made)
+        before = state.watch, state.observed
         try:
+            if intermediates:
+                state.set_watch(made)
             out, span = self._differentiable(source)
         finally:
-            if intermediates:
-                state.set_watch(None)
+            state.watch, state.observed = before
         return gradient_table(source, span, out, [self._weights(text, out) for text in vectors], self._chosen(names), made)
 
     def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:
