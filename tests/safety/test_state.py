@@ -70,6 +70,10 @@ y = (x * 2).exp()
 with torch.no_grad():
     z = torch.rand(3) + y.sum()
 torch.manual_seed(3)
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
+    y = (x * x).exp().clone().mul_(x)
+with torch.autograd.forward_ad.dual_level():
+    d = torch.autograd.forward_ad.make_dual(torch.ones(3), torch.ones(3)).exp()
 loss = (y @ y).log()
 loss.backward()
 kept.append(torch.cat([y.detach(), z]).tolist())
