@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
 import sys
@@ -50,7 +51,16 @@ def terminal_columns(stream: TextIO | None) -> int | None:
 
 
 def prepare_streams() -> None:
-    """What the terminal's encoding cannot say is shown as escapes, never a crash."""
+    """What the terminal's encoding cannot say is shown as escapes, never a crash; and no output is lost.
+
+    With PYTHONUNBUFFERED a write that takes only a part of a text (the reader goes away, a limit on files) would drop the
+    rest without an error.
+    """
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        encoding = sys.stdout.encoding
+        sys.stdout.detach()  # type: ignore[union-attr]
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, write_through=True)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -37,6 +37,19 @@ def test_a_closed_pipe_is_141_and_quiet(words: str) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_that_is_closed_in_the_middle_is_141(unbuffered: str) -> None:
+    done = shell(f"{GRADCLI} eval 'list(range(300000))' | head -c 9; exit ${{PIPESTATUS[0]}}", PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "[0, 1, 2,", "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_file_that_may_not_grow_is_one_line(tmp_path: Path, unbuffered: str) -> None:
+    command = f"ulimit -f 8; {GRADCLI} eval 'list(range(300000))' > {tmp_path / 'out.txt'}"
+    done = shell(command, PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stderr) == (1, "DataError: cannot write to standard output: File too large\n")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_line() -> None:
     done = shell(f"{GRADCLI} eval 1+1 > /dev/full")
