@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 #: where the arguments of rules come from
-XP, GRAD, OUT, OUTS, INPUT, ATTR, DATA, SHAPE, DTYPE = range(9)
+XP, GRAD, OUT, OUTS, INPUT, ATTR, DATA, ATTRS, SHAPE, DTYPE = range(10)
 #: the names of plain arguments that are arrays
 _DATA = frozenset({"index", "indices", "mask", "condition", "target"})
 
@@ -54,7 +54,7 @@ def _place(op: Op, name: str) -> tuple[int, int]:
         return INPUT, op.tensors.index(name)
     if name in op.attrs:
         return DATA if name in _DATA else ATTR, op.attrs.index(name)
-    fixed = {"xp": XP, "grad": GRAD, "grads": GRAD, "out": OUT, "outs": OUTS}
+    fixed = {"xp": XP, "grad": GRAD, "grads": GRAD, "out": OUT, "outs": OUTS, "attrs": ATTRS}
     if name in fixed:
         return fixed[name], 0
     if name.endswith("_shape"):
@@ -300,6 +300,8 @@ class OpNode(Node):
             return outs[at] if outs else None
         if kind == OUTS:
             return outs
+        if kind == ATTRS:
+            return self.attrs
         if self.op.variadic:
             return [self._edge_meta(edge)[kind - SHAPE] for edge in self.edges]
         return self._edge_meta(self.edges[at])[kind - SHAPE]

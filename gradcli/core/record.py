@@ -6,6 +6,7 @@ A rule is written once for numbers and for tensors: its parameters are chosen by
     grad          gradient of the output (`grads`, a list with None for unused outputs, when there are several)
     out           the output (`outs` when there are several)
     <argument>    an input tensor, or a plain argument of the call
+    attrs         all plain arguments, in order
     <argument>_shape, <argument>_dtype   of an input, without keeping its data
 
 Only what the rules of the inputs that need gradients name is kept by a node. Rules may return a gradient in the
@@ -118,7 +119,7 @@ class Op:
         self.rules = rules
         #: the edges that PyTorch has too: it gives none to arguments without derivative
         self.listed = tuple(i for i, t in enumerate(self.tensors) if rules[t] is not None)
-        known = {"xp", "grad", "grads", "out", "outs", *self.tensors, *self.attrs, *self.outputs}
+        known = {"xp", "grad", "grads", "out", "outs", "attrs", *self.tensors, *self.attrs, *self.outputs}
         known |= {f"{t}_shape" for t in self.tensors} | {f"{t}_dtype" for t in self.tensors}
         for name, rule in rules.items():
             unknown = set() if rule is None else set(rule.parameters) - known

@@ -113,78 +113,6 @@ _TO_WEIGHT = (
 )
 
 
-def _input_rule(
-    xp: Any,
-    grad: Any,
-    input: Any,
-    weight: Any,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    transposed: bool,
-    output_padding: Sizes,
-    groups: int,
-) -> Any:
-    return xp.call(INPUT_GRADIENT, grad, input, weight, stride, padding, dilation, transposed, output_padding, groups)
-
-
-def _weight_rule(
-    xp: Any,
-    grad: Any,
-    input: Any,
-    weight: Any,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    transposed: bool,
-    output_padding: Sizes,
-    groups: int,
-) -> Any:
-    return xp.call(WEIGHT_GRADIENT, grad, input, weight, stride, padding, dilation, transposed, output_padding, groups)
-
-
-def _again(
-    xp: Any, grad: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes, groups: int
-) -> Any:
-    return xp.call(CONVOLUTION, grad, weight, None, stride, padding, dilation, transposed, output_padding, groups)
-
-
-def _again_with(
-    xp: Any, grad: Any, input: Any, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool, output_padding: Sizes, groups: int
-) -> Any:
-    return xp.call(CONVOLUTION, input, grad, None, stride, padding, dilation, transposed, output_padding, groups)
-
-
-def _weight_again(
-    xp: Any,
-    grad: Any,
-    grad_output: Any,
-    weight: Any,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    transposed: bool,
-    output_padding: Sizes,
-    groups: int,
-) -> Any:
-    return xp.call(WEIGHT_GRADIENT, grad_output, grad, weight, stride, padding, dilation, transposed, output_padding, groups)
-
-
-def _input_again(
-    xp: Any,
-    grad: Any,
-    grad_output: Any,
-    input: Any,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    transposed: bool,
-    output_padding: Sizes,
-    groups: int,
-) -> Any:
-    return xp.call(INPUT_GRADIENT, grad_output, input, grad, stride, padding, dilation, transposed, output_padding, groups)
-
-
 def _no_gradient(grad: Any) -> Any:
     """The step is linear in what the gradient is of, which it lists all the same."""
     return None
@@ -196,8 +124,12 @@ CONVOLUTION: Op = Op(
     _forward,
     "input weight bias",
     ATTRS,
-    input=Rule(_input_rule, _TO_INPUT.format("grad", "weight")),
-    weight=Rule(_weight_rule, _TO_WEIGHT.format("grad", "input")),
+    input=Rule(
+        lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs), _TO_INPUT.format("grad", "weight")
+    ),
+    weight=Rule(
+        lambda xp, grad, input, weight, attrs: xp.call(WEIGHT_GRADIENT, grad, input, weight, *attrs), _TO_WEIGHT.format("grad", "input")
+    ),
     bias=Rule(
         lambda xp, grad, input, weight: xp.call(BIAS_GRADIENT, grad, input, weight),
         "grad.sum([0, *range(2, grad.dim())])",
@@ -208,17 +140,23 @@ INPUT_GRADIENT: Op = Op(
     _input_gradient,
     "grad_output input weight",
     ATTRS,
-    grad_output=Rule(_again, _AGAIN.format("grad", "weight")),
+    grad_output=Rule(lambda xp, grad, weight, attrs: xp.call(CONVOLUTION, grad, weight, None, *attrs), _AGAIN.format("grad", "weight")),
     input=Rule(_no_gradient, "0 * input"),
-    weight=Rule(_weight_again, _TO_WEIGHT.format("grad_output", "grad")),
+    weight=Rule(
+        lambda xp, grad, grad_output, weight, attrs: xp.call(WEIGHT_GRADIENT, grad_output, grad, weight, *attrs),
+        _TO_WEIGHT.format("grad_output", "grad"),
+    ),
 )
 WEIGHT_GRADIENT: Op = Op(
     "ConvolutionBackwardBackward0",
     _weight_gradient,
     "grad_output input weight",
     ATTRS,
-    grad_output=Rule(_again_with, _AGAIN.format("input", "grad")),
-    input=Rule(_input_again, _TO_INPUT.format("grad_output", "grad")),
+    grad_output=Rule(lambda xp, grad, input, attrs: xp.call(CONVOLUTION, input, grad, None, *attrs), _AGAIN.format("input", "grad")),
+    input=Rule(
+        lambda xp, grad, grad_output, input, attrs: xp.call(INPUT_GRADIENT, grad_output, input, grad, *attrs),
+        _TO_INPUT.format("grad_output", "grad"),
+    ),
     weight=Rule(_no_gradient, "0 * weight"),
 )
 BIAS_GRADIENT: Op = Op(
