@@ -48,9 +48,9 @@ def open_level(level: Level | None = None) -> None:
         kinds += [one for one in kind.__subclasses__() if one not in kinds]
         if "__call__" in vars(kind):
             level.plain.append((kind, vars(kind)["__call__"]))
+    state.dual = level  # first: whatever fails below, closing the level puts everything back
     for kind, plain in level.plain:
         setattr(kind, "__call__", _looking(plain, level))  # noqa: B010 (a method is replaced)
-    state.dual = level
 
 
 def close_level() -> None:
