@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, dtypes, engine, settings
+from gradcli.core import catalog, dtypes, engine, seeds
 from gradcli.core.function import Function, InplaceFunction, Sample
 from gradcli.core.graph import state
 from gradcli.core.objects import PythonMethod, Routine, ScriptType
@@ -112,7 +112,7 @@ def run_example(samples: tuple[Sample, ...] | Any) -> tuple[tuple[str, str], ...
 def _run(sample: Sample) -> list[tuple[str, str]]:
     state.enabled, state.inference = True, False
     dtypes.set_default(dtypes.float32)
-    settings.manual_seed(0)
+    seeds.manual_seed(0)
     interpreter = Interpreter(write=_nothing, warn=_no_warning, one_off=True)
     lines: list[tuple[str, str]] = []
     for name, given in sample.inputs.items():

@@ -16,7 +16,7 @@ from typing import Any
 
 from gradcli.analysis import describe as described
 from gradcli.analysis import examples, remarks
-from gradcli.core import catalog, dtypes, library, settings
+from gradcli.core import catalog, dtypes, library, seeds
 from gradcli.core._index import FUNCTIONS, METHODS
 from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.graph import state
@@ -336,7 +336,7 @@ def run_lines(lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     try:
         state.enabled, state.inference = True, False
         dtypes.set_default(dtypes.float32)
-        settings.manual_seed(0)
+        seeds.manual_seed(0)
         interpreter = Interpreter(write=_nothing, warn=_no_warning, one_off=True)
         return tuple((line, _entered(interpreter, line)) for line in lines)
     finally:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from gradcli import limits
-from gradcli.core import catalog, dtypes, settings
+from gradcli.core import catalog, dtypes, seeds, torch_types
 from gradcli.core._index import METHODS
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function
@@ -57,7 +57,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
     bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
-    Generator: {"device": lambda value: settings.CPU},
+    Generator: {"device": lambda value: torch_types.CPU},
     NumpyArray: {
         "shape": lambda value: value.array.shape,
         "ndim": lambda value: value.array.ndim,
@@ -77,7 +77,7 @@ def _listed(value: NumpyArray) -> Any:
 
 _OWN_METHODS: dict[type, dict[str, Method]] = {
     str: {"format": _format},
-    Generator: dict(settings.GENERATOR_METHODS),
+    Generator: dict(seeds.GENERATOR_METHODS),
     Size: {"numel": lambda value: value.numel()},
     float: {"is_integer": lambda value: value.is_integer()},
     int: {"bit_length": lambda value: value.bit_length()},
@@ -197,7 +197,7 @@ def unbound(owner: Any, name: str) -> Any:
         from gradcli.lang.constructors import dict_from_keys  # above this module
 
         return Builtin(name, dict_from_keys)
-    kind = Tensor if owner is settings.TENSOR else _HOST_OF.get(owner)
+    kind = Tensor if owner is torch_types.TENSOR else _HOST_OF.get(owner)
     method = None if kind is None else find_method(kind, name)
     if method is None or kind is None:
         return MISSING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import autograd, settings, warnings
+from gradcli.core import autograd, torch_types, warnings
 from gradcli.core import operators as core
 from gradcli.core.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -47,8 +47,8 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
     "is_leaf": lambda t: t.is_leaf,
     "shape": lambda t: t.shape,
     "dtype": lambda t: t.dtype,
-    "device": lambda t: settings.CPU,
-    "layout": lambda t: settings.STRIDED,
+    "device": lambda t: torch_types.CPU,
+    "layout": lambda t: torch_types.STRIDED,
     "ndim": lambda t: t.array.ndim,
     "itemsize": lambda t: t.dtype.itemsize,
     "nbytes": lambda t: t.array.size * t.dtype.itemsize,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import settings
+from gradcli.core import settings, torch_types
 from gradcli.core.dtypes import DType
 from gradcli.core.graph import Node
 from gradcli.core.mode import GradMode
@@ -33,7 +33,7 @@ def str_text(value: Any) -> str:
         return value
     if type(value) is ProgramError:
         return str(value.message)
-    if type(value) in (NumpyArray, settings.Device):
+    if type(value) in (NumpyArray, torch_types.Device):
         return str(value)
     return reprs.repr_host(value, _repr_own)
 

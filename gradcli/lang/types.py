@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import library, settings
+from gradcli.core import library, seeds, torch_types
 from gradcli.core.dtypes import DType
 from gradcli.core.function import Function, InplaceFunction
 from gradcli.core.generator import Generator
@@ -47,8 +47,8 @@ _PATHS: dict[type, str] = {
     Tensor: "Tensor",
     ScriptType: "type",
     Generator: "torch._C.Generator",
-    settings.Device: "torch.device",
-    settings.Symbol: "torch.layout",
+    torch_types.Device: "torch.device",
+    torch_types.Symbol: "torch.layout",
 }
 
 
@@ -133,10 +133,10 @@ _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     TypeValue: TYPE,
     ExceptionType: TYPE,
     ScriptType: TYPE,
-    Size: settings.SIZE,
-    DType: settings.DTYPE,
-    settings.Device: settings.DEVICE,
-    Generator: settings.GENERATOR,
+    Size: torch_types.SIZE,
+    DType: torch_types.DTYPE,
+    torch_types.Device: torch_types.DEVICE,
+    Generator: seeds.GENERATOR,
 }
 
 #: types made when first asked for, by path
@@ -159,7 +159,7 @@ def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
     if known is not None:
         return known
     if kind is Tensor:
-        return library.find("nn.Parameter") if value.is_parameter else settings.TENSOR
+        return library.find("nn.Parameter") if value.is_parameter else torch_types.TENSOR
     if kind is ProgramError:
         return exception_type(value.type_name)
     declared = getattr(kind, "SCRIPT_TYPE", None)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import data, limits
-from gradcli.core import dtypes, mode, settings
+from gradcli.core import dtypes, mode, seeds, settings
 from gradcli.core.graph import Node, bound_nodes, state
 from gradcli.core.ops.creation import from_data
 from gradcli.core.tensor import Tensor
@@ -61,7 +61,7 @@ class Session:
         if dtype is not None:
             dtypes.set_default(dtypes.NAMED[dtype])
         if seed is not None:
-            settings.manual_seed(seed)
+            seeds.manual_seed(seed)
         if precision is not None:
             settings.print_options.precision = precision
         self._seed = seed or 0

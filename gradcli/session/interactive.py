@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.analysis import behind, describe
 from gradcli.analysis.recording import Recorder, recorded
-from gradcli.core import dtypes, settings
+from gradcli.core import dtypes, settings, torch_types
 from gradcli.core.function import Function
 from gradcli.core.tensor import Tensor
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
@@ -38,7 +38,7 @@ _DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
 _LINE_END = re.compile(r"[ \t]*;[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 
 #: what `print` shows in another way than the prompt
-_SHOWN_OTHERWISE = (str, NumpyArray, settings.Device, ProgramError)
+_SHOWN_OTHERWISE = (str, NumpyArray, torch_types.Device, ProgramError)
 
 Echo = Callable[[Evaluation], None]
 

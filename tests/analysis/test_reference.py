@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcli.analysis import reference
-from gradcli.core import catalog, library, settings
+from gradcli.core import catalog, library, seeds, settings
 from gradcli.core.function import InplaceFunction
 from gradcli.errors import ProgramError
 from gradcli.results import Entry
@@ -98,7 +98,7 @@ def test_of_two_records_of_one_grad_fn_the_general_formula_is_told() -> None:
 
 
 def test_an_example_leaves_the_generator_alone() -> None:
-    settings.manual_seed(6)
+    seeds.manual_seed(6)
     before = reference.run_lines(("rand(2)",))
     entry = reference.describe("randn")
     assert entry is not None
