@@ -57,7 +57,7 @@ def prepare_streams() -> None:
     rest without an error.
     """
     raw = getattr(sys.stdout, "buffer", None)
-    if isinstance(raw, io.RawIOBase):
+    if sys.stdout is sys.__stdout__ and isinstance(raw, io.RawIOBase):  # another's stream is not ours to take apart
         encoding = sys.stdout.encoding
         sys.stdout.detach()  # type: ignore[union-attr]
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, write_through=True)
