@@ -56,10 +56,10 @@ def prepare_streams() -> None:
     With PYTHONUNBUFFERED a write that takes only a part of a text (the reader goes away, a limit on files) would drop the
     rest without an error.
     """
-    raw = getattr(sys.stdout, "buffer", None)
-    if sys.stdout is sys.__stdout__ and isinstance(raw, io.RawIOBase):  # another's stream is not ours to take apart
-        encoding = sys.stdout.encoding
-        sys.stdout.detach()  # type: ignore[union-attr]
+    own = sys.stdout
+    # the interpreter's own stream only: another's is not ours to take apart
+    if own is sys.__stdout__ and isinstance(own, io.TextIOWrapper) and isinstance(own.buffer, io.RawIOBase):
+        encoding, raw = own.encoding, own.detach()
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, write_through=True)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
