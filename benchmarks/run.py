@@ -28,9 +28,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from gradcli.core import settings  # noqa: E402
-from gradcli.lang import parser  # noqa: E402
-from gradcli.lang.interpreter import Interpreter  # noqa: E402
+from gradcli.core.vocabulary import settings  # noqa: E402
+from gradcli.lang.interpreter.interpreter import Interpreter  # noqa: E402
+from gradcli.lang.syntax import parser  # noqa: E402
 from gradcli.source import Source  # noqa: E402
 
 POLY = "mean((x+2)*(x+2)*2)"

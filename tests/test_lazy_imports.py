@@ -27,4 +27,4 @@ def test_a_gradient_needs_no_rich() -> None:
 
 
 def test_core_needs_numpy_alone() -> None:
-    assert loaded("import gradcli.core.tensor, gradcli.core.engine") == {"numpy"}
+    assert loaded("import gradcli.core.tensor.tensor, gradcli.core.autograd.backward") == {"numpy"}

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gradcli.analysis import differences, kinks, origins
+from gradcli.analysis import differences, kinks, nan_origins
 from gradcli.analysis.complex_step import ComplexStep
 from gradcli.analysis.naming import Steps
 from gradcli.analysis.recording import Recorder, recorded, walk_back
-from gradcli.core import dtypes, engine, generator
-from gradcli.core.dtypes import DType
-from gradcli.core.graph import AccumulateGrad
-from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.autograd import backward
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import AccumulateGrad
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 from gradcli.results import CheckResult, Comparison, InputCheck, Origin
 
@@ -89,7 +91,7 @@ class Check:
         inputs = [self._variables[name] for name in names]
         for row, vector in enumerate(self._vectors):
             weight = wrap(vector.reshape(self.out.array.shape).astype(self.out.dtype.np), self.out.dtype)
-            gradients = engine.grad((self.out,), inputs, (weight,), retain_graph=True, allow_unused=True)
+            gradients = backward.grad((self.out,), inputs, (weight,), retain_graph=True, allow_unused=True)
             for name, gradient in zip(names, gradients, strict=True):
                 if gradient is not None:
                     found[name][row] = np.asarray(gradient.array, np.float64).reshape(-1)
@@ -219,7 +221,7 @@ class Check:
         if not finite:
             weight = wrap(np.ones(self.out.array.shape, self.out.dtype.np), self.out.dtype) if self._weight is None else self._weight
             capture = walk_back(self.out, weight, self.steps.order)
-            origin = origins.first(self.steps, capture, bool(np.isfinite(self.out.array).all()))
+            origin = nan_origins.first(self.steps, capture, bool(np.isfinite(self.out.array).all()))
             found = () if origin is None else (origin,)
         conditions = "float64, central differences, steps fitted to each element"
         if self._used_complex:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.tensor import Array, Tensor
-from gradcli.lang import syntax
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.lang.syntax import nodes
 
 _STEP = 1e-100
 
@@ -61,7 +61,7 @@ class ComplexStep:
     `slopes` are None where complex steps do not apply.
     """
 
-    def __init__(self, tree: syntax.Expr, variables: Mapping[str, Tensor], others: Mapping[str, Any], value: Array) -> None:
+    def __init__(self, tree: nodes.Expr, variables: Mapping[str, Tensor], others: Mapping[str, Any], value: Array) -> None:
         self._tree = tree
         # a name that was computed from variables does not stay as it is
         fixed = {name: one for name, one in others.items() if type(one) is not Tensor or not one.requires_grad}
@@ -90,31 +90,31 @@ class ComplexStep:
         except (NotAnalytic, ValueError, TypeError, ArithmeticError):
             return None
 
-    def _value(self, node: syntax.Expr) -> Any:
-        if isinstance(node, syntax.Constant) and type(node.value) in (int, float):
+    def _value(self, node: nodes.Expr) -> Any:
+        if isinstance(node, nodes.Constant) and type(node.value) in (int, float):
             return node.value
-        if isinstance(node, syntax.Name):
+        if isinstance(node, nodes.Name):
             value = self._names.get(node.id)
             if type(value) in (int, float) or (isinstance(value, np.ndarray) and value.dtype.kind in "fiuc"):
                 return value
-        elif isinstance(node, syntax.Unary) and node.op in "+-":
+        elif isinstance(node, nodes.Unary) and node.op in "+-":
             value = self._value(node.operand)
             return -value if node.op == "-" else value
-        elif isinstance(node, syntax.Binary) and all(op in _BINARY for op in node.ops):
+        elif isinstance(node, nodes.Binary) and all(op in _BINARY for op in node.ops):
             value = self._value(node.first)
             for op, right in zip(node.ops, node.rest, strict=True):
                 value = _BINARY[op](value, self._value(right))
             return value
-        elif isinstance(node, syntax.Attribute) and node.name == "T":
+        elif isinstance(node, nodes.Attribute) and node.name == "T":
             return np.transpose(self._value(node.value))
-        elif isinstance(node, syntax.Call) and not node.keywords:
+        elif isinstance(node, nodes.Call) and not node.keywords:
             return self._called(node)
         raise NotAnalytic
 
-    def _called(self, node: syntax.Call) -> Any:
+    def _called(self, node: nodes.Call) -> Any:
         function, args = node.function, list(node.args)
-        name = function.id if isinstance(function, syntax.Name) else function.name if isinstance(function, syntax.Attribute) else ""
-        if isinstance(function, syntax.Attribute) and not (isinstance(function.value, syntax.Name) and function.value.id in _MODULES):
+        name = function.id if isinstance(function, nodes.Name) else function.name if isinstance(function, nodes.Attribute) else ""
+        if isinstance(function, nodes.Attribute) and not (isinstance(function.value, nodes.Name) and function.value.id in _MODULES):
             args.insert(0, function.value)
         if name in self._names:
             raise NotAnalytic

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis import filling, formulas, latex
+from gradcli.analysis import formula_names, formulas, latex
 from gradcli.analysis.formulas import Listed, Symbol, Term
 from gradcli.analysis.naming import Show, Steps, value_of
 from gradcli.analysis.recording import Recorder, behind, contributions, walk_back
-from gradcli.core.dtypes import DType
-from gradcli.core.graph import AccumulateGrad, Node
-from gradcli.core.inplace import CopySlices
-from gradcli.core.nodes import OpNode
-from gradcli.core.pointwise import Pointwise
-from gradcli.core.tensor import Array, Tensor, wrap
-from gradcli.core.walk import Capture
+from gradcli.core.autograd.walk import Capture
+from gradcli.core.graph.in_place import CopySlices
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
-from gradcli.lang import syntax
+from gradcli.lang.syntax import nodes as syntax
 from gradcli.results import Arithmetic, Explanation, Link, Made, StepResult, TensorValue
 
 #: more steps than this are left out, the oldest first
@@ -196,14 +196,14 @@ class _Teller:
         if isinstance(grads, Listed) and arrived:
             zeros = [formulas.Applied("zeros_like", (self._steps.symbol(user, k),)) for k in range(len(grads.items))]
             names["grads"] = Listed(tuple(one if arrived[k] is not None else zeros[k] for k, one in enumerate(grads.items)), "[]")
-        return filling.filled(rule.formula if rule else "grad", names)
+        return formula_names.filled(rule.formula if rule else "grad", names)
 
     def _written(self, user: CopySlices, i: int) -> Term:
         """What a write to a part sends to the value it was written to (the first input), or to what was written."""
         grad, inner = self._steps.gradient_symbol(user).text, user.inner
         if isinstance(inner, OpNode) and (i or inner.edges[0][0] is not None):
             rule = inner.op.rules[inner.op.tensors[0 if inner.op.variadic else i]]
-            part = filling.filled(rule.formula if rule else "grad", self._steps.written_environment(user, inner))
+            part = formula_names.filled(rule.formula if rule else "grad", self._steps.written_environment(user, inner))
             return part if i else Symbol(f"{grad} with {formulas.text(part)} where it was written", atomic=False)
         return Symbol(f"{grad} outside of what was written", atomic=False)
 

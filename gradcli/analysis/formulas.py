@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradcli.analysis.operands import parts_of, text_with
-from gradcli.core.tensor import Array
-from gradcli.lang import names, syntax
+from gradcli.core.tensor.tensor import Array
+from gradcli.lang.names import names
+from gradcli.lang.syntax import nodes
 
 #: how tightly operators bind, loosest first
 _LEVEL = {"|": 2, "^": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "@": 6, "//": 6, "%": 6, "**": 8}
@@ -100,48 +101,48 @@ _MODULES = frozenset({"torch", "F", "nn", "functional", "linalg", "special", "ma
 # --- from the syntax tree ---
 
 
-def from_syntax(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) -> Term:
+def from_syntax(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> Term:
     """The term of an expression; `known` gives terms for nodes that stand for something. Other syntax stays text."""
     found = known(node)
     if found is not None:
         return found
-    if isinstance(node, syntax.Constant) and isinstance(node.value, (int, float)):
+    if isinstance(node, nodes.Constant) and isinstance(node.value, (int, float)):
         return Number(node.value)
-    if isinstance(node, syntax.Name):
+    if isinstance(node, nodes.Name):
         return Symbol(node.id)
-    if isinstance(node, syntax.Binary):
+    if isinstance(node, nodes.Binary):
         term = from_syntax(node.first, known)
         for op, right in zip(node.ops, node.rest, strict=True):
             term = combine(op, term, from_syntax(right, known))
         return term
-    if isinstance(node, syntax.Unary) and node.op == "-":
+    if isinstance(node, nodes.Unary) and node.op == "-":
         return negative(from_syntax(node.operand, known))
-    if isinstance(node, syntax.Compare) and len(node.ops) == 1 and node.ops[0] in _TESTS:
+    if isinstance(node, nodes.Compare) and len(node.ops) == 1 and node.ops[0] in _TESTS:
         return combine(node.ops[0], from_syntax(node.first, known), from_syntax(node.rest[0], known))
-    if isinstance(node, syntax.Conditional):
+    if isinstance(node, nodes.Conditional):
         test = from_syntax(node.test, known)
         if isinstance(test, (Number, Known)):
             return from_syntax(node.body if test.value else node.orelse, known)
         return Operation("if", (from_syntax(node.body, known), test, from_syntax(node.orelse, known)))
-    if isinstance(node, syntax.BoolOp):
+    if isinstance(node, nodes.BoolOp):
         return _decided(node, known)
-    if isinstance(node, syntax.Attribute):
+    if isinstance(node, nodes.Attribute):
         owner = from_syntax(node.value, known)
         return owner if node.name in _ARRANGED and _is(owner, 0) else Applied(node.name, None, owner)
-    if isinstance(node, syntax.Call) and all(keyword.name for keyword in node.keywords):
+    if isinstance(node, nodes.Call) and all(keyword.name for keyword in node.keywords):
         return _call(node, known)
-    if isinstance(node, (syntax.TupleExpr, syntax.ListExpr)) and not any(isinstance(item, syntax.Starred) for item in node.items):
+    if isinstance(node, (nodes.TupleExpr, nodes.ListExpr)) and not any(isinstance(item, nodes.Starred) for item in node.items):
         items = tuple(from_syntax(item, known) for item in node.items)
-        return Listed(items, "()" if isinstance(node, syntax.TupleExpr) else "[]")
-    if isinstance(node, syntax.Subscript):
+        return Listed(items, "()" if isinstance(node, nodes.TupleExpr) else "[]")
+    if isinstance(node, nodes.Subscript):
         return _item(from_syntax(node.value, known), node.index, known)
-    if isinstance(node, syntax.Lambda):  # whose parameters are no names of the formula
+    if isinstance(node, nodes.Lambda):  # whose parameters are no names of the formula
         head = node.text[: node.body.start - node.start]
         return Symbol(f"{head}{text(from_syntax(node.body, known))}", atomic=False)
-    return Symbol(_put_in(node, known), atomic=isinstance(node, syntax.Call))
+    return Symbol(_put_in(node, known), atomic=isinstance(node, nodes.Call))
 
 
-def _decided(node: syntax.BoolOp, known: Callable[[syntax.Node], Term | None]) -> Term:
+def _decided(node: nodes.BoolOp, known: Callable[[nodes.Node], Term | None]) -> Term:
     """`a and b`, `a or b` without what decides nothing."""
     items = [from_syntax(item, known) for item in node.items]
     for at, item in enumerate(items):
@@ -152,11 +153,11 @@ def _decided(node: syntax.BoolOp, known: Callable[[syntax.Node], Term | None]) -
     return items[at] if at == len(items) - 1 else Symbol(f" {node.op} ".join(_at(item, _COMPARE) for item in items[at:]), atomic=False)
 
 
-def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Term:
+def _call(node: nodes.Call, known: Callable[[nodes.Node], Term | None]) -> Term:
     arguments = tuple(from_syntax(argument, known) for argument in node.args)
     arguments += tuple(Keyword(str(keyword.name), from_syntax(keyword.value, known)) for keyword in node.keywords)
     function = node.function
-    if isinstance(function, syntax.Attribute):
+    if isinstance(function, nodes.Attribute):
         owner = from_syntax(function.value, known)
         if function.name == "numel" and isinstance(owner, Symbol) and owner.shape is not None:
             count = 1
@@ -167,7 +168,7 @@ def _call(node: syntax.Call, known: Callable[[syntax.Node], Term | None]) -> Ter
             return owner
         bare = owner == Symbol("torch") and known(function.value) is None and names.is_torch(function.name, True)
         return Applied(function.name, arguments, None if bare else owner)
-    name = function.text if isinstance(function, syntax.Name) else text(from_syntax(function, known))
+    name = function.text if isinstance(function, nodes.Name) else text(from_syntax(function, known))
     if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):
         return arguments[1] if arguments[0].value else arguments[2]
     return Applied(name, arguments)
@@ -207,7 +208,7 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return next((shape[k:] for k, size in enumerate(shape) if size != 1), ())
 
 
-def _item(owner: Term, index: syntax.Node, known: Callable[[syntax.Node], Term | None]) -> Term:
+def _item(owner: Term, index: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> Term:
     if isinstance(owner, Listed):
         number = from_syntax(index, known)
         if isinstance(number, Number) and isinstance(number.value, int) and -len(owner.items) <= number.value < len(owner.items):
@@ -215,9 +216,9 @@ def _item(owner: Term, index: syntax.Node, known: Callable[[syntax.Node], Term |
     return Indexed(owner, _put_in(index, known))
 
 
-def _put_in(node: syntax.Node, known: Callable[[syntax.Node], Term | None]) -> str:
+def _put_in(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> str:
     """The text with what is known put in."""
-    parts: list[tuple[syntax.Node, str]] = []
+    parts: list[tuple[nodes.Node, str]] = []
     stack = [node]
     while stack:
         one = stack.pop()

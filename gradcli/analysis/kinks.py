@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradcli.analysis.recording import Recorder, behind
-from gradcli.core.graph import AccumulateGrad, Node
-from gradcli.core.nodes import OpNode
-from gradcli.core.tensor import Array, Tensor
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.core.tensor.tensor import Array, Tensor
 
 if TYPE_CHECKING:
     from gradcli.analysis.check import Check

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import engine
-from gradcli.core.mode import recording
-from gradcli.core.tensor import Tensor
+from gradcli.core.autograd import backward
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.tensor.tensor import Tensor
 
 #: method -> module and class in core.optim, learning rate where none is given, options that are not PyTorch's own
 METHODS: dict[str, tuple[str, str, float, dict[str, Any]]] = {
@@ -88,7 +88,7 @@ class Descent:
             variable.grad = None
         with recording(True):
             value = self._evaluate()
-            engine.backward([value])
+            backward.backward([value])
         self.value = Tensor(value.array, value.dtype)
         squares = [np.square(v.grad.array.astype(np.float64)).sum() for v in self._variables if v.grad is not None]
         self.norm = math.sqrt(float(np.sum(squares)))

@@ -12,14 +12,14 @@ import numpy as np
 from gradcli.analysis import latex, operands
 from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, combine, from_syntax
 from gradcli.analysis.recording import Recorder, behind
-from gradcli.core.graph import AccumulateGrad, Node
-from gradcli.core.inplace import CopySlices
+from gradcli.core.graph.in_place import CopySlices
+from gradcli.core.graph.op_node import OpNode, short_name
+from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.nn.module import Module
-from gradcli.core.nodes import OpNode, short_name
-from gradcli.core.tensor import Array, Tensor, wrap
-from gradcli.core.watched import Watched
-from gradcli.lang import syntax
-from gradcli.lang.compiling import Step
+from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.lang.interpreter.compiling import Step
+from gradcli.lang.syntax import nodes
 from gradcli.results import TensorValue
 
 Show = Callable[[Tensor], TensorValue]
@@ -40,7 +40,7 @@ class Steps:
         self._bound: dict[Node, str] = {}
         #: names of tensors by identity, for constants that the text of a step does not show
         self._constants: dict[int, str] = {}
-        self._matches: dict[Node, tuple[operands.Matched, list[syntax.Node]]] = {}
+        self._matches: dict[Node, tuple[operands.Matched, list[nodes.Node]]] = {}
         self._named = named_tensors(variables)
         recorder.learn([tensor for _, tensor in self._named], self.order)
         for name, tensor in self._named:
@@ -80,7 +80,7 @@ class Steps:
             return ""
         if self._is_of_gradient(node):
             return self._bound.get(node, "")
-        found = self._assigned.get((place.start, place.end)) if isinstance(place, syntax.Node) else None
+        found = self._assigned.get((place.start, place.end)) if isinstance(place, nodes.Node) else None
         return (None if self._is_inner(node) else found) or self._bound.get(node, "")
 
     def _is_of_gradient(self, node: Node) -> bool:
@@ -91,7 +91,7 @@ class Steps:
         """Whether the step is one of several of the same text, and not the last."""
         return any(operands.is_inner(node, user) and not self._is_of_gradient(user) for user, _ in self.consumers[node])
 
-    def matches(self, node: Node) -> tuple[operands.Matched, list[syntax.Node]]:
+    def matches(self, node: Node) -> tuple[operands.Matched, list[nodes.Node]]:
         """The expressions that the step's inputs are values of, and those left over."""
         known = self._matches.get(node)
         if known is None:
@@ -99,7 +99,7 @@ class Steps:
             known = self._matches[node] = ([None] * len(node.edges), []) if derived else operands.match(node, self._word)
         return known
 
-    def _shown_operands(self, node: Node, leaves: bool) -> list[tuple[syntax.Node, Node, int]]:
+    def _shown_operands(self, node: Node, leaves: bool) -> list[tuple[nodes.Node, Node, int]]:
         """The expressions within a step's text that are values of earlier steps, those of its inner steps too."""
         found = []
         stack = [node]
@@ -125,9 +125,9 @@ class Steps:
         if isinstance(node, CopySlices):
             parent, output = node.edges[0]
             base = "" if parent is None else f"{(write or self.name)(parent, output)} with "
-            return f"{base}{operands.text_with(place, [])} written" if isinstance(place, syntax.Node) else f"{base}a part written"
+            return f"{base}{operands.text_with(place, [])} written" if isinstance(place, nodes.Node) else f"{base}a part written"
         given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
-        if not isinstance(place, syntax.Node) or isinstance(place, syntax.Name):
+        if not isinstance(place, nodes.Node) or isinstance(place, nodes.Name):
             # iterating over a name, for one
             return _call_text(node, given)
         if self._is_of_gradient(node):
@@ -136,7 +136,7 @@ class Steps:
         text = operands.text_with(place, [(part, (write or self.name)(parent, output)) for part, parent, output in parts])
         if self._is_inner(node):
             return f"{_call_text(node, given)} in {text}"
-        if isinstance(place, syntax.AugAssign) and self.variable(node):
+        if isinstance(place, nodes.AugAssign) and self.variable(node):
             # shown after the name's `=`
             text = text.replace(f"{place.op}=", place.op, 1)
         return text
@@ -144,11 +144,11 @@ class Steps:
     def expression_latex(self, node: Node) -> str:
         """The step's text as mathematics."""
         place = node.origin
-        if not isinstance(place, syntax.Node) or isinstance(node, CopySlices) or self._is_inner(node) or self._is_of_gradient(node):
+        if not isinstance(place, nodes.Node) or isinstance(node, CopySlices) or self._is_inner(node) or self._is_of_gradient(node):
             return latex.text(self.expression(node))
         parts = [(part, self.symbol(parent, output)) for part, parent, output in self._shown_operands(node, True)]
 
-        def known(one: syntax.Node) -> Term | None:
+        def known(one: nodes.Node) -> Term | None:
             return next((symbol for part, symbol in parts if part is one or operands.same_place(part, one)), None)
 
         if isinstance(place, Step):
@@ -216,19 +216,19 @@ class Steps:
         rest = [
             place
             for place in self.matches(node)[1]
-            if not _is_literal(place) and not (isinstance(place, syntax.Name) and place.id not in tensors)
+            if not _is_literal(place) and not (isinstance(place, nodes.Name) and place.id not in tensors)
         ]
         arrays = [attr for attr, value in zip(op.attrs, step.attrs, strict=True) if isinstance(value, (Tensor, np.ndarray))]
         texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
         return {attr: self._attribute(attr, texts.get(attr), value, node) for attr, value in zip(op.attrs, step.attrs, strict=True)}
 
-    def _attribute(self, name: str, place: syntax.Node | None, value: Any, node: Node) -> Term:
+    def _attribute(self, name: str, place: nodes.Node | None, value: Any, node: Node) -> Term:
         """An argument without derivative. Of arrays the elements are surer than the text, which may be of another argument."""
         array = value.array if isinstance(value, Tensor) else value
-        if isinstance(array, np.ndarray) and not isinstance(place, syntax.Name):
+        if isinstance(array, np.ndarray) and not isinstance(place, nodes.Name):
             return self._array(array) or _constant(name, place, value)
         alone = not self._is_inner(node) and not any(parent is not None and operands.is_inner(parent, node) for parent, _ in node.edges)
-        if name == "indices" and isinstance(node.origin, syntax.Subscript) and alone:
+        if name == "indices" and isinstance(node.origin, nodes.Subscript) and alone:
             return Symbol(" ".join(node.origin.index.text.split()))
         return _constant(name, place, value)
 
@@ -264,26 +264,26 @@ def _barred(name: str) -> str:
     return rf"\bar{{{letter}}}" + (f"_{{{index}" if index else "")
 
 
-def _constant(name: str, place: syntax.Node | None, value: Any) -> Term:
+def _constant(name: str, place: nodes.Node | None, value: Any) -> Term:
     """What the text says, or the number itself; the argument's name where neither is known."""
     shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else None
-    if isinstance(place, syntax.Node) and not isinstance(place, syntax.Constant):
+    if isinstance(place, nodes.Node) and not isinstance(place, nodes.Constant):
         text = " ".join(place.text.split())
         if len(text) <= _LONGEST:
-            atomic = isinstance(place, (syntax.Name, syntax.Call, syntax.Attribute, syntax.Subscript))
-            return Symbol(text, "" if isinstance(place, syntax.Name) else latex.latex(from_syntax(place, lambda _: None)), atomic, shape)
+            atomic = isinstance(place, (nodes.Name, nodes.Call, nodes.Attribute, nodes.Subscript))
+            return Symbol(text, "" if isinstance(place, nodes.Name) else latex.latex(from_syntax(place, lambda _: None)), atomic, shape)
     if isinstance(value, (bool, int, float)):
         return Known(None) if value == sys.maxsize else Number(value)  # the end of a slice that has none
-    if isinstance(place, syntax.Constant) and isinstance(place.value, (int, float)):
+    if isinstance(place, nodes.Constant) and isinstance(place.value, (int, float)):
         return Number(place.value)
     if isinstance(value, (tuple, list)) and any(isinstance(one, (Tensor, np.ndarray, slice)) for one in value):
         return Symbol(_index_text(value) or name)
     return Known(value) if value is None or isinstance(value, (str, tuple, list)) else Symbol(name, shape=shape)
 
 
-def _is_literal(place: syntax.Node) -> bool:
+def _is_literal(place: nodes.Node) -> bool:
     """Whether a place is a number, a string and the like, maybe with a sign."""
-    return isinstance(place.operand if isinstance(place, syntax.Unary) else place, syntax.Constant)
+    return isinstance(place.operand if isinstance(place, nodes.Unary) else place, nodes.Constant)
 
 
 def _array_text(array: Array) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from gradcli.core.graph import Node
-from gradcli.core.nodes import OpNode
-from gradcli.lang import syntax
-from gradcli.lang.compiling import Step
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.tensor.node import Node
+from gradcli.lang.interpreter.compiling import Step
+from gradcli.lang.syntax import nodes as syntax
 
 #: names of modules: not operands where a function is called on them
 _MODULES = frozenset({"torch", "F", "nn", "optim", "math", "np", "linalg", "autograd", "functional"})

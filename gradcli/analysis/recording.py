@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 
-from gradcli.core import engine
-from gradcli.core.graph import AccumulateGrad, Node, state
-from gradcli.core.inplace import CopySlices
-from gradcli.core.nodes import OpNode, Saved
-from gradcli.core.tensor import Array, Tensor, wrap
-from gradcli.core.walk import Capture
+from gradcli.core.autograd import backward
+from gradcli.core.autograd.walk import Capture
+from gradcli.core.graph.in_place import CopySlices
+from gradcli.core.graph.op_node import OpNode, Saved
+from gradcli.core.tensor.node import AccumulateGrad, Node, state
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
 
 #: arrays up to this many elements are copied, larger ones are shared with the program
 COPIED = 4096
@@ -186,7 +186,7 @@ def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> Capt
         holder.grad = None
     capture: Capture = {}
     try:
-        engine.backward([out], [weight], retain_graph=True, capture=capture)
+        backward.backward([out], [weight], retain_graph=True, capture=capture)
     finally:
         for holder, grad in before:
             holder.grad = grad

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes, engine
-from gradcli.core.tensor import Array, Tensor, wrap
+from gradcli.core.autograd import backward
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 
 #: more numbers for each point than this are not drawn
@@ -208,7 +209,7 @@ def _grad(out: Tensor, leaves: Sequence[Tensor], weights: Tensor | None, create_
         return [None] * len(leaves)
     if weights is None:
         weights = wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)
-    return engine.grad([out], leaves, [weights], retain_graph=True, create_graph=create_graph, allow_unused=True)
+    return backward.grad([out], leaves, [weights], retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
 def _agree(table: Table, at: int, single: Sequence[Sequence[float]]) -> bool:

@@ -102,7 +102,7 @@ def preload() -> None:
     """Load what evaluation would load at first use, and use what numpy sets up at first use."""
     from importlib import import_module
 
-    from gradcli.session import warming
+    from gradcli.session import preload as warming
 
     for name in _MODULES:
         import_module(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.errors import GradcliError
 from gradcli.render.diagnostic import error_object
-from gradcli.render.jsons import dump, tensor
+from gradcli.render.json_text import dump, tensor
 from gradcli.results import Answer, Derivatives, TensorValue
 
 

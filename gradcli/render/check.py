@@ -8,7 +8,7 @@ import math
 
 from gradcli.render.colour import paint
 from gradcli.render.escape import escape, width
-from gradcli.render.jsons import dump
+from gradcli.render.json_text import dump
 from gradcli.render.tables import layout
 from gradcli.results import CheckResult, Comparison, InputCheck, Origin
 

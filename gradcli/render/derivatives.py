@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.render import csvs, jsons
+from gradcli.render import csv_text, json_text
 from gradcli.render.escape import escape
 from gradcli.render.plain import number_lines
 from gradcli.render.tables import cell, layout, shape, short
@@ -58,9 +58,9 @@ def json(found: Derivatives) -> str:
         if found.kind == "hessian":
             inner = matrices.setdefault(block.row, {})
             assert isinstance(inner, dict)
-            inner[block.column] = jsons.tensor(block.value)
+            inner[block.column] = json_text.tensor(block.value)
         else:
-            matrices[block.column] = jsons.tensor(block.value)
+            matrices[block.column] = json_text.tensor(block.value)
     content = {
         "gradcli": 1,
         "ok": True,
@@ -68,31 +68,31 @@ def json(found: Derivatives) -> str:
         "variables": {row.name: _row(row) for row in found.variables},
         found.kind: matrices,
     }
-    return jsons.dump(content)
+    return json_text.dump(content)
 
 
 def csv(found: Derivatives) -> str:
     """One row for each derivative: what is differentiated, its index, by which variable, its index."""
     if not found.with_gradient:
-        return csvs.write(["row", "row_index", "column", "column_index", found.kind], _entries(found))
+        return csv_text.write(["row", "row_index", "column", "column_index", found.kind], _entries(found))
     rows = {row.name: row for row in (found.output, *found.variables)}
     numbers = {
         (name, index): (value, "" if row.gradients[0] is None else row.gradients[0].array.ravel().tolist()[at])
         for name, row in rows.items()
-        for at, (index, value) in enumerate(zip(csvs.indices(row.value.array), row.value.array.ravel().tolist(), strict=True))
+        for at, (index, value) in enumerate(zip(csv_text.indices(row.value.array), row.value.array.ravel().tolist(), strict=True))
     }
     lines: list[list[object]] = [[*at, *both, "", "", ""] for at, both in numbers.items() if at[0] == "out"]
     for name, index, *rest in _entries(found):
         lines.append([name, index, *numbers[str(name), str(index)], *rest])
-    return csvs.write(["row", "row_index", "value", "grad", "column", "column_index", found.kind], lines)
+    return csv_text.write(["row", "row_index", "value", "grad", "column", "column_index", found.kind], lines)
 
 
 def _entries(found: Derivatives) -> Iterator[list[object]]:
     arrays = {row.name: row.value.array for row in (found.output, *found.variables)}
     for block in found.blocks:
         numbers = iter(block.value.array.ravel().tolist())
-        for index in csvs.indices(arrays[block.row]):
-            for column_index in csvs.indices(arrays[block.column]):
+        for index in csv_text.indices(arrays[block.row]):
+            for column_index in csv_text.indices(arrays[block.column]):
                 yield [block.row, index, block.column, column_index, next(numbers)]
 
 
@@ -101,7 +101,7 @@ def _place(found: Derivatives, block: Block) -> str:
 
 
 def _row(row: Row) -> dict[str, object]:
-    content: dict[str, object] = {"name": row.name, "expression": row.expression, **jsons.tensor(row.value)}
+    content: dict[str, object] = {"name": row.name, "expression": row.expression, **json_text.tensor(row.value)}
     if row.gradients:
         content["grad"] = None if row.gradients[0] is None else row.gradients[0].array.tolist()
     return content

@@ -6,7 +6,7 @@ import csv
 import io
 
 from gradcli.render.escape import escape, escape_lines
-from gradcli.render.jsons import dump
+from gradcli.render.json_text import dump
 from gradcli.render.tables import cell, layout
 from gradcli.results import Arithmetic, Explanation, Made, StepResult
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.render import csvs, jsons
+from gradcli.render import csv_text, json_text
 from gradcli.render.escape import escape
 from gradcli.render.plain import number_lines
 from gradcli.render.tables import cell, layout
@@ -48,13 +48,13 @@ def json(found: Minimum) -> str:
         "expression": found.expression,
         "converged": not found.failure,
         "failure": found.failure or None,
-        **jsons.tensor(found.value),
+        **json_text.tensor(found.value),
         "gradient_norm": found.gradient_norm,
         "steps": found.steps,
         "method": found.method,
         "variables": variables,
     }
-    return jsons.dump(content)
+    return json_text.dump(content)
 
 
 def csv(found: Minimum) -> str:
@@ -63,6 +63,6 @@ def csv(found: Minimum) -> str:
     for one in found.variables:
         size = one.minimum.array.size
         gradient = [""] * size if one.gradient is None else one.gradient.array.ravel().tolist()
-        columns = (csvs.indices(one.minimum.array), one.start.array.ravel().tolist(), one.minimum.array.ravel().tolist(), gradient)
+        columns = (csv_text.indices(one.minimum.array), one.start.array.ravel().tolist(), one.minimum.array.ravel().tolist(), gradient)
         rows += [[one.name, *row] for row in zip(*columns, strict=True)]
-    return csvs.write(["name", "index", "start", "minimum", "grad"], rows)
+    return csv_text.write(["name", "index", "start", "minimum", "grad"], rows)

@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
-from gradcli.render import csvs
+from gradcli.render import csv_text
 from gradcli.render.colour import paint
 from gradcli.render.escape import escape_lines, width
 from gradcli.render.explain import shortened
-from gradcli.render.jsons import dump
+from gradcli.render.json_text import dump
 from gradcli.render.tables import folded, layout
 from gradcli.results import Entry
 
@@ -125,7 +125,7 @@ def reference_csv(entries: Sequence[Entry]) -> str:
     for entry in entries:
         start = [entry.name, entry.family, entry.kind, entry.signatures[0], entry.doc]
         rows += [[*start, one.grad_fn, one.argument, one.formula, one.note] for one in entry.derivatives] or [[*start, "", "", "", ""]]
-    return csvs.write(["name", "family", "kind", "signature", "doc", "grad_fn", "argument", "formula", "note"], rows)
+    return csv_text.write(["name", "family", "kind", "signature", "doc", "grad_fn", "argument", "formula", "note"], rows)
 
 
 def reference_json(entries: Sequence[Entry]) -> str:

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.explain import shortened, titled
-from gradcli.render.labels import base
-from gradcli.render.plot_svg import plot_svg
-from gradcli.render.plot_svg import style as plot_style
-from gradcli.render.svg import graph_svg
+from gradcli.render.pictures.graph_svg import graph_svg
+from gradcli.render.pictures.node_labels import base
+from gradcli.render.pictures.plot_svg import plot_svg
+from gradcli.render.pictures.plot_svg import style as plot_style
 from gradcli.render.tables import cell
 from gradcli.results import Explanation, Made, Report, StepResult, TensorValue, Value
 

@@ -14,9 +14,9 @@ from gradcli.errors import UsageError
 from gradcli.render.colour import paint
 from gradcli.render.explain import explanation_table
 from gradcli.render.listing import description_text, nodes_table, variables_table
+from gradcli.render.pictures.tree import graph_tree
 from gradcli.render.reference import reference_text
 from gradcli.render.tables import layout
-from gradcli.render.tree import graph_tree
 from gradcli.results import Description, Entry
 
 if TYPE_CHECKING:

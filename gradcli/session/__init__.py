@@ -7,19 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import data, limits
-from gradcli.core import dtypes, mode, seeds, settings
-from gradcli.core.graph import Node, bound_nodes, state
-from gradcli.core.ops.creation import from_data
-from gradcli.core.tensor import Tensor
+from gradcli.core.graph import grad_mode
+from gradcli.core.ops.create.creation import from_data
+from gradcli.core.random import seeds
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import Node, bound_nodes, state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.vocabulary import settings
 from gradcli.errors import GradcliError, ProgramError
-from gradcli.lang import parser
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.syntax import Expr, Program
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.nodes import Expr, Program
 from gradcli.limits import Limits
 from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
 from gradcli.session import reading
+from gradcli.session.gradients import NOT_SCALAR, SCALAR_ONLY, SUMMED, explain, gradient_table
 from gradcli.session.showing import result
-from gradcli.session.walking import NOT_SCALAR, SCALAR_ONLY, SUMMED, explain, gradient_table
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ class Session:
         limits.memory.begin()
         bound_nodes()
         settings.reset()
-        mode.reset_modes()
+        grad_mode.reset_modes()
         if dtype is not None:
             dtypes.set_default(dtypes.NAMED[dtype])
         if seed is not None:
@@ -179,7 +182,7 @@ class Session:
         """Value, gradient, Jacobian and Hessian of one evaluation, what is wanted of them. `vector` are weights as `bind_data` takes
         values, or None for a result that is one number. Raises what `evaluate` raises.
         """
-        from gradcli.session import together
+        from gradcli.session import several_derivatives
 
         value = self._evaluate(source)
         node = value.grad_fn if type(value) is Tensor else None
@@ -194,8 +197,8 @@ class Session:
         if gradient and vector is not None:
             given = self._evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
             weights = reading.weights(given, out, None)
-        wanted = together.Wanted(gradient, jacobian, hessian)
-        return made, *together.derived(source, span, out, weights, self._chosen(names), wanted)
+        wanted = several_derivatives.Wanted(gradient, jacobian, hessian)
+        return made, *several_derivatives.derived(source, span, out, weights, self._chosen(names), wanted)
 
     def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
         """All second derivatives of an expression with one value. Raises what `evaluate` raises."""

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import engine, functional
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.autograd import backward
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.transforms import functional
 from gradcli.errors import ProgramError
 from gradcli.results import Block, Derivatives, Row
+from gradcli.session.gradients import NOT_SCALAR
 from gradcli.session.showing import shown
-from gradcli.session.walking import NOT_SCALAR
 from gradcli.source import Source
 
 
@@ -31,7 +32,7 @@ def jacobian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> l
         clock.check()
         found: Sequence[Tensor | None] = [None] * len(variables)
         if out.requires_grad and variables:
-            found = engine.grad([out], variables, [unit], retain_graph=True, allow_unused=True)
+            found = backward.grad([out], variables, [unit], retain_graph=True, allow_unused=True)
         for row, gradient, variable in zip(rows, found, variables, strict=True):
             row.append(functional.zeros_like(variable) if gradient is None else gradient)
     return [functional.stacked(row, out, variable, False) for row, variable in zip(rows, variables, strict=True)]
@@ -47,7 +48,7 @@ def hessian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> tu
         raise ProgramError("RuntimeError", NOT_SCALAR)
     found: Sequence[Tensor | None] = [None] * len(variables)
     if out.requires_grad and variables:
-        found = engine.grad([out], variables, create_graph=True, allow_unused=True)
+        found = backward.grad([out], variables, create_graph=True, allow_unused=True)
     slopes = [functional.zeros_like(v) if slope is None else slope for slope, v in zip(found, variables, strict=True)]
     return slopes, [jacobian(slope, variables, clock) for slope in slopes]
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.analysis.minimize import METHODS, Descent, Progress
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError
 from gradcli.results import Found, Minimum
+from gradcli.session.gradients import explain
 from gradcli.session.showing import shown
-from gradcli.session.walking import explain
 from gradcli.source import Span
 
 __all__ = ["METHODS", "Progress", "minimum"]

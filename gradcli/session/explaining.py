@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import limits
-from gradcli.analysis import missing
+from gradcli.analysis import missing_gradient
 from gradcli.analysis.explain import explain
 from gradcli.analysis.operands import assigned_names
 from gradcli.analysis.recording import Recorder, present, recorded
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, Label, ProgramError, UsageError
-from gradcli.lang import parser, syntax
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.values import MISSING
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax import nodes, parser
+from gradcli.lang.values.values import MISSING
 from gradcli.results import Explanation
-from gradcli.session import reading, walking
+from gradcli.session import gradients as walking
+from gradcli.session import reading
 from gradcli.session.showing import shown
 from gradcli.source import Source
 
@@ -39,7 +40,7 @@ class Subject:
     `weights` are those of the script's own backward walk from the value, None for 1.
     """
 
-    def __init__(self, value: Tensor, source: Source, tree: syntax.Node | None, recorder: Recorder, weights: Tensor | None = None) -> None:
+    def __init__(self, value: Tensor, source: Source, tree: nodes.Node | None, recorder: Recorder, weights: Tensor | None = None) -> None:
         self.value = value
         self.source = source
         self.tree = tree
@@ -126,7 +127,7 @@ def explanation(
         walking.explain(error, out, span)
         raise
     if gradients and not drawn:
-        notes += missing.reasons(told, variables, found.tree, out)
+        notes += missing_gradient.reasons(told, variables, found.tree, out)
     return told.replace(notes=told.notes + notes)
 
 
@@ -137,12 +138,12 @@ def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError
     for name, value in variables.items():
         if type(value) is not Tensor or value is found.value:
             continue
-        place = missing.cut(name, found.tree) if found.tree is not None and value.requires_grad else None
+        place = missing_gradient.cut(name, found.tree) if found.tree is not None and value.requires_grad else None
         if place is not None:
             error.span = place
             error.labels.append(Label(place, f"{name} is cut off here"))
         else:
-            error.hints.append(f"{name}: {missing.reason_for(name, value, {}, found.tree)}")
+            error.hints.append(f"{name}: {missing_gradient.reason_for(name, value, {}, found.tree)}")
     if not error.labels and not error.hints:
         error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))
     return error

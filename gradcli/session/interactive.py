@@ -8,19 +8,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gradcli.analysis import behind, describe
+from gradcli.analysis import backward_graph
 from gradcli.analysis.recording import Recorder, recorded
-from gradcli.core import dtypes, settings, torch_types
-from gradcli.core.function import Function
-from gradcli.core.tensor import Tensor
+from gradcli.analysis.reference import describe
+from gradcli.core.functions.function import Function
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.vocabulary import settings, torch_types
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
-from gradcli.lang import builtins, completing, editing, names, parser, rewriting
-from gradcli.lang.checkpoint import Checkpoint
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.rewriting import Input
-from gradcli.lang.runtime import count_output
-from gradcli.lang.syntax import Assign, ExprStmt, Name, Program
-from gradcli.lang.values import MISSING, NumpyArray
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.names import builtins, names
+from gradcli.lang.prompt import completion, editing, rewriting
+from gradcli.lang.prompt.checkpoint import Checkpoint
+from gradcli.lang.prompt.rewriting import Input
+from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.nodes import Assign, ExprStmt, Name, Program
+from gradcli.lang.values.runtime import count_output
+from gradcli.lang.values.values import MISSING, NumpyArray
 from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, TensorValue, Value, Variable
 from gradcli.session.showing import result, shown
 from gradcli.source import Source
@@ -77,7 +81,7 @@ class Interactive:
         match = _DECORATOR.match(first)
         if match is None:
             return False
-        value = completing.lookup(match[1], self._interpreter.variables)
+        value = completion.lookup(match[1], self._interpreter.variables)
         return bool(newline) or not (value is MISSING or type(value) in (Tensor, Function))
 
     def is_complete(self, text: str) -> bool:
@@ -268,7 +272,7 @@ class Interactive:
             value = self.value(text) if text else self._latest()
             if type(value) is not Tensor:
                 raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
-            return behind.nodes_behind(value, self._interpreter.variables, self._recorder, shown)
+            return backward_graph.nodes_behind(value, self._interpreter.variables, self._recorder, shown)
 
     def _latest(self) -> Any:
         """The last value if it has a graph, else the tensor of the newest node among the names."""
@@ -289,27 +293,27 @@ class Interactive:
         if value is MISSING:
             hints = names.hints(path.rpartition(".")[2], self._interpreter.variables)
             raise ProgramError("NameError", f"name '{path}' is not defined", hints=hints)
-        from gradcli.analysis import reference
+        from gradcli.analysis.reference import entries
 
         is_own = path.partition(".")[0] in self._interpreter.variables
-        return reference.of_value(path, value, is_own) or describe.describe(path, value) or self._variable(path, value)
+        return entries.of_value(path, value, is_own) or describe.describe(path, value) or self._variable(path, value)
 
     def _lookup(self, path: str) -> Any:
-        value = completing.lookup(path, self._interpreter.variables)
-        return completing.lookup(f"F.{path}", {}) if value is MISSING and "." not in path else value
+        value = completion.lookup(path, self._interpreter.variables)
+        return completion.lookup(f"F.{path}", {}) if value is MISSING and "." not in path else value
 
     def complete(self, text: str) -> list[Completion]:
         """What may follow `text`, the input up to the cursor."""
-        length = len(completing.word_before(text))
-        return [Completion(c.text, length, c.kind, self._about(c)) for c in completing.candidates(text, self._interpreter.variables)]
+        length = len(completion.word_before(text))
+        return [Completion(c.text, length, c.kind, self._about(c)) for c in completion.candidates(text, self._interpreter.variables)]
 
-    def _about(self, candidate: completing.Candidate) -> Callable[[], str]:
+    def _about(self, candidate: completion.Candidate) -> Callable[[], str]:
         def about() -> str:
             if candidate.kind == "variable":
                 return _brief(self._show(candidate.value), candidate.value)
             if candidate.kind in ("keyword", "module", "keyword argument"):
                 return candidate.kind
-            return describe.summary(candidate.text, completing.value_of(candidate, self._interpreter.variables))
+            return describe.summary(candidate.text, completion.value_of(candidate, self._interpreter.variables))
 
         return about
 

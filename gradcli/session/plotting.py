@@ -8,8 +8,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.analysis.sampling import MOST_CURVES, Sampler, Table, visible
-from gradcli.core import dtypes
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, UsageError
 from gradcli.results import Array, Curve, Curves, HeatMap
 from gradcli.source import Span

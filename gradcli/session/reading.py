@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import data
-from gradcli.core import dtypes
-from gradcli.core.ops.creation import from_data
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.ops.create.creation import from_data
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import DataError, GradcliError, ProgramError
-from gradcli.lang import types
+from gradcli.lang.values import types
 from gradcli.source import Source, Span
 
 #: LO..HI or LO..HI:N, where `...` and strings are something else

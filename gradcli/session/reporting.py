@@ -9,12 +9,12 @@ import numpy as np
 
 from gradcli.analysis.recording import Recorder, recorded
 from gradcli.analysis.sampling import visible
-from gradcli.core import dtypes
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
-from gradcli.lang import parser, syntax
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.values import MISSING
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax import nodes, parser
+from gradcli.lang.values.values import MISSING
 from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
 from gradcli.session import explaining, plotting
 from gradcli.session.explaining import Subject, Walks, newest
@@ -80,7 +80,7 @@ def _name_of(value: Tensor, interpreter: Interpreter) -> str:
         if one is value and name != "_":
             return name
     place = None if value.node is None else value.node.origin
-    return " ".join(place.text.split()) if isinstance(place, syntax.Node) else ""
+    return " ".join(place.text.split()) if isinstance(place, nodes.Node) else ""
 
 
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:

@@ -11,8 +11,8 @@ from typing import Any, NoReturn, TypeVar
 
 from gradcli import limits
 from gradcli.errors import DataError, UsageError
-from gradcli.lang import parser
-from gradcli.lang.syntax import Expr, Program
+from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.nodes import Expr, Program
 from gradcli.limits import Limits
 from gradcli.results import Answer
 from gradcli.session import Session

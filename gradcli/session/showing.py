@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import printing, settings
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor import printing
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.vocabulary import settings
 from gradcli.errors import LimitError
-from gradcli.lang import types
+from gradcli.lang.values import types
 from gradcli.results import Array, PlainValue, TensorValue, Value
 
 

@@ -10,11 +10,12 @@ import pytest
 from gradcli.analysis import differences
 from gradcli.analysis.check import check
 from gradcli.analysis.complex_step import ComplexStep
-from gradcli.core import catalog, generator
-from gradcli.core.pointwise import Pointwise
-from gradcli.core.record import Rule
-from gradcli.core.tensor import wrap
-from gradcli.lang.parser import parse_expression
+from gradcli.core.functions import catalog
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Rule
+from gradcli.core.random import generator
+from gradcli.core.tensor.tensor import wrap
+from gradcli.lang.syntax.parser import parse_expression
 from gradcli.results import CheckResult
 from gradcli.source import Source
 from tests.analysis.looking import session

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import catalog
-from gradcli.core.tensor import Tensor
+from gradcli.core.functions import catalog
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, UsageError
 from gradcli.results import Arithmetic, TensorValue
 from gradcli.source import Source

@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.recording import Recorder, recorded
-from gradcli.core import catalog, namespace, settings
-from gradcli.core.function import Sample
-from gradcli.core.graph import AccumulateGrad
-from gradcli.core.nodes import OpNode
-from gradcli.core.record import Op
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Sample
+from gradcli.core.graph import namespaces
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.record import Op
+from gradcli.core.tensor.node import AccumulateGrad
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.vocabulary import settings
 from gradcli.errors import GradcliError, ProgramError
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_expression, parse_input
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax.parser import parse_expression, parse_input
 from gradcli.source import Source
 from tests.analysis.formula_samples import SAMPLES
 
@@ -171,9 +173,9 @@ def compared(node: OpNode, recorder: Recorder, grads: list[Any]) -> Iterator[tup
         except GradcliError as error:
             raise AssertionError(f"{node.type_name}, {name}: {rule.formula}: {error}") from error
         shape = parent.meta(number)[0]
-        told = namespace.numeric.sum_to(np.asarray(value.array if type(value) is Tensor else value, np.float64), shape)
+        told = namespaces.numeric.sum_to(np.asarray(value.array if type(value) is Tensor else value, np.float64), shape)
         part = np.zeros(shape) if parts[i] is None else parts[i]  # a rule may tell nothing where all is 0
-        ran = namespace.numeric.sum_to(np.asarray(part.array if type(part) is Tensor else part), shape)
+        ran = namespaces.numeric.sum_to(np.asarray(part.array if type(part) is Tensor else part), shape)
         np.testing.assert_allclose(told, ran, rtol=1e-7, atol=1e-9, err_msg=f"{node.type_name}, {name}: {rule.formula}")
         yield node.type_name, name, rule.formula
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.analysis import reference
-from gradcli.core import catalog, library, seeds, settings
-from gradcli.core.function import InplaceFunction
+from gradcli.analysis.reference import entries
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import InplaceFunction
+from gradcli.core.random import seeds
+from gradcli.core.vocabulary import library, settings
 from gradcli.errors import ProgramError
 from gradcli.results import Entry
 
-ENTRIES = reference.entries()
+ENTRIES = entries.entries()
 NAMES = {name for entry in ENTRIES for name in (entry.name, *entry.aliases)}
 
 
@@ -65,26 +67,26 @@ def test_entry(entry: Entry) -> None:
     ],
 )
 def test_find(wanted: str, names: list[str]) -> None:
-    assert sorted(entry.name for entry in reference.find(wanted)) == sorted(names)
+    assert sorted(entry.name for entry in entries.find(wanted)) == sorted(names)
 
 
 def test_patterns() -> None:
-    found = [entry.name for entry in reference.find("log*")]
+    found = [entry.name for entry in entries.find("log*")]
     assert {"torch.log", "torch.log1p", "torch.logsumexp", "torch.nn.functional.logsigmoid"} <= set(found)
-    assert all(any(name.rpartition(".")[2].startswith("log") for name in (e.name, *e.aliases)) for e in reference.find("log*"))
-    assert {entry.family for entry in reference.find("optim.*")} >= {"optimisers"}
+    assert all(any(name.rpartition(".")[2].startswith("log") for name in (e.name, *e.aliases)) for e in entries.find("log*"))
+    assert {entry.family for entry in entries.find("optim.*")} >= {"optimisers"}
 
 
 def test_what_is_not_there_is_said_with_suggestions() -> None:
     with pytest.raises(ProgramError) as error:
-        reference.find("softmx")
+        entries.find("softmx")
     assert error.value.message == "there is nothing called 'softmx'"
     assert error.value.hints[0].startswith("did you mean softmax,")
-    assert reference.describe("softmx") is None
+    assert entries.describe("softmx") is None
 
 
 def test_describe() -> None:
-    entry = reference.describe("pow")
+    entry = entries.describe("pow")
     assert entry is not None and entry.inplace and entry.is_method and entry.takes_out
     assert entry.grad_fns == ("PowBackward0", "PowBackward1", "PowBackward2")
     assert ("PowBackward0", "input") in {(one.grad_fn, one.argument) for one in entry.derivatives}
@@ -92,15 +94,15 @@ def test_describe() -> None:
 
 
 def test_of_two_records_of_one_grad_fn_the_general_formula_is_told() -> None:
-    entry = reference.describe("add")
+    entry = entries.describe("add")
     assert entry is not None
     assert [(one.argument, one.formula) for one in entry.derivatives] == [("input", "grad"), ("other", "grad * alpha")]
 
 
 def test_an_example_leaves_the_generator_alone() -> None:
     seeds.manual_seed(6)
-    before = reference.run_lines(("rand(2)",))
-    entry = reference.describe("randn")
+    before = entries.run_lines(("rand(2)",))
+    entry = entries.describe("randn")
     assert entry is not None
     entry.example()
-    assert reference.run_lines(("rand(2)",)) == before
+    assert entries.run_lines(("rand(2)",)) == before

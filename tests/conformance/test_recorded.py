@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradcli import limits
-from gradcli.core import blocks
+from gradcli.core.kernels import blocks
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.source import Source

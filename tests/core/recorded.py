@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gradcli.core import settings
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_file
+from gradcli.core.vocabulary import settings
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax.parser import parse_file
 from gradcli.source import Source
 
 _RECORDED = json.loads(Path(__file__).with_name("differentiation_recorded.json").read_text(encoding="utf-8"))

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import autograd, blocks, catalog, engine, inplace, operators
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.autograd import backward, torch_autograd
+from gradcli.core.functions import catalog
+from gradcli.core.graph import in_place
+from gradcli.core.kernels import blocks
+from gradcli.core.ops import operators
+from gradcli.core.tensor.tensor import Tensor, wrap
 
 function = catalog.function
 
@@ -39,7 +43,7 @@ def test_a_chain_waits_and_its_gradient_is_right() -> None:
     assert pending(y)
     mean = function("mean")(y)
     assert pending(y), "a mean needs no memory for the chain"
-    engine.backward([mean])
+    backward.backward([mean])
     assert x.grad is not None
     np.testing.assert_allclose(mean.array, (2 * (x.array.astype(float) + 2) ** 2).mean(), rtol=1e-6)
     np.testing.assert_allclose(x.grad.array, 4 * (x.array + 2) / 20000, rtol=1e-5)
@@ -61,7 +65,7 @@ def test_an_in_place_write_comes_after_what_was_computed_before_it() -> None:
     x = leaf()
     before = x.array.copy()
     y = x * 2
-    inplace.zero_(autograd.detach(x))
+    in_place.zero_(torch_autograd.detach(x))
     np.testing.assert_array_equal(np.asarray(y.array), before * 2)
     assert not x.array.any()
 
@@ -69,8 +73,8 @@ def test_an_in_place_write_comes_after_what_was_computed_before_it() -> None:
 def test_an_update_under_no_grad_comes_after_too() -> None:
     x = leaf()
     before = x.array.copy()
-    y = autograd.detach(x) * 2
-    from gradcli.core.mode import recording
+    y = torch_autograd.detach(x) * 2
+    from gradcli.core.graph.grad_mode import recording
 
     with recording(False):
         operators.augmented("-", x, 1.0)
@@ -79,7 +83,7 @@ def test_an_update_under_no_grad_comes_after_too() -> None:
 
 def test_two_leaves_of_one_gradient_do_not_share_it() -> None:
     a, b = leaf(seed=1), leaf(seed=2)
-    engine.backward([function("sum")((a + b) * 3)])
+    backward.backward([function("sum")((a + b) * 3)])
     assert a.grad is not None and b.grad is not None
     a.grad.array[...] = 0
     np.testing.assert_array_equal(b.grad.array, np.full(1000, 3, np.float32))
@@ -95,7 +99,7 @@ def test_a_chain_used_again_and_again_is_stored() -> None:
 
 def test_a_long_loop_does_not_grow_a_chain_without_end() -> None:
     x = leaf()
-    y = autograd.detach(x)
+    y = torch_autograd.detach(x)
     for _ in range(1000):
         y = y * 1.001
     assert y.array.depth <= blocks._DEEPEST + 1
@@ -124,7 +128,7 @@ def test_operations_of_other_kinds_see_the_values(monkeypatch: pytest.MonkeyPatc
     def run() -> tuple[Any, Any]:
         x = leaf()
         out = use(x * 2 + 1)
-        engine.backward([function("sum")(out)])
+        backward.backward([function("sum")(out)])
         assert x.grad is not None
         return np.asarray(out.array), x.grad.array
 

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import catalog, dtypes, engine, warnings
-from gradcli.core.tensor import Tensor, wrap
-from gradcli.core.walk import Capture
+from gradcli.core.autograd import backward
+from gradcli.core.autograd.walk import Capture
+from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 from tests.core.recorded import check
 
@@ -34,9 +37,9 @@ def test_prints_what_pytorch_printed(name: str) -> None:
 
 def test_gradient_keeps_its_identity_while_it_accumulates() -> None:
     x = leaf(1, 2)
-    engine.backward([torch("sum", x * x)])
+    backward.backward([torch("sum", x * x)])
     first = x.grad
-    engine.backward([torch("sum", x * x)])
+    backward.backward([torch("sum", x * x)])
     assert x.grad is first
     assert first is not None and first.tolist() == [4, 8]
 
@@ -44,15 +47,15 @@ def test_gradient_keeps_its_identity_while_it_accumulates() -> None:
 def test_gradients_share_no_memory() -> None:
     x, y = leaf(1, 2), leaf(3, 4)
     v = wrap(np.ones(2, np.float32))
-    engine.backward([x + y], [v])
+    backward.backward([x + y], [v])
     assert x.grad is not None and y.grad is not None
     assert not np.shares_memory(x.grad.array, y.grad.array)
     assert not np.shares_memory(x.grad.array, v.array)
-    a, b = engine.grad([x + y], [x, y], [v])
+    a, b = backward.grad([x + y], [x, y], [v])
     assert a is not None and b is not None
     assert not np.shares_memory(a.array, b.array)
     assert not np.shares_memory(a.array, v.array)
-    engine.backward([torch("sum", x)])
+    backward.backward([torch("sum", x)])
     assert x.grad.array.flags.writeable
 
 
@@ -60,7 +63,7 @@ def test_sums_of_bfloat16_gradients_are_rounded() -> None:
     half = Tensor(np.array([1.0], np.float32), dtypes.bfloat16)
     half.requires_grad = True
     out = half * 1.0 + half * 0.001  # 1.001 has no bfloat16
-    engine.backward([torch("sum", out)])
+    backward.backward([torch("sum", out)])
     assert half.grad is not None
     assert half.grad.tolist() == [1.0]
 
@@ -70,7 +73,7 @@ def test_capture_sees_every_node() -> None:
     square = x * x
     total = torch("sum", square)
     seen: Capture = {}
-    engine.backward([total], capture=seen)
+    backward.backward([total], capture=seen)
     assert total.node is not None and square.node is not None
     assert seen[total.node][0].tolist() == 1
     assert seen[square.node][0].tolist() == [1, 1]
@@ -84,7 +87,7 @@ def test_error_in_a_rule_names_the_place() -> None:
     out.array[0] = 5
     out.counter().count += 1
     with pytest.raises(ProgramError) as caught:
-        engine.backward([torch("sum", out)])
+        backward.backward([torch("sum", out)])
     assert caught.value.backward_origin == "here"
 
 
@@ -93,7 +96,7 @@ def test_create_graph_warns_of_the_cycle() -> None:
     before = warnings.set_sink(lambda category, message: said.append(message))
     try:
         x = leaf(1, 2)
-        engine.backward([torch("sum", x * x)], create_graph=True)
+        backward.backward([torch("sum", x * x)], create_graph=True)
     finally:
         warnings.set_sink(before)
     assert x.grad is not None and x.grad.requires_grad
@@ -111,7 +114,7 @@ def chain(x: Tensor, steps: int) -> Tensor:
 def test_chain_of_100_000_operations(create_graph: bool) -> None:
     x = leaf(1, 2, 3)
     started = time.perf_counter()
-    (slope,) = engine.grad([torch("sum", chain(x, 100_000))], [x], create_graph=create_graph)
+    (slope,) = backward.grad([torch("sum", chain(x, 100_000))], [x], create_graph=create_graph)
     assert slope is not None
     assert np.allclose(slope.array, 1.00001**50_000, rtol=1e-2)
     del slope
@@ -127,7 +130,7 @@ def test_wide_sum_of_one_leaf() -> None:
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    engine.backward([torch("sum", total)])
+    backward.backward([torch("sum", total)])
     assert x.grad is not None
     assert x.grad.tolist() == [sum(range(2000))]
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import autograd, catalog, dual, forward_ad
-from gradcli.core.function import Function, Sample
-from gradcli.core.graph import state
-from gradcli.core.record import Op
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.autograd import torch_autograd
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.transforms import dual_tensors, forward_ad
 from gradcli.errors import ProgramError
 from tests.core.test_operations import WITH_INPUTS, evaluate, leaves, name_of, scalar
 
@@ -22,7 +24,7 @@ REFUSED = "Trying to use forward AD with "
 @pytest.fixture(autouse=True)
 def _closed() -> Any:
     yield
-    dual.close_level()
+    dual_tensors.close_level()
 
 
 def direction(tensor: Tensor, k: int) -> Tensor:
@@ -33,7 +35,7 @@ def direction(tensor: Tensor, k: int) -> Tensor:
 @pytest.mark.parametrize(("function", "sample"), WITH_INPUTS, ids=name_of)
 def test_forward_mode_agrees_with_backward_mode(function: Function, sample: Sample) -> None:
     loss, inputs = scalar(sample)
-    found = autograd.grad(loss, tuple(inputs.values()), allow_unused=True)
+    found = torch_autograd.grad(loss, tuple(inputs.values()), allow_unused=True)
     directions = [direction(t, k) for k, t in enumerate(inputs.values())]
     expected = sum(float((g.array * d.array).sum()) for g, d in zip(found, directions, strict=True) if g is not None)
     forward_ad.enter_dual_level()
@@ -46,7 +48,7 @@ def test_forward_mode_agrees_with_backward_mode(function: Function, sample: Samp
         assert error.type_name == "NotImplementedError" and error.message.startswith(REFUSED)
         return
     weights = wrap(np.cos(np.arange(value.array.size)).reshape(value.array.shape) + 1.5)
-    tangent = dual.tangent_of(catalog.function("sum")(value * weights))
+    tangent = dual_tensors.tangent_of(catalog.function("sum")(value * weights))
     got = 0.0 if tangent is None else tangent.item()
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
 
@@ -73,21 +75,21 @@ def test_a_level_can_be_put_back() -> None:
     level = state.dual
     made = forward_ad.make_dual(x, wrap(np.array([1.0, 0.0])))
     forward_ad.exit_dual_level()
-    dual.put_back(level)
-    assert dual.tangent_of(catalog.function("exp")(made)) is not None
-    dual.put_back(None)
-    assert dual.tangent_of(made) is None
+    dual_tensors.put_back(level)
+    assert dual_tensors.tangent_of(catalog.function("exp")(made)) is not None
+    dual_tensors.put_back(None)
+    assert dual_tensors.tangent_of(made) is None
 
 
 def test_tangents_are_gone_with_their_level() -> None:
     x = wrap(np.array([1.0, 2.0]))
     forward_ad.enter_dual_level()
     made = forward_ad.make_dual(x, wrap(np.array([1.0, 0.0])))
-    assert dual.tangent_of(made) is not None
+    assert dual_tensors.tangent_of(made) is not None
     forward_ad.exit_dual_level()
-    assert dual.tangent_of(made) is None
+    assert dual_tensors.tangent_of(made) is None
     forward_ad.enter_dual_level()
-    assert dual.tangent_of(made) is None
+    assert dual_tensors.tangent_of(made) is None
 
 
 @pytest.mark.parametrize(
@@ -105,6 +107,6 @@ def test_tangents_are_gone_with_their_level() -> None:
 def test_in_place_operations_write_into_the_tangent(text: str, expected: list[float]) -> None:
     forward_ad.enter_dual_level()
     x = forward_ad.make_dual(wrap(np.array([1.0, 2.0])), wrap(np.array([1.0, 2.0])))
-    tangent = dual.tangent_of(evaluated_within(text, {"x": x}))
+    tangent = dual_tensors.tangent_of(evaluated_within(text, {"x": x}))
     assert tangent is not None
     np.testing.assert_allclose(tangent.array, expected)

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import catalog, engine, func, trees, vmap
-from gradcli.core.graph import state
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.autograd import backward
+from gradcli.core.functions import catalog
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.transforms import func, pytree, vmap
 from gradcli.errors import ProgramError
 from tests.core.recorded import check
 
@@ -70,7 +72,7 @@ def test_result_keeps_what_an_outer_gradient_needs() -> None:
     w.requires_grad = True
     slope = func.grad(lambda x: total(x * x * w))(tensor([1.0, 2.0]))
     assert slope.requires_grad
-    (back,) = engine.grad([total(slope)], [w])
+    (back,) = backward.grad([total(slope)], [w])
     assert back is not None and back.array == 6
 
 
@@ -117,7 +119,7 @@ NESTS = [1, (1, 2), [1, [2, (3,)]], {"a": 1, "b": (2, {"c": 3})}, (), ([], {})]
 
 @pytest.mark.parametrize("nest", NESTS)
 def test_nests_come_apart_and_together(nest: Any) -> None:
-    leaves, spec = trees.flatten(nest)
-    assert trees.rebuild(spec, leaves) == nest
+    leaves, spec = pytree.flatten(nest)
+    assert pytree.rebuild(spec, leaves) == nest
     assert spec.leaves == len(leaves)
-    assert trees.spread(0, spec) == [0] * len(leaves)
+    assert pytree.spread(0, spec) == [0] * len(leaves)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import catalog, functional
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.functions import catalog
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.transforms import functional
 from gradcli.errors import LimitError
 from gradcli.limits import Limits, use
 from tests.core.recorded import check

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import warnings
-from gradcli.core.generator import DEFAULT_SEED, Generator, default
+from gradcli.core.calling import warnings
+from gradcli.core.random.generator import DEFAULT_SEED, Generator, default
 from gradcli.errors import ProgramError
 
 PROGRAMS = json.loads((Path(__file__).parent / "generator_recorded.json").read_text())
@@ -260,7 +260,7 @@ def test_uniform_bounds_are_respected_in_every_dtype() -> None:
 
 def test_importing_is_cheap_and_the_default_differs_between_processes() -> None:
     program = (
-        "import sys, gradcli.core.generator as g\n"
+        "import sys, gradcli.core.random.generator as g\n"
         "assert 'numpy.random' not in sys.modules and 'random' not in sys.modules\n"
         "g.default.normal((3,)); assert 'numpy.random' not in sys.modules\n"
         "print(g.default.initial_seed())"

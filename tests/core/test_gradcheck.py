@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import catalog, gradcheck, warnings
-from gradcli.core.ops import arithmetic_records
-from gradcli.core.record import Op, Rule
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.elementwise import arithmetic_records
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.transforms import gradcheck
 from gradcli.errors import ProgramError
 from tests.core.recorded import check
 

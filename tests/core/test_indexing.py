@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.core import settings
-from gradcli.core.ops import indexing
-from gradcli.core.tensor import wrap
+from gradcli.core.ops.index import indexing
+from gradcli.core.tensor.tensor import wrap
+from gradcli.core.vocabulary import settings
 from gradcli.errors import LimitError
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_file
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax.parser import parse_file
 from gradcli.limits import Limits, current, use
 from gradcli.source import Source
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.core import settings, strided
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_file
+from gradcli.core.graph import strided
+from gradcli.core.vocabulary import settings
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax.parser import parse_file
 from gradcli.source import Source
 
 _RECORDED = json.loads(Path(__file__).with_name("inplace_views_recorded.json").read_text(encoding="utf-8"))

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import engine, library, warnings
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.autograd import backward
+from gradcli.core.calling import warnings
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 
 RECORDED = json.loads((Path(__file__).parent / "loss_recorded.json").read_text())
@@ -42,14 +44,14 @@ def test_loss(
     close(out.array, value)
     assert out.grad_fn.name() == grad_fn
     total = library.find("sum")(out) if out.dim() else out
-    (first,) = engine.grad((total,), (args[0],), [None], create_graph=True)
+    (first,) = backward.grad((total,), (args[0],), [None], create_graph=True)
     assert first is not None
     close(first.array, gradient)
     if second is None:
         assert first.grad_fn is None or grad_name is not None
         return
     weighted = library.find("sum")(first * tensor(np.arange(1.0, 7.0).reshape(2, 3)))
-    (again,) = engine.grad((weighted,), (args[0],), [None], allow_unused=True)
+    (again,) = backward.grad((weighted,), (args[0],), [None], allow_unused=True)
     close(np.zeros(6) if again is None else again.array, second)
 
 

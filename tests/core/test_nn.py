@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import generator, library
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.random import generator
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 
 RECORDED = json.loads((Path(__file__).parent / "nn_recorded.json").read_text())

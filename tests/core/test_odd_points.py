@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import autograd, catalog, settings
-from gradcli.core.tensor import wrap
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_expression
+from gradcli.core.autograd import torch_autograd
+from gradcli.core.functions import catalog
+from gradcli.core.tensor.tensor import wrap
+from gradcli.core.vocabulary import settings
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax.parser import parse_expression
 from gradcli.source import Source
 
 NAN, INF = math.nan, math.inf
@@ -24,7 +26,7 @@ def gradient(text: str, *x: float) -> Any:
     run = Interpreter(write=lambda _: None, warn=lambda *_: None, one_off=True)
     run.set("x", leaf)
     value = run.evaluate(parse_expression(Source("<odd point>", text)))
-    (found,) = autograd.grad(catalog.function("sum")(value), (leaf,))
+    (found,) = torch_autograd.grad(catalog.function("sum")(value), (leaf,))
     assert found is not None
     return found.array
 
@@ -360,7 +362,7 @@ def test_atanh_at_its_ends() -> None:
 def test_hardsigmoid_has_no_second_derivative() -> None:
     leaf = wrap(np.array([0.5]))
     leaf.requires_grad = True
-    (first,) = autograd.grad(catalog.function("sum")(catalog.function("nn.functional.hardsigmoid")(leaf)), (leaf,), create_graph=True)
+    (first,) = torch_autograd.grad(catalog.function("sum")(catalog.function("nn.functional.hardsigmoid")(leaf)), (leaf,), create_graph=True)
     assert first is not None
     assert first.grad_fn is not None
     assert first.grad_fn.name() == "torch::autograd::NotImplemented"
@@ -369,9 +371,9 @@ def test_hardsigmoid_has_no_second_derivative() -> None:
 def test_second_derivative_of_elu_at_0() -> None:
     leaf = wrap(np.array([0.0]))
     leaf.requires_grad = True
-    (first,) = autograd.grad(catalog.function("sum")(catalog.function("nn.functional.elu")(leaf)), (leaf,), create_graph=True)
+    (first,) = torch_autograd.grad(catalog.function("sum")(catalog.function("nn.functional.elu")(leaf)), (leaf,), create_graph=True)
     assert first is not None
-    (second,) = autograd.grad(catalog.function("sum")(first), (leaf,))
+    (second,) = torch_autograd.grad(catalog.function("sum")(first), (leaf,))
     assert second is not None
     assert second.array.tolist() == [0.0]
 

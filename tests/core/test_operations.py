@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import autograd, catalog, settings
-from gradcli.core.function import Function, Sample
-from gradcli.core.tensor import Tensor, wrap
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_expression
+from gradcli.core.autograd import torch_autograd
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.vocabulary import settings
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax.parser import parse_expression
 from gradcli.source import Source
 
 CASES = [(f, s) for f in catalog.all_functions() for s in f.samples]
@@ -85,7 +87,7 @@ def test_gradient_agrees_with_central_differences(function: Function, sample: Sa
     loss, inputs = scalar(sample)
     if not loss.requires_grad:
         pytest.fail(f"{sample.text} has inputs but no gradient: leave the inputs out of the sample")
-    grads = autograd.grad(loss, tuple(inputs.values()), allow_unused=True)
+    grads = torch_autograd.grad(loss, tuple(inputs.values()), allow_unused=True)
     arrays = {n: np.array(v, np.float64) for n, v in sample.inputs.items()}
     for name, gradient in zip(inputs, grads, strict=True):
         expected = numeric(lambda a: scalar(sample, a)[0].item(), arrays, name)
@@ -97,7 +99,7 @@ def test_gradient_agrees_with_central_differences(function: Function, sample: Sa
 def test_second_derivative_agrees_with_central_differences(function: Function, sample: Sample) -> None:
     def first(arrays: dict[str, Any] | None, graph: bool) -> tuple[Any, dict[str, Tensor]]:
         loss, inputs = scalar(sample, arrays)
-        grads = autograd.grad(loss, tuple(inputs.values()), create_graph=graph, allow_unused=True)
+        grads = torch_autograd.grad(loss, tuple(inputs.values()), create_graph=graph, allow_unused=True)
         total: Any = 0.0
         for k, g in enumerate(grads):
             if g is not None:
@@ -110,7 +112,7 @@ def test_second_derivative_agrees_with_central_differences(function: Function, s
     if not isinstance(total, Tensor) or not total.requires_grad:
         grads: Any = [None] * len(inputs)
     else:
-        grads = autograd.grad(total, tuple(inputs.values()), allow_unused=True)
+        grads = torch_autograd.grad(total, tuple(inputs.values()), allow_unused=True)
     for name, gradient in zip(inputs, grads, strict=True):
         expected = numeric(lambda a: first(a, False)[0].item(), arrays, name)
         got = np.zeros_like(expected) if gradient is None else gradient.array
@@ -127,13 +129,13 @@ def test_every_function_is_documented(function: Function) -> None:
 
 def test_a_wrong_rule_is_found() -> None:
     """The checker itself: a record whose derivative is wrong must fail the gradient test."""
-    from gradcli.core.pointwise import Pointwise
-    from gradcli.core.record import Rule
+    from gradcli.core.graph.pointwise import Pointwise
+    from gradcli.core.graph.record import Rule
 
     wrong = Pointwise("WrongBackward0", np.sin, "input", input=Rule(lambda xp, grad, input: grad * xp.sin(input), "grad * sin(input)"))
     x = wrap(np.array([0.3, 1.1]))
     x.requires_grad = True
-    (gradient,) = autograd.grad(catalog.function("sum")(wrong(x)), x)
+    (gradient,) = torch_autograd.grad(catalog.function("sum")(wrong(x)), x)
     assert gradient is not None
     expected = numeric(lambda a: float(np.sin(a["x"]).sum()), {"x": np.array([0.3, 1.1])}, "x")
     assert not np.allclose(gradient.array, expected)
@@ -143,4 +145,4 @@ def test_the_index_of_names_is_fresh() -> None:
     from pathlib import Path
 
     written = Path(catalog.__file__).with_name("_index.py").read_text(encoding="utf-8")
-    assert written == catalog.index_text(), "run python -m gradcli.core.catalog"
+    assert written == catalog.index_text(), "run python -m gradcli.core.functions.catalog"

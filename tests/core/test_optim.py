@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core import dtypes, library, warnings
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.calling import warnings
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 
 RECORDED = json.loads((Path(__file__).parent / "optim_recorded.json").read_text())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core.printing import PrintOptions, set_printoptions, size_text, tensor_text, values_text
+from gradcli.core.tensor.printing import PrintOptions, set_printoptions, size_text, tensor_text, values_text
 from gradcli.errors import LimitError, ProgramError
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("printing_recorded.json").read_text(encoding="utf-8"))

@@ -7,8 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from gradcli.core import catalog, introselect
-from gradcli.core.tensor import Tensor, wrap
+from gradcli.core.functions import catalog
+from gradcli.core.kernels import selection
+from gradcli.core.tensor.tensor import Tensor, wrap
 
 ROW = [0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0]
 
@@ -80,15 +81,15 @@ def test_selection_and_sorting_do_what_their_names_say(count: int) -> None:
 
     wanted = sorted(values)
     order = list(range(count))
-    introselect.sort(order, 0, count, less)
+    selection.sort(order, 0, count, less)
     assert sorted(order) == list(range(count))
     assert [values[i] for i in order] == wanted
     k = count // 2
-    for select in (lambda o: introselect.nth_element(o, k, less), lambda o: introselect.quickselect(o, k, greater)):
+    for select in (lambda o: selection.nth_element(o, k, less), lambda o: selection.quickselect(o, k, greater)):
         order = list(range(count))
         select(order)
         assert sorted(order) == list(range(count))
         assert values[order[k]] == wanted[k]
     order = list(range(count))
-    introselect.partial_sort(order, 0, k, count, less)
+    selection.partial_sort(order, 0, k, count, less)
     assert [values[i] for i in order[:k]] == wanted[:k]

@@ -19,7 +19,8 @@ except ImportError:
 with atheris.instrument_imports(include=["gradcli.lang", "gradcli.source", "gradcli.errors"]):
     from gradcli import limits
     from gradcli.errors import GradcliError, InternalFault
-    from gradcli.lang import editing, parser
+    from gradcli.lang.prompt import editing
+    from gradcli.lang.syntax import parser
     from gradcli.source import Source
 
 WAYS = (parser.parse_file, parser.parse_input, parser.parse_expression)

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 
 from gradcli import limits
-from gradcli.core import library
-from gradcli.core._index import METHODS
+from gradcli.core.functions._index import METHODS
+from gradcli.core.vocabulary import library
 from gradcli.errors import GradcliError, InternalFault
 from gradcli.session import Session
 from gradcli.source import Source

@@ -9,8 +9,8 @@ from functools import cache
 
 from gradcli import limits
 from gradcli.errors import GradcliError, InternalFault, LanguageError, LimitError
-from gradcli.lang import parser
-from gradcli.lang.syntax import Program
+from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.nodes import Program
 from gradcli.render.diagnostic import diagnostic
 from gradcli.session import Session
 from gradcli.source import Source

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.lang import parser
-from gradcli.lang.tables import grammar_text
+from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.make_tables import grammar_text
 from gradcli.source import Source
 
 #: terminals without fixed text

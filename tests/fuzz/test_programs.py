@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gradcli import limits
 from gradcli.errors import GradcliError, InternalFault
-from gradcli.lang import parser
+from gradcli.lang.syntax import parser
 from gradcli.session import Session
 from gradcli.source import Source
 from tests.fuzz import calls, check, programs

@@ -6,7 +6,7 @@ import pytest
 
 from gradcli import limits
 from gradcli.errors import LimitError, ProgramError
-from gradcli.lang import comparing, reprs
+from gradcli.lang.python import comparing, reprs
 
 
 class HostOps:

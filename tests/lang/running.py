@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from gradcli.errors import GradcliError
-from gradcli.lang import values
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_expression, parse_file, parse_input
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax.parser import parse_expression, parse_file, parse_input
+from gradcli.lang.values import values
 from gradcli.source import Source, Span
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import LimitError, ProgramError
-from gradcli.lang import comparing, containers, reprs
-from gradcli.lang.containers import METHODS, largest, smallest, sorted_list
-from gradcli.lang.views import ItemsView, KeysView, ValuesView
+from gradcli.lang.python import comparing, containers, reprs
+from gradcli.lang.python.containers import METHODS, largest, smallest, sorted_list
+from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
 
 ITEM = st.one_of(st.integers(-3, 3), st.sampled_from(["a", "b", 1.0, 2.5, None, True]), st.tuples(st.integers(0, 2)))
 ANY = st.one_of(

@@ -4,7 +4,7 @@ import pytest
 
 from gradcli import limits
 from gradcli.errors import LanguageError, LimitError, ProgramError
-from gradcli.lang import values
+from gradcli.lang.values import values
 from tests.lang.running import Session, failure, output
 
 

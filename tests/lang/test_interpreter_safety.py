@@ -5,7 +5,8 @@ import types
 import pytest
 
 from gradcli.errors import GradcliError, InternalFault
-from gradcli.lang import attributes, names, namespaces, values
+from gradcli.lang.names import attributes, names, namespaces
+from gradcli.lang.values import values
 from tests.lang.running import Session
 
 SETUP = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradcli.lang import values
+from gradcli.lang.values import values
 from tests.lang.running import Session, failure, output
 
 SETUP = """import torch

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import InternalFault, LimitError, ProgramError
-from gradcli.lang import conversions, numbers
-from gradcli.lang.mathlib import math_table
-from gradcli.lang.views import ItemsView, KeysView
+from gradcli.lang.python import conversions, numbers
+from gradcli.lang.python.dict_views import ItemsView, KeysView
+from gradcli.lang.python.math import math_table
 
 OPERATORS = {
     "+": operator.add,

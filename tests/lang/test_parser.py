@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import LanguageError, LimitError
-from gradcli.lang import syntax as s
-from gradcli.lang.parser import is_complete, parse_expression, parse_file, parse_input, tokens
+from gradcli.lang.syntax import nodes as s
+from gradcli.lang.syntax.parser import is_complete, parse_expression, parse_file, parse_input, tokens
 from gradcli.source import Source
 
 # --- both trees in one form: (kind, parts ...) with spans of expressions -----------------------------

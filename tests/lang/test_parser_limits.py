@@ -9,8 +9,8 @@ import pytest
 
 from gradcli import limits
 from gradcli.errors import LanguageError, LimitError
-from gradcli.lang import syntax as s
-from gradcli.lang.parser import is_complete, parse_expression, parse_file, parse_input, tokens
+from gradcli.lang.syntax import nodes as s
+from gradcli.lang.syntax.parser import is_complete, parse_expression, parse_file, parse_input, tokens
 from gradcli.source import Source
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import LimitError, ProgramError
-from gradcli.lang.strings import METHODS
+from gradcli.lang.python.strings import METHODS
 
 TEXT = st.one_of(
     st.text(alphabet="ab \t\n.,", max_size=12), st.text(max_size=5), st.sampled_from(["ß", "ΐx", "a\r\nb\n", "\x1c", "-1", "+5"])
@@ -108,7 +108,7 @@ def test_searches_from_the_right_are_linear(ops, outcome, name):
     extra=st.lists(st.one_of(st.none(), st.integers(-9, 16), st.just("x"), st.just(10**30)), max_size=2),
 )
 def test_turned_searches_agree(ops, outcome, name, value, part, extra):
-    import gradcli.lang.strings as strings
+    import gradcli.lang.python.strings as strings
 
     before = strings._QUADRATIC
     strings._QUADRATIC = 0

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gradcli.errors import LanguageError
-from gradcli.lang.parser import parse_expression, parse_file
+from gradcli.lang.syntax.parser import parse_expression, parse_file
 from gradcli.source import Source
 
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from gradcli.render import csvs, jsons, plain, tables
+from gradcli.render import csv_text, json_text, plain, tables
 from gradcli.results import Evaluation, GradientTable, PlainValue, Row, TensorValue
 
 
@@ -74,14 +74,14 @@ def test_plain() -> None:
 
 
 def test_csv() -> None:
-    assert csvs.gradient_csv(TABLE) == "name,index,value,grad\nx,0 0,1.0,2.0\nx,0 1,2.0,4.0\nx,1 0,3.0,6.0\nx,1 1,4.0,8.0\ny,,1.0,\n"
-    assert csvs.gradient_csv(GradientTable(OUT, (SQUARE,), ())).startswith("name,index,value,grad\nout,,30.0,1.0\n#1,0 0,1.0,1.0\n")
-    assert csvs.evaluation_csv(evaluation(tensor([1, 2], ""))) == "index,value\n0,1.0\n1,2.0\n"
-    assert csvs.evaluation_csv(evaluation(PlainValue(3, "int", lambda: "3"))) == "index,value\n,3\n"
+    assert csv_text.gradient_csv(TABLE) == "name,index,value,grad\nx,0 0,1.0,2.0\nx,0 1,2.0,4.0\nx,1 0,3.0,6.0\nx,1 1,4.0,8.0\ny,,1.0,\n"
+    assert csv_text.gradient_csv(GradientTable(OUT, (SQUARE,), ())).startswith("name,index,value,grad\nout,,30.0,1.0\n#1,0 0,1.0,1.0\n")
+    assert csv_text.evaluation_csv(evaluation(tensor([1, 2], ""))) == "index,value\n0,1.0\n1,2.0\n"
+    assert csv_text.evaluation_csv(evaluation(PlainValue(3, "int", lambda: "3"))) == "index,value\n,3\n"
 
 
 def test_json() -> None:
-    content = json.loads(jsons.gradient_json(TABLE))
+    content = json.loads(json_text.gradient_json(TABLE))
     assert content["gradcli"] == 1 and content["ok"] is True
     assert content["output"] == {
         "name": "out",
@@ -97,7 +97,7 @@ def test_json() -> None:
 
 
 def test_json_has_strings_for_what_it_has_no_numbers_for() -> None:
-    text = jsons.evaluation_json(evaluation(tensor([np.nan, np.inf, -np.inf, 0.1], "")))
+    text = json_text.evaluation_json(evaluation(tensor([np.nan, np.inf, -np.inf, 0.1], "")))
     assert json.loads(text)["value"] == ["nan", "inf", "-inf", 0.10000000149011612]
     assert "NaN" not in text and "Infinity" not in text
 

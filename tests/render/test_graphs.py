@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.render import dot, latex, layout, mermaid, svg, tree
+from gradcli.render import latex
+from gradcli.render.pictures import dot, graph_svg, layout, mermaid, tree
 from gradcli.results import Explanation, Link, Made, StepResult
 from tests.analysis.looking import explain, script, session
 from tests.conformance import harness
@@ -132,7 +133,7 @@ loss = (torch.stack(outs) ** 2).sum() + w[0].norm()
 """
     told = script(text, "loss")
     assert 25 <= len(told.steps) <= 45
-    picture = svg.graph_svg(told, values=values, grads=values)
+    picture = graph_svg.graph_svg(told, values=values, grads=values)
     check_picture(picture)
     assert "w[3]" in picture
     assert len(rectangles(picture)) >= len(told.steps)
@@ -140,7 +141,7 @@ loss = (torch.stack(outs) ** 2).sum() + w[0].norm()
 
 def test_recorded_scripts_as_pictures() -> None:
     """Whatever the recorded programs compute last, nothing lies on top of anything."""
-    from gradcli.core.tensor import Tensor
+    from gradcli.core.tensor.tensor import Tensor
     from gradcli.source import Source
 
     drawn = 0
@@ -153,7 +154,7 @@ def test_recorded_scripts_as_pictures() -> None:
         names = [n for n, v in one._interpreter.variables.items() if type(v) is Tensor and v.node is not None]
         for name in names[-1:]:
             told = session().graph(Source(path.name, path.read_text()), of=name)
-            check_picture(svg.graph_svg(told, values=True))
+            check_picture(graph_svg.graph_svg(told, values=True))
             drawn += 1
     assert drawn > 20
 
@@ -161,7 +162,7 @@ def test_recorded_scripts_as_pictures() -> None:
 def test_two_thousand_steps_in_a_second() -> None:
     told = chain(2000)
     start = time.process_time()
-    picture = svg.graph_svg(told)
+    picture = graph_svg.graph_svg(told)
     assert time.process_time() - start < 1.0
     check_picture(picture)
     _, _, width, height = map(float, re.findall(r'viewBox="([^"]*)"', picture)[0].split())
@@ -170,7 +171,7 @@ def test_two_thousand_steps_in_a_second() -> None:
 
 def test_every_format_escapes() -> None:
     nasty = Explanation(NASTY, (step("#1", "x", expression=NASTY), step("x", leaf=True)), (NASTY,), 2)
-    picture = svg.graph_svg(nasty)
+    picture = graph_svg.graph_svg(nasty)
     root = ElementTree.fromstring(picture)
     tags = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert tags <= {"svg", "title", "style", "rect", "path", "g", "text", "a"}
@@ -191,7 +192,7 @@ def test_colours_have_contrast() -> None:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    light, dark = svg._STYLE.split("@media")
+    light, dark = graph_svg._STYLE.split("@media")
     for style in (light, dark):
         texts = [re.search(pattern, style) for pattern in (r"text \{[^}]*fill: (#\w+)", r"\.grad \{ fill: (#\w+)")]
         boxes = re.findall(r"\.box \{[^}]*?fill: (#\w+)", style)
@@ -333,7 +334,7 @@ def test_many_inputs_of_one_step_stand_in_rows() -> None:
         "import torch\nws = [torch.tensor(float(i), requires_grad=True) for i in range(24)]\ny = torch.stack([w * 2 for w in ws]).sum()",
         "y",
     )
-    picture = svg.graph_svg(told, values=True)
+    picture = graph_svg.graph_svg(told, values=True)
     check_picture(picture)
     _, _, width, height = map(float, re.findall(r'viewBox="([^"]*)"', picture)[0].split())
     assert width < 2400 and height < 1200
@@ -345,7 +346,7 @@ def test_numbers_of_outputs_stand_apart() -> None:
         "y = torch.stack([a, b * c, d, e, b]).sum() + a * c",
         "y",
     )
-    root = ElementTree.fromstring(svg.graph_svg(told))
+    root = ElementTree.fromstring(graph_svg.graph_svg(told))
     small = [e for e in root.iter("{http://www.w3.org/2000/svg}text") if e.get("class") == "small"]
     assert sorted(e.text or "" for e in small) == ["[0]", "[0]", "[1]", "[1]", "[2]", "[2]", "[3]", "[4]"]
     places = [(float(e.get("x", 0)), float(e.get("y", 0))) for e in small]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gradcli.cli.app import run
-from gradcli.core.tensor import Tensor
-from gradcli.lang import values
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.lang.values import values
 from tests.repl.conftest import Typist
 
 #: inputs that write into what exists: after an error nothing of it may be left

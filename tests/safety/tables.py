@@ -9,11 +9,12 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gradcli.core import library
-from gradcli.core._index import METHODS
-from gradcli.core.results import NamedResult
-from gradcli.lang import attributes, builtins, containers, graph_attributes, names, namespaces, tensor_attributes
-from gradcli.session import warming
+from gradcli.core.calling.named_tuples import NamedResult
+from gradcli.core.functions._index import METHODS
+from gradcli.core.vocabulary import library
+from gradcli.lang.names import attributes, builtins, graph_attributes, names, namespaces, tensor_attributes
+from gradcli.lang.python import containers
+from gradcli.session import preload
 
 TARGET = Path(__file__).with_name("tables.txt")
 
@@ -46,7 +47,7 @@ def _lines(title: str, verb: str, held: Iterable[str]) -> Iterator[str]:
 
 def text() -> str:
     """All tables."""
-    warming.warm()
+    preload.warm()
     out = ["# What a script can reach. Made by `python -m tests.safety.tables`; every change here is to be reviewed.", ""]
     out += _lines("bare names", "read", names.PYTHON)
     out += _lines("bare names in one-offs", "read", builtins.ONE_OFF)

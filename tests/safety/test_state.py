@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from gradcli import limits
-from gradcli.core import dtypes, generator, settings
-from gradcli.core.graph import state
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import state
+from gradcli.core.vocabulary import settings
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.session.interactive import Interactive

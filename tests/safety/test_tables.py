@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import library
-from gradcli.core.dtypes import DType
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.vocabulary import library
 from gradcli.errors import GradcliError
-from gradcli.lang import attributes, names, namespaces, values
-from gradcli.lang.interpreter import Interpreter
-from gradcli.lang.parser import parse_file
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.names import attributes, names, namespaces
+from gradcli.lang.syntax.parser import parse_file
+from gradcli.lang.values import values
 from gradcli.source import Source
 from tests.safety import tables
 

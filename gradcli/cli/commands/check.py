@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.looking import Vector
 from gradcli.cli.options import Shared
+from gradcli.cli.script_target import Vector
 
 EXAMPLES = """\
 gradcli check 'mean((x+2)*(x+2)*2)' x=1,2,3

@@ -36,12 +36,12 @@ def command(
         from gradcli.render import tables
 
         return request.finish(tables.evaluation_table(result, colour=request.colour, columns=request.columns), safe=True)
-    from gradcli.render import csvs, jsons, plain
+    from gradcli.render import csv_text, json_text, plain
 
     renderers = {
         "repr": plain.evaluation_repr,
         "plain": plain.evaluation_plain,
-        "json": jsons.evaluation_json,
-        "csv": csvs.evaluation_csv,
+        "json": json_text.evaluation_json,
+        "csv": csv_text.evaluation_csv,
     }
     return request.finish(renderers[chosen](result), safe=False)

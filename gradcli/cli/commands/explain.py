@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.looking import Of, Vector
 from gradcli.cli.options import Shared
+from gradcli.cli.script_target import Of, Vector
 
 EXAMPLES = """\
 gradcli explain 'mean((x+2)*(x+2)*2)' x='[[1,2],[3,4]]'
@@ -32,7 +32,7 @@ def command(
     shared: Shared,
 ) -> int:
     """Run, walk backward, tell."""
-    from gradcli.cli.looking import prepare_looking, ways_out
+    from gradcli.cli.script_target import prepare_looking, ways_out
     from gradcli.errors import ProgramError, UsageError
     from gradcli.render import explain
     from gradcli.session import SCALAR_ONLY

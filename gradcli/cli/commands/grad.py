@@ -47,9 +47,9 @@ def command(
         from gradcli.render import tables
 
         return request.finish(tables.gradient_table(table, colour=request.colour, columns=request.columns), safe=True)
-    from gradcli.render import csvs, jsons, plain
+    from gradcli.render import csv_text, json_text, plain
 
-    renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": jsons.gradient_json, "csv": csvs.gradient_csv}
+    renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": json_text.gradient_json, "csv": csv_text.gradient_csv}
     return request.finish(renderers[chosen](table), safe=False)
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.looking import Of, Vector
 from gradcli.cli.options import Shared
+from gradcli.cli.script_target import Of, Vector
 
 EXAMPLES = """\
 gradcli graph 'mean((x+2)*(x+2)*2)' x='[[1,2],[3,4]]' --values
@@ -36,7 +36,7 @@ def command(
     shared: Shared,
 ) -> int:
     """Run, draw."""
-    from gradcli.cli.looking import prepare_looking, ways_out
+    from gradcli.cli.script_target import prepare_looking, ways_out
     from gradcli.errors import ProgramError
     from gradcli.session import SCALAR_ONLY
 
@@ -50,7 +50,7 @@ def command(
         raise
     grads = grads or values
     if chosen == "tree":
-        from gradcli.render.tree import graph_tree
+        from gradcli.render.pictures.tree import graph_tree
 
         return request.finish(graph_tree(told, values=values, grads=grads, colour=request.colour, columns=request.columns), safe=True)
     if chosen == "json":
@@ -58,14 +58,14 @@ def command(
 
         return request.finish(explanation_json(told), safe=False)
     if chosen == "svg":
-        from gradcli.render.svg import graph_svg
+        from gradcli.render.pictures.graph_svg import graph_svg
 
         return request.finish(graph_svg(told, values=values, grads=grads), safe=False)
     if chosen == "dot":
-        from gradcli.render.dot import graph_dot
+        from gradcli.render.pictures.dot import graph_dot
 
         return request.finish(graph_dot(told, values=values, grads=grads), safe=False)
-    from gradcli.render.mermaid import graph_mermaid
+    from gradcli.render.pictures.mermaid import graph_mermaid
 
     return request.finish(graph_mermaid(told, values=values, grads=grads), safe=False)
 

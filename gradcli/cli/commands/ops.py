@@ -29,7 +29,7 @@ def command(
 ) -> int:
     """Look up and print."""
     from gradcli import limits
-    from gradcli.analysis import reference
+    from gradcli.analysis.reference import entries as reference
     from gradcli.cli import output
     from gradcli.errors import UsageError
     from gradcli.render import reference as render

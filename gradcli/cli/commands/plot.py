@@ -60,10 +60,10 @@ def command(
     if chosen == "png" and shared.output is not None:
         return _png(plot, request, shared.output)
     if chosen == "svg":
-        from gradcli.render.plot_svg import plot_svg
+        from gradcli.render.pictures.plot_svg import plot_svg
 
         return request.finish(plot_svg(plot), safe=True)
-    from gradcli.render import plot_numbers as render
+    from gradcli.render.pictures import plot_numbers as render
 
     return request.finish(render.plot_csv(plot) if chosen == "csv" else render.plot_json(plot), safe=False)
 
@@ -76,7 +76,7 @@ def _order(request: Request, grad: bool, second: bool) -> int:
 
 def _in_terminal(request: Request, grad: bool, second: bool) -> int:
     """Draw with the width and the abilities of the terminal."""
-    from gradcli.render.plots import Look, curves_text, heat_size, heat_text
+    from gradcli.render.pictures.plot_terminal import Look, curves_text, heat_size, heat_text
     from gradcli.results import Curves
 
     columns, rows = _size(request)
@@ -115,7 +115,7 @@ def _png(plot: Curves | HeatMap, request: Request, target: str) -> int:
     """Write the picture that matplotlib draws. Raises UsageError where it is not installed."""
     from gradcli.cli import output
     from gradcli.errors import UsageError
-    from gradcli.render.plot_png import plot_png
+    from gradcli.render.pictures.plot_png import plot_png
 
     try:
         content = plot_png(plot)

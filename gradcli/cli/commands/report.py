@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.looking import Of, Vector
 from gradcli.cli.options import Shared
+from gradcli.cli.script_target import Of, Vector
 
 EXAMPLES = """\
 gradcli report 'mean((x+2)*(x+2)*2)' x='[[1,2],[3,4]]' -o out.html
@@ -34,8 +34,8 @@ def command(
 ) -> int:
     """Run, explain, draw, write."""
     import gradcli
-    from gradcli.cli.looking import ways_out
     from gradcli.cli.request import prepare
+    from gradcli.cli.script_target import ways_out
     from gradcli.errors import ProgramError, UsageError
     from gradcli.render.report import report_html
     from gradcli.session import SCALAR_ONLY

@@ -9,11 +9,12 @@ from itertools import accumulate
 from typing import Any
 
 from gradcli import limits
-from gradcli.core import generator, warnings
-from gradcli.core.objects import Attributes, Routine, ScriptType, script_type, sequence_of
-from gradcli.core.ops.indexing import getitem
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type, sequence_of
+from gradcli.core.calling.signature import hooks
+from gradcli.core.ops.index.indexing import getitem
+from gradcli.core.random import generator
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 #: host values that can stand for a data set

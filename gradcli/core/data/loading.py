@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import dtypes
+from gradcli.core.calling.script_types import Attributes, Routine, script_type
+from gradcli.core.calling.signature import hooks
 from gradcli.core.data.datasets import sample_of, size_of, source_of
-from gradcli.core.generator import Generator, default
-from gradcli.core.objects import Attributes, Routine, script_type
-from gradcli.core.ops.creation import from_data
-from gradcli.core.ops.joining import stack
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.ops.create.creation import from_data
+from gradcli.core.ops.shape.joining import stack
+from gradcli.core.random.generator import Generator, default
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog
+from gradcli.core.calling.script_types import Attributes, ScriptType, script_type
+from gradcli.core.functions import catalog
 from gradcli.core.nn.layers import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.objects import Attributes, ScriptType, script_type
-from gradcli.core.operators import truth
-from gradcli.core.tensor import Tensor
+from gradcli.core.ops.operators import truth
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog
-from gradcli.core.dtypes import DType
+from gradcli.core.calling.script_types import Attributes, script_type
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
 from gradcli.core.nn.init import xavier_uniform_
 from gradcli.core.nn.layers import Linear, checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.objects import Attributes, script_type
-from gradcli.core.ops import normalization
-from gradcli.core.ops.attention import additive
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.ops.layers import normalization
+from gradcli.core.ops.layers.attention import additive
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 _OWN = "in_proj_weight in_proj_bias q_proj_weight k_proj_weight v_proj_weight bias_k bias_v"

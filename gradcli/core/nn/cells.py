@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.layers import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.objects import Attributes
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 _OWN, _SET_OWN = parameters_of("weight_ih weight_hh bias_ih bias_hh")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.core.mapping import OrderedDict
+from gradcli.core.calling.mappings import OrderedDict
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
 from gradcli.core.nn.module import Module, indented, module_type
-from gradcli.core.objects import Routine
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

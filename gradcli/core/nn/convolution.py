@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import catalog, warnings
-from gradcli.core.dtypes import DType
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.layers import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.objects import Attributes
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 _BOTH, _SET_BOTH = parameters_of("weight bias")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.core import catalog
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.layers import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.objects import Attributes
 from gradcli.errors import ProgramError
 
 _BOTH, _SET_BOTH = parameters_of("weight bias")

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import blocks, dtypes, generator, warnings
-from gradcli.core.objects import Routine
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Array, Tensor
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 

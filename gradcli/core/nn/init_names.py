@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import blocks, warnings
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.kernels import blocks
 from gradcli.core.nn import init
-from gradcli.core.objects import Routine
 from gradcli.core.optim.optimizer import written
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import catalog, dtypes, generator, warnings
-from gradcli.core.dtypes import DType
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import as_parameter, new_parameter
-from gradcli.core.objects import Attributes
-from gradcli.core.ops import normalization
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.ops.layers import normalization
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 _WEIGHT, _SET_WEIGHT = parameters_of("weight")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import catalog
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module, module_type
-from gradcli.core.objects import Attributes
-from gradcli.core.ops.loss_reduction import legacy_reduction
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.ops.loss.reduction_argument import legacy_reduction
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core.calling.script_types import Attributes
 from gradcli.core.nn.distances import PairwiseDistance
 from gradcli.core.nn.losses import Loss
 from gradcli.core.nn.module import Module, module_type
-from gradcli.core.objects import Attributes
-from gradcli.core.ops import margins
+from gradcli.core.ops.loss import margins
 from gradcli.errors import ProgramError
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcli.core import blocks, dtypes
-from gradcli.core.dtypes import DType
-from gradcli.core.mapping import Mapping, OrderedDict
-from gradcli.core.objects import Generated, Hooks, Removable, Routine, ScriptType, script_type
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.calling.mappings import Mapping, OrderedDict
+from gradcli.core.calling.script_types import Generated, Hooks, Removable, Routine, ScriptType, script_type
+from gradcli.core.calling.signature import hooks
+from gradcli.core.kernels import blocks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
@@ -268,7 +269,7 @@ def _eval(self: Module) -> Module:
 
 
 def _requires_grad_(self: Module, requires_grad: Any = True) -> Module:
-    from gradcli.core.autograd import set_requires_grad
+    from gradcli.core.autograd.torch_autograd import set_requires_grad
 
     for _, parameter in self.named_parameters():
         set_requires_grad(parameter, requires_grad)
@@ -276,7 +277,7 @@ def _requires_grad_(self: Module, requires_grad: Any = True) -> Module:
 
 
 def _to(self: Module, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False) -> Module:
-    from gradcli.core.device import check as check_device
+    from gradcli.core.tensor.device import check as check_device
 
     for value in (*args, *(v for v in (dtype, device) if v is not None)):
         wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else hooks.as_dtype(value)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import dtypes
-from gradcli.core.autograd import detach
-from gradcli.core.objects import ScriptType
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Array, Tensor
+from gradcli.core.autograd.torch_autograd import detach
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.signature import hooks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core import catalog
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module, module_type
-from gradcli.core.objects import Attributes
 
 
 class Pool(Module):

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core import blocks, catalog, warnings
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Attributes, Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
+from gradcli.core.kernels import blocks
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.layers import floating
 from gradcli.core.nn.module import Module, module_type
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.objects import Attributes, Routine
-from gradcli.core.ops import recurrent
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.ops.layers import recurrent
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 #: layers whose parameters have names that scripts can read

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import blocks, catalog, dtypes
-from gradcli.core.objects import Routine
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
+from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Array, Tensor
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 

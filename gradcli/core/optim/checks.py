@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Tensor
+from gradcli.core.calling.signature import hooks
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
@@ -33,7 +33,7 @@ def not_below_zero(label: str, value: Any) -> None:
 
 def _text(value: Any) -> str:
     """The value as an f-string shows it."""
-    from gradcli.core.shown import formatted
+    from gradcli.core.tensor.text import formatted
 
     return formatted(value)
 

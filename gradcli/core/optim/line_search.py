@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.core.tensor import Array
+from gradcli.core.tensor.tensor import Array
 
 #: sufficient decrease, and how much flatter the end must be
 _DECREASE = 1e-4

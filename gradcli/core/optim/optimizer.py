@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core import blocks, dtypes, warnings
-from gradcli.core.mapping import DefaultDict, table_of
-from gradcli.core.mode import recording
-from gradcli.core.objects import Attributes, Hooks, Removable, Routine, ScriptType, script_type
-from gradcli.core.shown import formatted
-from gradcli.core.signature import hooks
-from gradcli.core.tensor import Array, Tensor
+from gradcli.core.calling import warnings
+from gradcli.core.calling.mappings import DefaultDict, table_of
+from gradcli.core.calling.script_types import Attributes, Hooks, Removable, Routine, ScriptType, script_type
+from gradcli.core.calling.signature import hooks
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.kernels import blocks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 Group = dict[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core import warnings
-from gradcli.core.objects import Attributes, Routine, ScriptType, script_type
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
+from gradcli.core.calling.signature import hooks
 from gradcli.core.optim.optimizer import Group, Optimizer
-from gradcli.core.signature import hooks
 from gradcli.errors import ProgramError
 
 #: what `last_epoch` other than -1 asks for

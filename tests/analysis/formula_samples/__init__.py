@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.core.function import Sample
+from gradcli.core.functions.function import Sample
 from tests.analysis.formula_samples import indexing, layers, linalg, losses, odd_points, reductions
 
 SAMPLES: tuple[Sample, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.function import Sample
+from gradcli.core.functions.function import Sample
 
 _S: Any = 1.5
 _V: Any = [0.5, -1.5, 2.5, 4.0]

@@ -7,19 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.function import Sample
-from gradcli.core.ops import (
-    activation_written,
-    attention,
-    bags,
-    convolution,
-    group_norms,
-    interpolation,
-    margins,
-    padding,
-    pooling,
-    recurrent,
-)
+from gradcli.core.functions.function import Sample
+from gradcli.core.ops.elementwise import activation_written
+from gradcli.core.ops.layers import attention, convolution, embedding_bag, group_norms, interpolation, padding, pooling, recurrent
+from gradcli.core.ops.loss import margins
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -66,5 +57,5 @@ def _twice(sample: Sample) -> Sample:
 
 
 CALLS = tuple(map(_sample, MORE))
-FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, activation_written, bags)
+FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, activation_written, embedding_bag)
 SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gradcli.core.function import Sample
+from gradcli.core.functions.function import Sample
 
 INPUTS: dict[str, Any] = {
     "A": [[2.0, 0.5, -1.0], [0.25, 3.0, 0.75], [1.0, -0.5, 1.5]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gradcli.core.function import Sample
+from gradcli.core.functions.function import Sample
 
 INPUTS: dict[str, Any] = {
     "x": [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]],

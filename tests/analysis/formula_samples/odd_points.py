@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcli.core import catalog
-from gradcli.core.function import Sample
-from gradcli.core.pointwise import Pointwise
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Sample
+from gradcli.core.graph.pointwise import Pointwise
 
 POINTS = np.array([0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 6.0, 2.0, 20.0, -2.0, np.nan, np.inf, -np.inf])
 #: functions of arguments whose shapes belong together

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gradcli.core.function import Sample
+from gradcli.core.functions.function import Sample
 
 NAN, INF = float("nan"), float("inf")
 CUBE = [[[0.5, -1.5, 2.0], [1.75, 0.25, -3.0]], [[0.75, 1.25, -0.5], [-2.0, 3.5, 1.0]]]

@@ -1,0 +1,108 @@
+"""Every node of the graph behind a value, with the gradients that reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from gradcli.analysis.recording import Recorder, behind
+from gradcli.core.autograd import backward
+from gradcli.core.autograd.walk import Capture
+from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import GradcliError, ProgramError
+from gradcli.lang.syntax import nodes
+from gradcli.results import GraphNode, GraphNodes, TensorValue
+
+#: more nodes than this are not shown
+MOST = 500
+
+Show = Callable[[Tensor], TensorValue]
+
+
+def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, show: Show) -> GraphNodes:
+    """The nodes behind `tensor`, newest first, with the gradients of its sum. Nodes that were freed are revived.
+
+    Raises ProgramError for a tensor without a graph. Where the walk fails, the leaves have their `.grad`.
+    """
+    if not tensor.requires_grad:
+        raise ProgramError("RuntimeError", "this value does not require grad and does not have a grad_fn")
+    order = _reachable(tensor)
+    named = {id(value.grad_fn or value.sink()): name for name, value in _tensors(variables) if value.requires_grad}
+    recorder.learn([tensor, *(value for _, value in _tensors(variables))], order)
+    recorder.revive(order)
+    try:
+        capture = _gradients(tensor)
+        note = "" if tensor.array.size == 1 else "gradients of the sum of this value, as it is no scalar"
+    except GradcliError as error:
+        capture = {}
+        note = f"no gradients but the leaves' own .grad: {error.message.split('. ')[0]}"
+    # numbered as in explanations: in the order in which they ran, leaves apart
+    steps = [node for node in order if not isinstance(node, AccumulateGrad)]
+    leaves = [node for node in order if isinstance(node, AccumulateGrad)]
+    names = {node: f"#{len(steps) - i}" for i, node in enumerate(steps)} | {node: f"leaf{i + 1}" for i, node in enumerate(leaves)}
+    rows = [_row(named.get(id(node), names[node]), node, recorder, capture, show) for node in order[:MOST]]
+    if len(order) > MOST:
+        note = f"the newest {MOST} of {len(order):,} nodes. {note}"
+    return GraphNodes(tuple(rows), note.strip())
+
+
+def _tensors(variables: dict[str, Any]) -> Iterable[tuple[str, Tensor]]:
+    return ((name, value) for name, value in variables.items() if type(value) is Tensor)
+
+
+def _reachable(tensor: Tensor) -> list[Node]:
+    """The nodes behind a tensor, newest first, the leaves after all others."""
+    root = tensor.edge()[0]
+    order = [] if root is None else behind(root)
+    steps = [node for node in order if not isinstance(node, AccumulateGrad)]
+    return [*reversed(steps), *order[len(steps) :]]
+
+
+def _gradients(tensor: Tensor) -> Capture:
+    """What a backward walk would send to every node; the leaves' own gradients are put back, and the graph stays."""
+    leaves = [node.variable for node in _reachable(tensor) if isinstance(node, AccumulateGrad)]
+    before = [(leaf, leaf.grad) for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    capture: Capture = {}
+    try:
+        backward.backward([tensor], [wrap(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype)], retain_graph=True, capture=capture)
+    finally:
+        for leaf, grad in before:
+            leaf.grad = grad
+    return capture
+
+
+def _row(
+    name: str,
+    node: Node,
+    recorder: Recorder,
+    capture: Capture,
+    show: Show,
+) -> GraphNode:
+    is_leaf = isinstance(node, AccumulateGrad)
+    values = recorder.values(node)
+    value = wrap(values[0], node.meta(0)[1]) if values else None
+    expression = "leaf" if is_leaf else f"in the gradient of {_text(node)}" if recorder.is_derived(node) else _text(node)
+    gradients: tuple[TensorValue | None, ...]
+    if node in capture:
+        gradients = tuple(_shown(array, node.meta(k)[1], show) for k, array in enumerate(capture[node]))
+    elif isinstance(node, AccumulateGrad) and node.variable.grad is not None:
+        gradients = (show(node.variable.grad),)
+    else:
+        gradients = (None,)
+    shape = node.meta(0)[0]
+    return GraphNode(name, expression, node.type_name, str(tuple(shape)), None if value is None else show(value), gradients)
+
+
+def _shown(array: Array | None, dtype: Any, show: Show) -> TensorValue | None:
+    return None if array is None else show(wrap(array, dtype))
+
+
+def _text(node: Node) -> str:
+    """The text that made a node, on one line."""
+    origin = node.origin
+    return " ".join(origin.text.split()) if isinstance(origin, nodes.Node) else ""

@@ -1,0 +1,1 @@
+"""The reference of everything that gradcli knows: signatures, formulas, examples."""

@@ -1,0 +1,49 @@
+"""What becomes of a gradient at a leaf: it is added to `.grad`, and those who asked are told."""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.graph import namespaces
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.kernels import blocks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+
+
+def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
+    """Add `value` to `variable.grad`: in place where nothing is recorded, as a new tensor under create_graph."""
+    known = variable.grad
+    if known is None:
+        if traced:
+            gradient: Tensor = namespaces.as_tensor(value)
+            recorded = gradient.requires_grad
+            variable.grad = namespaces.traced.fresh_copy(gradient) if recorded else Tensor(np.array(gradient.array), variable.dtype)
+        else:
+            # the walk's own reference and this call's are the only ones of an array nobody else shares
+            shared = getrefcount(value) > 3
+            if type(value) is not np.ndarray:
+                value = np.asarray(value)
+            if shared or value.base is not None or not value.flags.writeable:
+                value = np.array(value)
+            variable.grad = Tensor(value, variable.dtype)
+        return
+    if traced:
+        variable.grad = known + namespaces.as_tensor(value)
+        return
+    blocks.settle()
+    array = np.asarray(known.array)
+    np.add(array, value, out=array)
+    if known.dtype is dtypes.bfloat16:
+        array[...] = dtypes.round_bfloat16(array)
+    known.counter().count += 1
+
+
+def call_after_accumulation(variable: Tensor) -> None:
+    """Run what `register_post_accumulate_grad_hook` asked for."""
+    for _, hook in list(variable.property_of("after_accumulation") or ()):
+        with recording(False):
+            hook(variable)

@@ -1,0 +1,64 @@
+"""Places in the graph as values: `torch.autograd.graph.Node` and `GradientEdge`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.calling.named_tuples import named_tuple
+from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.signature import hooks
+from gradcli.core.tensor.node import Edge, Node
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _no_node() -> None:
+    raise ProgramError(
+        "TypeError",
+        "Can't instantiate abstract class Node with abstract methods _input_metadata, _register_hook_dict, _sequence_nr, metadata, name, "
+        "next_functions, register_hook, register_prehook",
+    )
+
+
+def _gradient_edge(node: Any, output_nr: Any, ownership_token: Any = None) -> tuple[Any, ...]:
+    return node, output_nr, ownership_token
+
+
+NODE = ScriptType("Node", "torch.autograd.graph", _no_node, lambda value: isinstance(value, Node))
+#: the gradient of output `output_nr` of `node`
+GradientEdge = named_tuple("torch.autograd.graph.GradientEdge", _gradient_edge, "node", "output_nr", "ownership_token")
+GRADIENT_EDGE = GradientEdge.SCRIPT_TYPE
+
+
+def get_gradient_edge(tensor: Any) -> Any:
+    """Where the gradient of a tensor is computed: stands for the tensor in `autograd.grad`, and may replace it there."""
+    if type(tensor) is not Tensor:
+        raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'requires_grad'")
+    if not tensor.requires_grad:
+        raise ProgramError("RuntimeError", "It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge((*edge_of(tensor), None))
+
+
+def edge_of(target: Any) -> Edge:
+    """The edge that a tensor or a GradientEdge stands for."""
+    if type(target) is Tensor:
+        return target.edge()
+    node, number, _ = target
+    if not isinstance(node, Node):
+        raise ProgramError("TypeError", f"GradientEdge's first object must be an autograd.graph.Node but got {hooks.type_name(node)}")
+    return node, number
+
+
+def increment_version(tensor: Any) -> None:
+    """Count an in-place write of a tensor, or of several, that autograd could not see."""
+    if type(tensor) is not Tensor and not isinstance(tensor, (list, tuple)):
+        raise ProgramError("RuntimeError", "increment_version expect a Iterable[Tensor] as input")
+    for one in (tensor,) if type(tensor) is Tensor else tensor:
+        if type(one) is not Tensor:
+            raise ProgramError("RuntimeError", "increment_version expects each element of the iterable to be a tensor")
+        if not one.property_of("inference"):
+            one.counter().count += 1
+
+
+GET_GRADIENT_EDGE = Routine(get_gradient_edge)
+INCREMENT_VERSION = Routine(increment_version)

@@ -1,0 +1,151 @@
+"""Hooks of tensors and of nodes: functions that a backward walk calls with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from gradcli.core.autograd.walk import Walk
+from gradcli.core.calling.script_types import PythonMethod, Routine, sequence_of
+from gradcli.core.calling.signature import hooks
+from gradcli.core.tensor.node import AFTER, BEFORE, Node
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+class HookHandle:
+    """What `register_hook` and its like return: `remove()` takes the hook away.
+
+    `take_away(number)` removes the hook of that number from wherever it hangs.
+    """
+
+    __slots__ = ("take_away", "number")
+
+    SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"id": lambda handle: handle.number}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    _count = 0
+
+    def __init__(self, take_away: Callable[[int], None]) -> None:
+        self.take_away = take_away
+        HookHandle._count += 1
+        self.number = HookHandle._count
+
+    def remove(self) -> None:
+        """Take the hook away; a second time does nothing."""
+        self.take_away(self.number)
+
+    def enter(self) -> HookHandle:
+        """As a block the hook is there for its duration."""
+        return self
+
+    def exit(self) -> None:
+        """End the block."""
+        self.remove()
+
+
+class MultiHandle(HookHandle):
+    """What `register_multi_grad_hook` returns."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "torch.autograd.graph._MultiHandle"
+
+
+HookHandle.SCRIPT_METHODS["remove"] = Routine(HookHandle.remove)
+
+
+def register_hook(self: Tensor, hook: Any) -> HookHandle:
+    """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if anything, replaces it."""
+    if not self.requires_grad:
+        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+    node = self.grad_fn
+    if node is None:
+        node = self.sink()
+        self.set_property("sink", node)  # a leaf's hooks live as long as the leaf
+    return _hang(node, self.output_nr, hook)
+
+
+def _hang(node: Node, number: int, hook: Any) -> HookHandle:
+    def take_away(known: int) -> None:
+        node.hooks = [h for h in node.hooks or () if h[1] != known] or None
+
+    handle = HookHandle(take_away)
+    node.plain = False
+    node.hooks = [*(node.hooks or []), (number, handle.number, hook)]
+    return handle
+
+
+def register_node_hook(node: Node, fn: Any) -> HookHandle:
+    """`grad_fn.register_hook(fn)`: call `fn(grad_inputs, grad_outputs)` when the node has run; what it returns replaces grad_inputs."""
+    return _hang(node, AFTER, fn)
+
+
+def register_node_prehook(node: Node, fn: Any) -> HookHandle:
+    """`grad_fn.register_prehook(fn)`: call `fn(grad_outputs)` before the node runs; what it returns replaces them."""
+    return _hang(node, BEFORE, fn)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
+    """Call `hook(leaf)` each time its `.grad` has been filled."""
+    if not self.requires_grad:
+        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise ProgramError("RuntimeError", "post accumulate grad hooks cannot be registered on non-leaf tensors")
+
+    def take_away(known: int) -> None:
+        self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])
+
+    handle = HookHandle(take_away)
+    self.set_property("after_accumulation", [*(self.property_of("after_accumulation") or ()), (handle.number, hook)])
+    return handle
+
+
+def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> HookHandle:
+    """Call `fn(grads)` once in each backward, when the gradients of all `tensors` are known ("any": `fn(grad)` with the first)."""
+    if mode not in ("all", "any"):
+        raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {mode}")
+    own = sequence_of(tensors, hooks.type_name)
+    for tensor in own:
+        if type(tensor) is Tensor and not tensor.requires_grad:
+            raise ProgramError("AssertionError", "Expected gradient function to be set")
+    known: list[Tensor | None] = [None] * len(own)
+    #: how many of the tensors the walk has yet to come to; 0 between walks
+    left = 0
+
+    def arrived(i: int, grad: Tensor) -> None:
+        nonlocal left
+        walk = Walk.running
+        first = not left
+        if first:
+            left = sum(walk is not None and walk.reaches(tensor.edge()[0]) for tensor in own)
+            known[:] = [None] * len(own)
+        known[i] = grad
+        left -= 1
+        if mode == "any" and first:
+            fn(grad)
+        elif mode == "all" and not left:
+            fn(list(known))
+
+    handles = [register_hook(tensor, partial(arrived, i)) for i, tensor in enumerate(own)]
+
+    def take_away(_: int) -> None:
+        for handle in handles:
+            handle.remove()
+
+    return MultiHandle(take_away)
+
+
+REGISTER_MULTI_GRAD_HOOK = Routine(_register_multi_grad_hook, "register_multi_grad_hook")
+
+METHODS = (
+    PythonMethod(register_hook, "register_hook", "A function to call with the gradient."),
+    PythonMethod(
+        register_post_accumulate_grad_hook,
+        "register_post_accumulate_grad_hook",
+        "A function to call with the leaf when its .grad has been filled.",
+    ),
+)

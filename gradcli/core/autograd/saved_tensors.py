@@ -1,0 +1,307 @@
+"""Saved tensors in the hands of hooks: a node keeps what the pack hook made of a tensor, and asks for the tensor when it needs it.
+
+A node meets this module only when hooks are in force as it is recorded, or are registered on one of its saved tensors: it
+then becomes a `HookedNode`, and everything else goes the ordinary way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.graph.namespaces import as_tensor
+from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
+from gradcli.core.tensor.node import AccumulateGrad, Node, freed_error, state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+Function = Callable[..., Any]
+Pair = tuple[Function, Function]
+
+_MODIFIED = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by in-place "
+    "operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the "
+    "input to a pack hook."
+)
+
+
+def _call(function: Function, value: Any) -> Any:
+    """Call a hook; what follows counts as done by the place that led here."""
+    origin = state.origin
+    try:
+        return function(value)
+    finally:
+        state.origin = origin
+
+
+class Packed:
+    """What stands in a node for a tensor that was packed, with what autograd knows of the tensor."""
+
+    __slots__ = ("held", "unpack", "node", "output_nr", "requires_grad", "sink", "is_output", "kind", "shape", "dtype")
+
+    def __init__(self, tensor: Tensor, pair: Pair, kind: type = Tensor, owner: Node | None = None, given: Tensor | None = None) -> None:
+        #: what the rule is to get: a Tensor or an ndarray
+        self.kind = kind
+        self.is_output = owner is not None
+        self.node = None if owner is not None else tensor.grad_fn
+        self.output_nr = tensor.output_nr
+        self.requires_grad = tensor.requires_grad
+        self.sink: AccumulateGrad | None = tensor.sink() if tensor.requires_grad and tensor.node is None else None
+        self.shape, self.dtype = tensor.array.shape, tensor.dtype
+        self.unpack = pair[1]
+        version = tensor.counter()
+        before = version.count
+        with recording(False):
+            self.held = _call(pair[0], tensor if given is None else given)
+        if version.count != before:
+            raise ProgramError("RuntimeError", _MODIFIED)
+
+    def open(self, owner: Node) -> Tensor:
+        """The tensor, from the unpack hook, at the place in the graph that the packed one had."""
+        value = _call(self.unpack, self.held)
+        if type(value) is not Tensor:
+            kind = hooks.type_name(value)
+            raise ProgramError("TypeError", f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
+        node = owner if self.is_output and self.requires_grad else self.node
+        if node is None and not self.requires_grad and not value.requires_grad:
+            return value
+        made = Tensor(value.array, value.dtype)
+        made.version = value.version
+        made.requires_grad = self.requires_grad
+        if node is not None:
+            made.node, made.output_nr = node, self.output_nr
+        elif self.sink is not None:
+            made.accumulator = self.sink.variable.accumulator
+        return made
+
+
+class HookedNode(OpNode):
+    """A node some of whose saved values are packed."""
+
+    __slots__ = ()
+
+    def release(self) -> None:
+        super().release()
+        if any(_packed_in(value) for value in self.attrs):
+            self.attrs = tuple([None if _packed_in(value) else value for value in self.attrs])
+            self.freed = True
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        if self.freed:
+            raise freed_error()
+        bare, changed = self._opened()
+        if traced or not changed:
+            return bare.gradients(grads, traced, wanted)
+        # a hook gave back another shape or dtype: what PyTorch's kernels make of that is what the operations do
+        with recording(False):
+            given = [None if g is None else Tensor(np.asarray(g), self.meta(k)[1]) for k, g in enumerate(grads)]
+            found = bare.gradients(given, True, wanted)
+        return [None if g is None else as_tensor(g).array for g in found]
+
+    def _opened(self) -> tuple[OpNode, bool]:
+        """An ordinary node with everything unpacked; whether a tensor came back in another shape or dtype.
+
+        PyTorch unpacks in the order of the names, outputs last.
+        """
+        made: OpNode = copy(self)
+        made.__class__ = OpNode
+        changed = False
+        for kind, at in saved_places(self):
+            value = _held(self, kind, at)
+            opened: Any
+            if type(value) is tuple:
+                opened = tuple([one.open(self).array if type(one) is Packed else one for one in value])
+            elif type(value) is Packed:
+                opened = value.open(self)
+                changed = changed or opened.array.shape != value.shape or opened.dtype is not value.dtype
+                if value.kind is not Tensor:
+                    opened = opened.array
+            else:
+                continue
+            _put(made, kind, at, opened)
+        return made, changed
+
+    def saved_value(self, name: str) -> Any:
+        kind, at = self.saved_places()[name]
+        if kind == "shape":
+            return super().saved_value(name)
+        if self.freed:
+            raise freed_error()
+        value = _held(self, {"input": INPUT, "output": OUT}.get(kind, ATTR), at)
+        if type(value) is tuple and _packed_in(value):
+            return tuple([one.open(self) if type(one) is Packed else shown_attr("", one) for one in value])
+        return value.open(self) if type(value) is Packed else super().saved_value(name)
+
+
+def _packed_in(value: Any) -> bool:
+    return type(value) is Packed or (type(value) is tuple and any(type(one) is Packed for one in value))
+
+
+def _held(node: OpNode, kind: int, at: int) -> Any:
+    """What a node keeps at a place; None for nothing."""
+    kept: Sequence[Any] | None = {INPUT: node.saved, OUT: node.kept_out}.get(kind, node.attrs)
+    return None if kept is None else kept[at]
+
+
+def _put(node: OpNode, kind: int, at: int, value: Any) -> None:
+    """Put something else at a place."""
+    if kind == INPUT:
+        assert node.saved is not None
+        node.saved = [value if i == at else one for i, one in enumerate(node.saved)]
+        if type(value) is Tensor:  # what a hook brings is as it should be, whatever was written to it
+            versions = node.versions or [0] * len(node.saved)
+            node.versions = [value.version_number if i == at else number for i, number in enumerate(versions)]
+    elif kind == OUT:
+        assert node.kept_out is not None
+        node.kept_out = [value if i == at else one for i, one in enumerate(node.kept_out)]
+    else:
+        node.attrs = tuple([value if i == at else one for i, one in enumerate(node.attrs)])
+
+
+def saved_places(node: OpNode) -> list[tuple[int, int]]:
+    """The places of what a node keeps as tensors, in the order in which PyTorch packs and unpacks them: by name, outputs last."""
+    op = node.op
+    found: set[tuple[int, int]] = set()
+    for _, _, places in node.plan.calls:
+        for kind, at in places:
+            if kind == INPUT and node.saved is not None:
+                found |= {(INPUT, i) for i in (range(len(node.saved)) if op.variadic else (at,))}
+            elif kind == DATA:
+                found.add((ATTR, at))
+    if node.kept_out is not None:
+        named = {name for rule in op.rules.values() if rule is not None for name in rule.parameters}
+        every = "outs" in named
+        found |= {(OUT, at) for at in range(len(node.kept_out)) if every or "out" in named or op.outputs[at] in named}
+
+    def key(place: tuple[int, int]) -> tuple[bool, str, int]:
+        kind, at = place
+        if kind == OUT:
+            return True, op.outputs[at] if op.outputs and not op.variadic and at < len(op.outputs) else "", at
+        name = op.attrs[at] if kind == ATTR else op.tensors[0 if op.variadic else at]
+        return False, "self" if name == "input" else name, at
+
+    return sorted(found, key=key)
+
+
+def pack(node: OpNode, outs: Sequence[Tensor], pair: Pair) -> None:
+    """Let the hooks have everything that a node just recorded keeps."""
+    if node.kept_out is None and any(rule is not None and _OUTPUTS & set(rule.parameters) for rule in node.op.rules.values()):
+        # PyTorch keeps a result that any derivative needs, whether or not that one is wanted
+        node.kept_out = [Saved(out, number) for number, out in enumerate(outs)]
+    for kind, at in saved_places(node):
+        value = _held(node, kind, at)
+        packed: Any = None
+        if kind == OUT:
+            packed = Packed(outs[at], pair, Tensor, node)
+        elif type(value) is tuple:
+            packed = tuple([_packed(one, pair) for one in value])
+        elif type(value) is Tensor or isinstance(value, np.ndarray):
+            packed = _packed(value, pair)
+        if packed is not None:
+            _put(node, kind, at, packed)
+    _hook(node)
+
+
+def _packed(value: Any, pair: Pair) -> Any:
+    if type(value) is Tensor:
+        return Packed(value, pair)
+    return Packed(as_tensor(np.asarray(value)), pair, np.ndarray) if isinstance(value, np.ndarray) else value
+
+
+def _hook(node: OpNode) -> None:
+    """Make a node one that unpacks, unless there is nothing to unpack."""
+    if any(_packed_in(_held(node, kind, at)) for kind, at in saved_places(node)):
+        node.__class__ = HookedNode
+        node.plain = False
+
+
+#: the names by which rules take results
+_OUTPUTS = {"out", "outs"}
+
+
+class Held:
+    """Python's own `with` for an in-place operation: no hooks inside, since what it keeps is known only after the write."""
+
+    __slots__ = ("pair",)
+
+    def __enter__(self) -> Held:
+        self.pair = state.saving
+        if self.pair is not None:
+            state.set_saving(None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pair is not None:
+            state.saving, state.observed = self.pair, True  # without a call, for which there might be no memory
+
+    def pack(self, node: Node | None, written: Tensor) -> None:
+        """Let the hooks have what the operation's node keeps, when everything is done."""
+        if self.pair is not None and isinstance(node, OpNode):
+            pack(node, (written,), self.pair)
+
+
+# --- saved tensors as values ---
+
+_TWICE = "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+_FREED = (
+    "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need "
+    "to access saved variables after calling backward."
+)
+
+
+class SavedTensor:
+    """`grad_fn._raw_saved_NAME`: the place where a node keeps a tensor."""
+
+    __slots__ = ("node", "place", "__weakref__")
+
+    SCRIPT_NAME = "torch._C._autograd.SavedTensor"
+    SCRIPT_ATTRIBUTES: dict[str, Function] = {}
+    SCRIPT_SETTERS: dict[str, Function] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, node: OpNode, place: tuple[int, int]) -> None:
+        self.node = node
+        self.place = place
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Let a pair of hooks have this tensor alone."""
+        node, (kind, at) = self.node, self.place
+        value = _held(node, kind, at)
+        if type(value) is Packed:
+            raise ProgramError("RuntimeError", _TWICE)
+        if node.freed:
+            raise ProgramError("RuntimeError", _FREED)
+        pair = (pack_hook, unpack_hook)
+        if isinstance(value, Saved):
+            plain = Tensor(value.array, value.dtype)
+            tensor = Tensor(value.array, value.dtype)
+            tensor.version = value.version
+            tensor.node, tensor.output_nr, tensor.requires_grad = node, value.number, value.number < node.op.differentiable
+            _put(node, kind, at, Packed(tensor, pair, Tensor, node, plain))
+        elif type(value) is Tensor:
+            alias = Tensor(value.array, value.dtype)
+            alias.version = value.counter()
+            _put(node, kind, at, Packed(value, pair, given=alias))
+        elif isinstance(value, np.ndarray):
+            _put(node, kind, at, _packed(value, pair))
+        else:
+            raise ProgramError("RuntimeError", "Calling register_hooks on a saved tensor with value None is forbidden")
+        _hook(node)
+
+
+SavedTensor.SCRIPT_METHODS["register_hooks"] = Routine(SavedTensor.register_hooks, "register_hooks", hide_first=True)
+
+
+def raw_names(node: OpNode) -> dict[str, tuple[int, int]]:
+    """What `_raw_saved_NAME` reads of a node: the tensors it keeps or would keep, under PyTorch's names."""
+    data = {at for kind, at in saved_places(node) if kind == ATTR}
+    kinds = {"input": INPUT, "output": OUT, "attr": ATTR}
+    places = {name: (kinds[kind], at) for name, (kind, at) in node.saved_places().items() if kind in kinds}
+    return {name: (kind, at) for name, (kind, at) in places.items() if kind != ATTR or at in data}

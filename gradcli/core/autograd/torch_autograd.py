@@ -1,0 +1,342 @@
+"""torch.autograd as scripts call it: backward and grad over the engine, with their errors; and what autograd knows of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.autograd import backward as engine
+from gradcli.core.autograd.gradient_edge import GradientEdge
+from gradcli.core.calling import warnings
+from gradcli.core.calling.mappings import Mapping
+from gradcli.core.calling.script_types import PythonMethod, Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
+from gradcli.core.graph.record import mark_view
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.errors import ProgramError
+
+Place = Tensor | tuple[Any, ...]  # a tensor or a GradientEdge
+Gradients = list[Tensor | None]
+
+
+def is_place(value: Any) -> bool:
+    """Whether a value is a tensor or a GradientEdge."""
+    return type(value) is Tensor or type(value) is GradientEdge
+
+
+def _sequence(value: Any) -> tuple[Any, ...]:
+    """`tuple(value)`, with Python's error."""
+    if not isinstance(value, (tuple, list, str, dict)):
+        raise ProgramError("TypeError", f"'{hooks.type_name(value)}' object is not iterable")
+    return tuple(value)
+
+
+def _outputs(value: Any) -> tuple[Any, ...]:
+    return (value,) if is_place(value) else _sequence(value)
+
+
+def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
+    if is_place(value):
+        return (value,)
+    if isinstance(value, dict):
+        given = tuple(value.values())
+    elif isinstance(value, Mapping):
+        raise ProgramError(
+            "TypeError",
+            f"`inputs` argument to `{caller}()` must be a dict, not {value.SCRIPT_NAME}. Other Mapping types are not supported.",
+        )
+    else:
+        given = _sequence(value)
+    if not given:
+        raise ProgramError("RuntimeError", f"`inputs` argument to `{caller}()` cannot be empty.")
+    return given
+
+
+def _check_inputs(values: Sequence[Any]) -> None:
+    for value in values:
+        if not is_place(value):
+            raise ProgramError("RuntimeError", f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
+
+
+def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gradients:
+    """`grad_outputs` and its like, checked against the outputs: None, a tensor, or a sequence of tensors and Nones.
+
+    What there is more than outputs is not looked at.
+    """
+    given: Sequence[Any] = [None] * len(outputs) if value is None else (value,) if type(value) is Tensor else _sequence(value)
+    made: Gradients = []
+    for i, (output, gradient) in enumerate(zip(outputs, given, strict=False)):
+        if not is_place(output):
+            raise ProgramError("AssertionError", "Expected output to be a torch.Tensor")
+        if type(gradient) is Tensor:
+            if batched and _first(gradient) != engine.meta_of(output)[0]:
+                raise _mismatch(i, gradient, engine.meta_of(output)[0])
+        elif gradient is not None:
+            raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {hooks.type_name(gradient)}")
+        made.append(gradient)
+    return made
+
+
+def _first(gradient: Tensor) -> tuple[int, ...]:
+    """The shape of one of the gradients in a batch."""
+    if not gradient.array.ndim:
+        raise ProgramError(
+            "IndexError",
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a "
+            "number",
+        )
+    shape: tuple[int, ...] = gradient.array.shape
+    return shape[1:]
+
+
+def _mismatch(i: int, gradient: Tensor, shape: tuple[int, ...]) -> ProgramError:
+    return ProgramError(
+        "RuntimeError",
+        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+        "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+        f"grad_output[{i}] has a shape of {Size(gradient.array.shape[2:])} and output[{i}] has a shape of {Size(shape)}. If you only want "
+        "some tensors in `grad_output` to be considered batched, consider using vmap.",
+    )
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """`torch.autograd.backward`."""
+    if grad_variables is not None:
+        warnings.emit("`grad_variables` is deprecated. Use `grad_tensors` instead.", "FutureWarning")
+        if grad_tensors is not None:
+            raise ProgramError(
+                "RuntimeError",
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.",
+            )
+        grad_tensors = grad_variables
+    leaves = None if inputs is None else _inputs(inputs, "backward")
+    roots = _outputs(tensors)
+    gradients = _gradients(grad_tensors, roots)
+    engine.check_roots(roots, gradients)
+    _check_inputs(leaves or ())
+    engine.backward(roots, gradients, retain_graph=retain_graph, create_graph=bool(create_graph), inputs=leaves)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    only_inputs: Any = True,
+    allow_unused: Any = None,
+    is_grads_batched: Any = False,
+    materialize_grads: Any = False,
+) -> Any:
+    """`torch.autograd.grad`: a tuple of gradients; a dict where `inputs` is one."""
+    if materialize_grads and allow_unused is False:
+        raise ProgramError(
+            "ValueError", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    roots = _outputs(outputs)
+    leaves = _inputs(inputs, "grad")
+    if not only_inputs:
+        warnings.emit(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
+            "graph, please use torch.autograd.backward.",
+            "FutureWarning",
+        )
+    gradients = _gradients(grad_outputs, roots, bool(is_grads_batched))
+    engine.check_roots(roots, gradients, bool(is_grads_batched))
+    _check_inputs(leaves)
+    if type(create_graph) is str:
+        raise ProgramError("TypeError", "'str' object cannot be interpreted as an integer")
+
+    def walk(weights: Gradients, keep: Any) -> tuple[Tensor | None, ...]:
+        return engine.grad(
+            roots,
+            leaves,
+            weights,
+            retain_graph=keep,
+            create_graph=bool(create_graph),
+            allow_unused=allow_unused,
+            materialize_grads=bool(materialize_grads),
+        )
+
+    if is_grads_batched:
+        found = _batched(walk, gradients, bool(create_graph) if retain_graph is None else retain_graph)
+    else:
+        found = walk(gradients, retain_graph)
+    return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else found
+
+
+def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradients: Gradients, keep: Any) -> tuple[Tensor | None, ...]:
+    """`is_grads_batched`: one walk for each entry along the first dimension of the gradients; the results are stacked."""
+    sizes = [g.array.shape[0] for g in gradients if g is not None]
+    if len(sizes) < len(gradients):
+        raise ProgramError("ValueError", "vmap(vjp, in_dims=0, ...)(<inputs>): grad_outputs must be given for every output")
+    if len(set(sizes)) != 1:
+        raise ProgramError(
+            "ValueError",
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension",
+        )
+    count = sizes[0]
+    if not count:
+        raise ProgramError("RuntimeError", "is_grads_batched=True needs a batch size of at least 1")
+    row, stack = catalog.method("select").method, catalog.function("stack")
+    rows = [walk([row(g, (0, i), {}) for g in gradients], keep or i < count - 1) for i in range(count)]
+    return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])
+
+
+def _backward_method(self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None) -> None:
+    if inputs is None and gradient is None:  # nothing to check
+        engine.backward((self,), None, retain_graph=retain_graph, create_graph=bool(create_graph))
+        return
+    backward((self,), gradient, retain_graph, create_graph, inputs=inputs)
+
+
+# --- the tensor's own state ---
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same values outside the graph: shares memory and version, never requires grad."""
+    made = Tensor(input.array, input.dtype)
+    made.version = input.counter()
+    if input.meta is not None and input.meta.get("inference"):
+        made.meta = {"inference": True}
+    return made
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cut the tensor itself out of the graph."""
+    if self.view is not None:
+        raise ProgramError(
+            "RuntimeError",
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution.",
+        )
+    self.node = None
+    self.output_nr = 0
+    self.requires_grad = False
+    return self
+
+
+def read_data(tensor: Tensor) -> Tensor:
+    """`.data`: the same values with a version of their own, so that edits go unnoticed."""
+    return Tensor(tensor.array, tensor.dtype)
+
+
+_ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
+_DETACH_INSTEAD = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+)
+
+
+def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
+    """`tensor.requires_grad = flag`: unlike the method refused for a computed tensor also where nothing changes."""
+    if flag is True and tensor.node is not None:
+        raise ProgramError("RuntimeError", _ONLY_LEAVES)
+    set_requires_grad(tensor, flag, "floating point and complex")
+
+
+def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
+    """Make a leaf require grad or not; `kinds` is what the error says of the dtypes."""
+    if type(flag) is not bool:
+        raise ProgramError("RuntimeError", "requires_grad must be a bool")
+    if tensor.node is not None:
+        if not flag:
+            raise ProgramError("RuntimeError", _ONLY_LEAVES + _DETACH_INSTEAD)
+        return
+    if flag and not tensor.dtype.is_floating_point:
+        raise ProgramError("RuntimeError", f"only Tensors of {kinds} dtype can require gradients")
+    if flag and tensor.property_of("inference") and not state.inference:
+        raise ProgramError("RuntimeError", "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    tensor.requires_grad = flag
+    for reference in () if tensor.version is None else tensor.version.views:
+        view = reference()
+        if view is not None and view.view is not None and view.view.base is tensor and view.node is None:
+            view.requires_grad = flag and view.dtype.is_floating_point  # as its base, without being part of a graph
+
+
+def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
+    """`tensor.requires_grad_(flag)`."""
+    set_requires_grad(input, requires_grad)
+    return input
+
+
+def read_grad(tensor: Tensor) -> Tensor | None:
+    """`.grad`, with PyTorch's warning where it is never filled."""
+    if tensor.node is not None and tensor.grad is None and not tensor.property_of("retains_grad"):
+        warnings.emit(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+            "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+            ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+            "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information. (Triggered internally at "
+            "/__w/pytorch/pytorch/build/aten/src/ATen/core/TensorBody.h:493.)"
+        )
+    return tensor.grad
+
+
+def write_grad(tensor: Tensor, value: Any) -> None:
+    """`tensor.grad = value`, checked as PyTorch checks it."""
+    if value is None:
+        tensor.grad = None
+        return
+    if type(value) is not Tensor:
+        raise ProgramError("TypeError", f"assigned grad expected to be a Tensor or None but got grad of type {hooks.type_name(value)}")
+    if value is tensor:
+        raise ProgramError("RuntimeError", "can't assign Variable as its own grad")
+    if value.dtype is not tensor.dtype:
+        raise ProgramError(
+            "RuntimeError",
+            f"attempting to assign a gradient with dtype '{value.dtype.c_name}' to a tensor with grad_dtype "
+            f"'{tensor.dtype.torch_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
+            "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
+        )
+    if value.array.shape != tensor.array.shape:
+        raise ProgramError(
+            "RuntimeError",
+            f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
+            f"'{list(tensor.array.shape)}'. Please ensure that the gradient and the tensor are the same size",
+        )
+    tensor.grad = value
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of a computed tensor in `.grad`; nothing to do for a leaf."""
+    engine.retain_grad(self)
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """A view of everything: what `x[...]` and a view to the same shape share."""
+    made = Tensor(tensor.array.view(), tensor.dtype)
+    mark_view(made, tensor, "AliasBackward0")
+    return made
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The values for `.numpy()`; refused for a tensor that requires grad."""
+    if tensor.requires_grad:
+        raise ProgramError("RuntimeError", "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return tensor.array
+
+
+def read_version(tensor: Tensor) -> int:
+    """`._version`: how often the storage was written in place."""
+    if tensor.property_of("inference"):
+        raise ProgramError("RuntimeError", "Inference tensors do not track version counter.")
+    return tensor.version_number
+
+
+BACKWARD = Routine(backward)
+GRAD = Routine(grad)
+METHODS = (PythonMethod(_backward_method, "backward", "Gradients of the leaves; `gradient` is the v of v^T J."),)

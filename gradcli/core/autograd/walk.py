@@ -1,0 +1,408 @@
+"""One iterative walk over the graph, newest node first, as PyTorch's engine orders it.
+
+Gradients travel as arrays; with `create_graph` they travel as tensors and the rules record. Here, and only here, a
+gradient is reduced to the shape and dtype of what it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy import ndarray
+
+from gradcli.core.autograd import anomaly
+from gradcli.core.autograd.accumulation import accumulate, call_after_accumulation
+from gradcli.core.calling.signature import hooks
+from gradcli.core.graph import namespaces
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.graph.op_node import NotQuick, OpNode
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import GradcliError, ProgramError
+
+_newest_first = attrgetter("sequence")
+
+#: gradients that a caller wants to see: node -> list per output, filled as the walk goes
+Capture = dict[Node, list[Any]]
+
+#: gradients of up to so many elements take the quick way
+_SMALL = 1 << 12
+
+#: what is wanted where everything is: as long as a node has edges, usually
+_EVERY = (True,) * 16
+
+
+class Walk:
+    """One backward pass."""
+
+    __slots__ = (
+        "buffers",
+        "capture",
+        "capturing",
+        "found",
+        "keep",
+        "needed",
+        "order",
+        "origin",
+        "recorded",
+        "simple",
+        "targets",
+        "traced",
+        "waiting",
+    )
+
+    #: the walk that is under way
+    running: ClassVar[Walk | None] = None
+
+    def __init__(self, keep: bool, recorded: bool, capture: Capture | None) -> None:
+        self.keep = keep
+        self.recorded = recorded
+        #: gradients travel as tensors, to be recorded or to have tangents
+        self.traced = recorded or (state.dual is not None and capture is None)
+        self.capture = capture
+        #: gradients that have arrived: the sum for nodes with one output, else a list with one place per output
+        self.buffers: dict[Node, Any] = {}
+        #: accumulators, with the number of consumers that have not run yet
+        self.waiting: dict[Node, int] = {}
+        self.targets: Sequence[Edge] | None = None
+        #: the gradients of the targets are to be returned, by autograd.grad
+        self.capturing = False
+        #: the gradients that reached the targets
+        self.found: list[Any] = []
+        #: with targets: whether the gradient of one passes through a node
+        self.needed: dict[Node, bool] | None = None
+        #: nobody looks on
+        self.simple = capture is None
+
+    def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
+        """Walk from `edges`. With `targets`, nothing is accumulated and the gradients that reach them are returned."""
+        with recording(self.recorded):
+            for (node, number), gradient in zip(edges, grads, strict=True):
+                assert node is not None
+                self._arrive(node, number, gradient if self.traced else gradient.array)
+            order, self.waiting = reachable(edges)
+            if targets is not None:
+                self.targets, self.simple = targets, False
+                self.found = [None] * len(targets)
+                self.needed = needed = _leading_to(order, targets)
+                order = [node for node in order if needed[node]]
+                self.waiting = _count_consumers(order, targets)
+            self.order = order
+            origin = self.origin = state.origin
+            state.walks += self.recorded
+            outer, Walk.running = Walk.running, self
+            try:
+                if self.simple and not self.traced and not state.anomaly:
+                    self._quickly(order)
+                else:
+                    for node in order:
+                        self._visit(node)
+                for node in self.waiting:
+                    if node in self.buffers:  # a leaf that is a root itself
+                        self._sink(node)
+            finally:
+                state.origin = origin
+                state.walks -= self.recorded
+                Walk.running = outer
+        return self.found
+
+    def reaches(self, node: Node | None) -> bool:
+        """Whether this walk comes to a node."""
+        if self.capturing and type(node) is AccumulateGrad and node in self.waiting:
+            raise ProgramError(
+                "RuntimeError",
+                "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
+                "supported.",
+            )
+        return node in self.waiting or node in self.order
+
+    def _arrive(self, node: Node, number: int, value: Any) -> None:
+        """Add a gradient to what has arrived for an output, reduced to the output's shape and dtype."""
+        outputs = node.outputs
+        shape, dtype = (node.shape, node.dtype) if outputs is None else outputs[number]
+        if self.traced:
+            if value.array.shape != shape:
+                value = namespaces.traced.sum_to(value, shape)
+            if value.dtype is not dtype:
+                value = namespaces.traced.cast(value, dtype)
+        else:
+            if value.shape != shape:
+                value = namespaces.numeric.sum_to(value, shape)
+            if value.dtype is not dtype.np:
+                value = value.astype(dtype.np)
+        buffers = self.buffers
+        known = buffers.get(node)
+        if outputs is not None:
+            places = buffers.setdefault(node, [None] * len(outputs))
+            known = places[number]
+        if known is not None:
+            value = known + value
+        if dtype is dtypes.bfloat16 and not self.traced:  # stored wider than it is
+            value = dtypes.round_bfloat16(value)
+        if outputs is None:
+            buffers[node] = value
+        else:
+            places[number] = value
+
+    def _arrived(self, node: Node) -> list[Any]:
+        """The gradients of a node's outputs, after hooks; what a target waits for is noted."""
+        value = self.buffers.pop(node, None)
+        grads: list[Any] = [value] if node.outputs is None else ([None] * len(node.outputs) if value is None else value)
+        del value  # so that the caller holds the only reference
+        if node.hooks is not None or node.retained is not None:
+            self._hooks(node, grads)
+        if self.capture is not None:
+            self.capture[node] = [g.array if type(g) is Tensor else g for g in grads]
+        if self.targets is not None:
+            for k, (target, number) in enumerate(self.targets):
+                if target is node:
+                    self.found[k] = grads[number]
+        return grads
+
+    def _sink(self, node: Node) -> None:
+        """Let an accumulator take what has arrived."""
+        grads = self._arrived(node)
+        if self.capturing or grads[0] is None:
+            return
+        variable: Tensor = node.variable  # type: ignore[attr-defined]
+        if node.hooks is None:
+            accumulate(variable, grads.pop(), self.traced)
+        else:
+            self._node_hooks(node, BEFORE, grads, ())
+            accumulate(variable, grads[0], self.traced)
+        if variable.meta is not None:
+            call_after_accumulation(variable)
+        if node.hooks is not None:
+            self._node_hooks(node, AFTER, [], grads)
+
+    def _quickly(self, order: list[Node]) -> None:
+        """The walk where nobody looks on: steps of small arrays through rules on arrays.
+
+        Graphs of small tensors are nothing but such steps, so that what `_visit`, `gradients`, `_arrive` and `_sink`
+        do in this case is written out once more, without their calls; they do the steps that are not like that.
+        """
+        buffers, waiting, keep = self.buffers, self.waiting, self.keep
+        for node in order:
+            grad = buffers.get(node)
+            if type(node) is not OpNode or not node.plain or node.freed or type(grad) is not ndarray or grad.size > _SMALL:
+                self._visit(node)
+                continue
+            rules = node.plan.quick
+            if rules is None:
+                self._visit(node)
+                continue
+            edges = node.edges
+            try:
+                if len(rules) == 1:
+                    i, rule = rules[0]
+                    results: Any = ((edges[i], rule(node, grad)),)
+                else:
+                    results = [(edges[i], rule(node, grad)) for i, rule in rules]
+            except NotQuick:
+                self._visit(node)
+                continue
+            except GradcliError as error:
+                error.backward_origin = node.origin
+                raise
+            del buffers[node]
+            if not keep:
+                node.release()
+            for (nxt, number), result in results:
+                if type(result) is ndarray and nxt.plain and result.shape == nxt.shape and result.dtype is nxt.dtype.np:
+                    known = buffers.get(nxt)
+                    buffers[nxt] = result if known is None else known + result
+                elif result is not None:
+                    self._arrive(nxt, number, result)
+                left = waiting.get(nxt)
+                if left is not None:
+                    waiting[nxt] = left - 1
+                    if left == 1 and nxt in buffers:
+                        self._sink(nxt)
+            results = None
+
+    def _visit(self, node: Node) -> None:
+        buffers, needed, traced = self.buffers, self.needed, self.traced
+        if self.simple and node.hooks is None and node.retained is None and node.outputs is None:
+            grads = [buffers.pop(node, None)]
+        else:
+            grads = self._arrived(node)
+        edges = node.edges
+        wanted: Sequence[bool]
+        if needed is None:
+            wanted = _EVERY if len(edges) <= len(_EVERY) else (True,) * len(edges)
+        else:
+            wanted = [edge[0] is not None and needed[edge[0]] for edge in edges]
+            if True not in wanted:
+                return
+        if node.hooks is not None:
+            self._node_hooks(node, BEFORE, grads, ())
+        results: list[Any]
+        if grads[0] is not None or any(g is not None for g in grads):
+            state.origin = node.origin
+            try:
+                results = node.gradients(grads, traced, wanted)
+                if state.anomaly:
+                    anomaly.check_nan(node, results)
+            except GradcliError as error:
+                error.backward_origin = node.origin
+                if state.anomaly:
+                    anomaly.point_at(node)
+                raise
+        else:
+            results = [None] * len(edges)
+        if not self.keep:
+            node.release()
+        if node.hooks is not None:
+            listed = [results[i] for i in node.listed]
+            self._node_hooks(node, AFTER, listed, grads)
+            for i, result in zip(node.listed, listed, strict=True):
+                results[i] = result
+        del grads
+        waiting = self.waiting
+        for i, (nxt, number) in enumerate(edges):
+            if nxt is None or not wanted[i]:
+                continue
+            result = results[i]
+            results[i] = None  # so that a leaf may take the array as it is
+            if result is not None:
+                if traced:
+                    self._arrive(nxt, number, namespaces.as_tensor(result))
+                elif (
+                    type(result) is np.ndarray
+                    and nxt.outputs is None
+                    and result.shape == nxt.shape
+                    and result.dtype is nxt.dtype.np
+                    and nxt.dtype is not dtypes.bfloat16
+                ):
+                    known = buffers.get(nxt)
+                    buffers[nxt] = result if known is None else known + result
+                    del known
+                else:
+                    self._arrive(nxt, number, result.array if type(result) is Tensor else result)
+                del result
+            if nxt in waiting:
+                waiting[nxt] -= 1
+                if not waiting[nxt] and nxt in buffers:
+                    self._sink(nxt)
+
+    def _hooks(self, node: Node, grads: list[Any]) -> None:
+        """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
+        state.origin = self.origin  # it is the walk that calls them, none of its steps
+        for number, _, hook in list(node.hooks or ()):
+            if number < 0:
+                continue
+            value = grads[number]
+            if value is not None and not self.traced and type(value) is not np.ndarray:
+                value = grads[number] = np.array(value)  # a hook may write to it
+            tensor = value if self.traced or value is None else Tensor(value, node.meta(number)[1])
+            with recording(self.recorded):
+                changed = hook(tensor)
+            if changed is not None:
+                _check_replacement(hook, tensor, changed)
+                grads[number] = changed if self.traced else changed.array
+        for number, tensor in (node.retained or {}).items():
+            value = grads[number]
+            if value is not None:
+                known = tensor.grad
+                if self.traced:
+                    tensor.grad = value if known is None else known + value
+                else:  # never in place: the gradient travels on
+                    tensor.grad = Tensor(np.array(value) if known is None else known.array + value, tensor.dtype)
+
+    def _node_hooks(self, node: Node, which: int, changing: list[Any], fixed: Sequence[Any]) -> None:
+        """Run the hooks of the node itself; what one returns takes the place of `changing`, the gradients that go on."""
+        state.origin = self.origin
+        for number, _, hook in list(node.hooks or ()):
+            if number != which:
+                continue
+            own = tuple([self._shown(value) for value in changing])
+            with recording(self.recorded):
+                changed = hook(own) if which is BEFORE else hook(own, tuple([self._shown(value) for value in fixed]))
+            if changed is None:
+                continue
+            given = changed if isinstance(changed, tuple) else (changed,)
+            if len(given) != len(own):
+                name = getattr(hook, "name", "function")
+                text = f"hook '{name}' has returned an incorrect number of values (got {len(given)}, but expected {len(own)})"
+                raise ProgramError("RuntimeError", text)
+            for i, (value, before) in enumerate(zip(given, own, strict=True)):
+                if value is not None:
+                    _check_replacement(hook, before, value)
+                    changing[i] = value if self.traced else value.array
+
+    def _shown(self, value: Any) -> Tensor | None:
+        """A gradient on its way as a tensor."""
+        if value is None or type(value) is Tensor:
+            return value
+        array = np.asarray(value)
+        return Tensor(array, dtypes.of(array.dtype))
+
+
+def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
+    """What a hook returns takes the gradient's place and must be like it."""
+    if type(changed) is not Tensor:
+        raise ProgramError("TypeError", f"expected Variable, but hook returned '{hooks.type_name(changed)}'")
+    if tensor is None:
+        return
+    name = getattr(hook, "name", "function")
+    if changed.dtype is not tensor.dtype:
+        raise ProgramError(
+            "RuntimeError",
+            f"hook '{name}' has changed the type of value (was torch.{tensor.dtype.torch_name}Tensor got "
+            f"torch.{changed.dtype.torch_name}Tensor)",
+        )
+    if changed.array.shape != tensor.array.shape:
+        raise ProgramError("RuntimeError", f"hook '{name}' has changed the size of value")
+
+
+def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:
+    """The nodes that can be reached, newest first, so that consumers come before what they consumed.
+
+    Accumulators come apart, each with the number of edges into it: it runs as soon as its last consumer has run.
+    """
+    order: list[Node] = []
+    seen: set[Node | None] = {None}
+    sinks: dict[Node, int] = {}
+    for node, _ in edges:
+        if type(node) is AccumulateGrad:
+            sinks[node] = 0
+        elif node not in seen:
+            seen.add(node)
+            order.append(node)  # type: ignore[arg-type]
+    for one in order:  # which grows on the way
+        for nxt, _ in one.edges:
+            if nxt in seen:
+                continue
+            if type(nxt) is AccumulateGrad:
+                sinks[nxt] = sinks.get(nxt, 0) + 1
+            else:
+                seen.add(nxt)
+                order.append(nxt)  # type: ignore[arg-type]
+    order.sort(key=_newest_first, reverse=True)
+    return order, sinks
+
+
+def _leading_to(order: list[Node], targets: Sequence[Edge]) -> defaultdict[Node, bool]:
+    """For each node, whether a gradient of a target passes through it; False for what is not reached."""
+    needed: defaultdict[Node, bool] = defaultdict(bool)
+    for node, _ in targets:
+        if node is not None:
+            needed[node] = True
+    for node in reversed(order):
+        needed[node] = needed[node] or any(nxt is not None and needed[nxt] for nxt, _ in node.edges)
+    return needed
+
+
+def _count_consumers(order: list[Node], targets: Sequence[Edge]) -> dict[Node, int]:
+    """The accumulators among the targets, with the number of edges into each from the nodes that will run."""
+    counts: dict[Node, int] = {node: 0 for node, _ in targets if type(node) is AccumulateGrad}
+    for node in order:
+        for nxt, _ in node.edges:
+            if nxt in counts:
+                counts[nxt] += 1
+    return counts

@@ -1,0 +1,1 @@
+"""Calls: PyTorch's signatures, overloads, argument errors and warnings, and the types of values that scripts see."""

@@ -1,0 +1,101 @@
+"""Which overload of a function fits a call: tried in order, as PyTorch does it, and remembered by the types of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.calling import argument_errors, warnings
+from gradcli.core.calling.signature import Signature, hooks
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+#: parameter types for which the argument's type alone decides
+_BY_TYPE = {
+    "Tensor": (Tensor,),
+    "Operand": (Tensor, float, int, bool),
+    "Number": (float, int, bool),
+    "float": (float,),
+    "int": (int,),
+    "bool": (bool,),
+    "str": (str,),
+    "any": (),
+}
+
+
+class Parser:
+    """The overloads of one function or method; remembers which fits a tuple of argument types."""
+
+    __slots__ = ("name", "signatures", "cache")
+
+    def __init__(self, name: str, signatures: list[Signature]) -> None:
+        self.name = name
+        self.signatures = signatures
+        self.cache: dict[Any, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], first: tuple[Any, ...] = ()) -> Any:
+        """Find the overload and call its implementation; `first` goes before the parsed arguments (a method's self)."""
+        if not kwargs:
+            key = tuple(map(type, args))
+            known = self.cache.get(key)
+            if known is not None:
+                return known[0](*first, *args, *known[1])
+        signature, values = self.find(args, kwargs)
+        if not kwargs:
+            self._remember(key, signature, args)
+        if signature.out_at >= 0:
+            values.pop(signature.out_at)
+        return signature.implementation(*first, *values)
+
+    def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signature, list[Any]]:
+        """The first overload that fits, and its values; PyTorch's TypeError if none does."""
+        if len(self.signatures) == 1:
+            only = self.signatures[0]
+            values = only.bind(self.name, args, kwargs, True)
+            assert values is not None
+            return only, values
+        for signature in self.signatures:
+            values = signature.bind(self.name, args, kwargs, False)
+            if values is not None:
+                if signature.deprecated:
+                    self._warn(signature)
+                return signature, values
+        raise self._no_match(args, kwargs)
+
+    def _offered(self) -> list[str]:
+        return [s.shown() for s in self.signatures if not s.deprecated]
+
+    def _warn(self, used: Signature) -> None:
+        offered = "".join(f"\n\t{self.name}{text}" for text in self._offered())
+        warnings.emit(
+            f"This overload of {self.name} is deprecated:\n\t{self.name}{used.shown()}\nConsider using one of the following signatures "
+            f"instead:{offered} (Triggered internally at /__w/pytorch/pytorch/torch/csrc/utils/python_arg_parser.cpp:1841.)",
+            once="deprecated overload",
+        )
+
+    def _remember(self, key: Any, signature: Signature, args: tuple[Any, ...]) -> None:
+        parameters = signature.parameters[: len(args)]
+        if (
+            signature.deprecated
+            or len(parameters) != len(args)
+            or not all(type(a) in _BY_TYPE.get(p.type, ()) for p, a in zip(parameters, args, strict=True))
+        ):
+            return
+        if signature is not self.signatures[0] and any(type(a) is Tensor and a.array.ndim == 0 for a in args):
+            return  # a 0-d tensor may stand for a number in an earlier overload
+        if any(
+            type(a) is Tensor and i < len(s.parameters) and s.parameters[i].type in ("Number", "float", "int")
+            for s in self.signatures[: self.signatures.index(signature)]
+            for i, a in enumerate(args)
+        ):
+            return
+        rest = enumerate(signature.parameters)
+        self.cache[key] = (signature.implementation, tuple(p.default for i, p in rest if i >= len(args) and i != signature.out_at))
+
+    def _no_match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ProgramError:
+        count = len(args) + len(kwargs)
+        plausible = [s for s in self.signatures if not s.deprecated and s.min_args <= count <= len(s.parameters)]
+        if len(plausible) == 1:
+            plausible[0].bind(self.name, args, kwargs, True)
+        text = argument_errors.describe(self._offered(), args, kwargs, hooks.type_name)
+        return ProgramError("TypeError", f"{self.name}() received an invalid combination of arguments - {text}")

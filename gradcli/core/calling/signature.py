@@ -1,0 +1,372 @@
+"""PyTorch's argument parsing: overloads tried in order, and its error texts (torch/csrc/utils/python_arg_parser.cpp).
+
+A signature is written as `Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None`. Types:
+Tensor, Operand (a tensor or a number), Number, float, int, bool, str, ints (`ints1`: also one int), Tensors, dtype,
+Generator, any. `?` admits None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.device import check as check_device
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.errors import ProgramError
+
+_SHOWN = {
+    "Operand": "Tensor",
+    "ints": "tuple of ints",
+    "ints1": "tuple of ints",
+    "Tensors": "tuple of Tensors",
+    "dtype": "torch.dtype",
+    "layout": "torch.layout",
+    "device": "torch.device",
+    "memory_format": "torch.memory_format",
+    "Generator": "torch.Generator",
+    "any": "object",
+}
+
+#: what numpy calls these parameters is taken too
+_NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+
+
+def _default_type_name(value: object) -> str:
+    if type(value) is Tensor:
+        return "Parameter" if value.is_parameter else "Tensor"
+    if isinstance(value, Size):
+        return "torch.Size"
+    if isinstance(value, DType):
+        return "torch.dtype"
+    return type(value).__name__
+
+
+def _no_dtype(value: object) -> DType | None:
+    return None
+
+
+class Hooks:
+    """What the language adds: names of its own types, and dtypes for `int`, `float` and `bool`."""
+
+    __slots__ = ("type_name", "as_dtype")
+
+    def __init__(self) -> None:
+        self.type_name: Callable[[object], str] = _default_type_name
+        self.as_dtype: Callable[[object], DType | None] = _no_dtype
+
+
+hooks = Hooks()
+
+
+class Parameter:
+    """One parameter of a signature."""
+
+    __slots__ = ("name", "type", "nullable", "default", "has_default", "keyword_only", "check")
+
+    def __init__(self, text: str, keyword_only: bool) -> None:
+        declared, _, rest = text.strip().partition(" ")
+        name, equals, default = rest.partition("=")
+        self.nullable = declared.endswith("?")
+        self.type = declared.rstrip("?")
+        self.name = name.strip()
+        self.has_default = bool(equals)
+        self.default: Any = _literal(default.strip()) if equals else None
+        self.keyword_only = keyword_only
+        self.check: Callable[[Any], bool] = _CHECKS[self.type]
+
+    def key_in(self, kwargs: dict[str, Any]) -> str | None:
+        """Under which of its names the parameter is given."""
+        if self.name in kwargs:
+            return self.name
+        return next((other for other in _NUMPY_NAMES.get(self.name, ()) if other in kwargs), None)
+
+    def shown(self) -> str:
+        """As error messages list it."""
+        text = f"{_SHOWN.get(self.type, self.type)} {self.name}"
+        if not self.has_default:
+            return text
+        default = self.default
+        if type(default) is str:
+            default = f'"{default}"'
+        elif type(default) is tuple and default:
+            default = f"{{{','.join(map(str, default))}}}"
+        return f"{text} = {default}"
+
+    def convert(self, value: Any, function: str) -> Any:
+        """What the implementation of `function` receives."""
+        kind = self.type
+        if kind in ("Number", "float", "int") and type(value) is Tensor:
+            value = value.item()
+        if kind == "float" and type(value) is not float:
+            return float(value)
+        if kind in ("ints", "ints1"):
+            return self._unpacked(value if isinstance(value, (tuple, list)) else (value,), function)
+        if kind == "dtype" and not isinstance(value, DType):
+            return hooks.as_dtype(value)
+        if kind == "device":
+            check_device(value)
+        return value
+
+    def _unpacked(self, value: Any, function: str) -> tuple[int, ...]:
+        for i, v in enumerate(value):
+            if not (_is_int(v) or type(v) is bool):
+                why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {hooks.type_name(v)}"'
+                raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
+        return tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
+
+
+def _literal(text: str) -> Any:
+    if text in ("None", "True", "False"):
+        return {"None": None, "True": True, "False": False}[text]
+    if text[0] in "'\"":
+        return text[1:-1]
+    if text == "()":
+        return ()
+    if text[0] == "{":
+        return tuple(map(int, text[1:-1].split(",")))
+    return float(text) if any(c in text for c in ".einf") else int(text)
+
+
+def _is_int(v: Any) -> bool:
+    return type(v) is int or (type(v) is Tensor and v.array.ndim == 0 and v.array.dtype.kind in "iu")
+
+
+def _is_number(v: Any) -> bool:
+    return type(v) in (int, float, bool) or (type(v) is Tensor and v.array.ndim == 0 and not v.requires_grad)
+
+
+def _is_ints(v: Any) -> bool:
+    """By the first element alone, as PyTorch has it: the others are looked at when the list is taken apart."""
+    return isinstance(v, (tuple, list)) and (not v or _is_int(v[0]))
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda v: type(v) is Tensor,
+    "Operand": lambda v: type(v) is Tensor or type(v) in (float, int, bool),
+    "Number": _is_number,
+    "float": _is_number,
+    "int": _is_int,
+    "bool": lambda v: type(v) is bool,
+    "str": lambda v: type(v) is str,
+    "ints": _is_ints,
+    "ints1": lambda v: _is_int(v) or _is_ints(v),
+    "Tensors": lambda v: isinstance(v, (tuple, list)) and (not v or type(v[0]) is Tensor),
+    "dtype": lambda v: isinstance(v, DType) or hooks.as_dtype(v) is not None,
+    "Generator": lambda v: type(v).__name__ == "Generator",
+    "layout": lambda v: type(v).__name__ == "Symbol",
+    "device": lambda v: type(v).__name__ in ("Device", "str", "int"),
+    "memory_format": lambda v: type(v).__name__ == "Symbol",
+    "any": lambda v: True,
+}
+
+
+class Signature:
+    """One overload: parameters, and the function that implements it (called with every parameter in order).
+
+    With `out` there is a parameter of that name, which the implementation does not get. A text may end in ` |deprecated`
+    (accepted with a warning, never offered in an error), ` |no out` (takes none), ` |outs` (takes several) or ` |function`
+    (is no method).
+    """
+
+    __slots__ = ("parameters", "implementation", "min_args", "max_positional", "varargs", "deprecated", "out_at", "is_method")
+
+    def __init__(self, text: str, implementation: Callable[..., Any], out: bool = False) -> None:
+        self.parameters: list[Parameter] = []
+        self.implementation = implementation
+        text, _, flag = text.partition(" |")
+        self.deprecated = flag == "deprecated"
+        keyword_only = False
+        for part in _split(text):
+            if part == "*":
+                keyword_only = True
+            else:
+                self.parameters.append(Parameter(part, keyword_only))
+        #: where `out` stands: the last of all, or before the options of a new tensor
+        self.out_at = -1
+        if out and flag != "no out":
+            names = [p.name for p in self.parameters]
+            self.out_at = names.index("dtype") if "layout" in names else len(names)
+            self.parameters.insert(self.out_at, Parameter(f"Tensor{'s' if flag == 'outs' else ''}? out=None", True))
+        # only overloads that take a tensor as input are methods
+        self.is_method = flag != "function" and self._own() is not None
+        self._count()
+
+    def _own(self) -> int | None:
+        """Which parameter a method's tensor stands for: the first, or in a deprecated overload the one named input."""
+        for i, p in enumerate(self.parameters):
+            if p.type in ("Tensor", "Operand") and (i == 0 or (self.deprecated and p.name == "input")):
+                return i
+        return None
+
+    def _count(self) -> None:
+        positional = [p for p in self.parameters if not p.keyword_only]
+        self.min_args = sum(not p.has_default for p in self.parameters)
+        self.max_positional = len(positional)
+        self.varargs = len(positional) == 1 and positional[0].type in ("ints", "ints1")
+
+    def without_self(self) -> Signature:
+        """The signature of the method: without the tensor itself, and without `out`."""
+        own, run = self._own() or 0, self.implementation
+        made = Signature("", (lambda input, *rest: run(*rest[:own], input, *rest[own:])) if own else run)
+        made.deprecated = self.deprecated
+        made.parameters = [p for i, p in enumerate(self.parameters) if i not in (own, self.out_at)]
+        made._count()
+        return made
+
+    def shown(self) -> str:
+        """As error messages list it."""
+        parts: list[str] = []
+        star = False
+        for p in self.parameters:
+            if p.keyword_only and not star:
+                parts.append("*")
+                star = True
+            parts.append(p.shown())
+        return f"({', '.join(parts)})"
+
+    def bind(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], strict: bool) -> list[Any] | None:
+        """The values for the implementation, or None where this overload does not fit (`strict`: PyTorch's error)."""
+        count = len(args)
+        if count > self.max_positional and not (self.varargs and count and _is_int(args[0])):
+            return self._fail(strict, self._too_many(name, count))
+        values: list[Any] = []
+        taken: list[tuple[int, Parameter]] = []
+        at = 0
+        left = len(kwargs)
+        for p in self.parameters:
+            if at < count:
+                if p.keyword_only:
+                    return self._fail(strict, self._too_many(name, count))
+                value, keyword, given = args[at], False, True
+            elif kwargs and (key := p.key_in(kwargs)) is not None:
+                value, keyword, given = kwargs[key], True, True
+            else:
+                value, keyword, given = None, True, False
+            if not given:
+                if not p.has_default:
+                    return self._fail(strict, self._missing(name, kwargs, at, count))
+                values.append(p.default)
+                continue
+            if value is None and p.nullable:
+                values.append(None)
+            elif p.check(value):
+                taken.append((len(values), p))
+                values.append(value)
+            elif self.varargs and at == 0 and not keyword and _is_ints(args):
+                taken.append((0, p))
+                values.append(args)
+                at = count
+                continue
+            else:
+                return self._fail(strict, self._wrong_type(name, p, value, None if keyword else at + 1))
+            if keyword:
+                left -= 1
+            else:
+                at += 1
+        if left > 0:
+            return self._fail(strict, self._extra_keyword(name, kwargs, count))
+        # lists are taken apart, and may turn out wrong, only where the overload fits
+        for i, p in taken:
+            values[i] = p.convert(values[i], name)
+        return values
+
+    @staticmethod
+    def _fail(strict: bool, message: str) -> None:
+        if strict:
+            raise ProgramError("TypeError", message)
+
+    def _too_many(self, name: str, count: int) -> str:
+        most, least = self.max_positional, self.min_args
+        if least != most:
+            return f"{name}() takes from {least} to {most} positional arguments but {count} were given"
+        return f"{name}() takes {most} positional argument{'' if most == 1 else 's'} but {count} {'was' if count == 1 else 'were'} given"
+
+    def _missing(self, name: str, kwargs: dict[str, Any], at: int, count: int) -> str:
+        missing = [p.name for i, p in enumerate(self.parameters) if i >= count and not p.has_default and p.name not in kwargs]
+        names = ", ".join(f'"{m}"' for m in missing)
+        # PyTorch's plural is the wrong way round
+        return f"{name}() missing {len(missing)} required positional argument{'s' if len(missing) == 1 else ''}: {names}"
+
+    def _wrong_type(self, name: str, p: Parameter, value: Any, position: int | None) -> str:
+        where = f" (position {position})" if position is not None else ""
+        shown = _SHOWN.get(p.type, p.type)
+        if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)):
+            for i, element in enumerate(value):
+                if not _is_int(element):
+                    found = hooks.type_name(element)
+                    return f"{name}(): argument '{p.name}'{where} must be {shown}, but found element of type {found} at pos {i}"
+        return f"{name}(): argument '{p.name}'{where} must be {shown}, not {hooks.type_name(value)}"
+
+    def _extra_keyword(self, name: str, kwargs: dict[str, Any], count: int) -> str:
+        names = [p.name for p in self.parameters]
+        for key in kwargs:
+            if key not in names:
+                return f"{name}() got an unexpected keyword argument '{key}'"
+            if names.index(key) < count:
+                return f"{name}() got multiple values for argument '{key}'"
+        return "invalid keyword arguments"
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas outside braces."""
+    parts: list[str] = []
+    depth = 0
+    current = ""
+    for c in text:
+        depth += (c == "{") - (c == "}")
+        if c == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += c
+    if current.strip():
+        parts.append(current.strip())
+    return parts
+
+
+def scalar_of(value: Any, dtype: DType, name: str = "") -> Any:
+    """A Python number stored as `dtype`; PyTorch's error, where it does not fit, calls the type `name`, or as C++ does."""
+    if dtype is dtypes.bool_:
+        return bool(value)
+    if type(value) not in (int, float):
+        return value
+    if type(value) is int and not name:
+        dtypes.check_whole(value)
+    if dtype.is_floating_point:
+        if math.isfinite(value) and abs(value) > dtypes.largest(dtype):
+            raise _overflow(dtype, name)
+        return value
+    info = np.iinfo(dtype.np)
+    # negative numbers wrap around in an unsigned type, if they are whole
+    low = -info.max if info.min == 0 and type(value) is int else info.min
+    if not low <= value <= info.max:
+        raise _overflow(dtype, name)
+    return wrapped(int(value), dtype)
+
+
+def stored(value: Any, dtype: DType) -> Any:
+    """As `scalar_of`, where PyTorch goes through a wider type: in half precision too large numbers become infinite."""
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        return value if abs(value) <= dtypes.largest(dtype) or value != value else math.copysign(math.inf, value)
+    return scalar_of(value, dtype)
+
+
+def wrapped(value: int, dtype: DType) -> Any:
+    """A whole number as `dtype`, without the bits that it has no room for; PyTorch takes those of 64 bits."""
+    dtypes.check_whole(value)
+    if dtype.category != 1:
+        return value
+    return np.array(value & ((1 << np.iinfo(dtype.np).bits) - 1), np.uint64).astype(dtype.np)[()]
+
+
+_C_TYPES = {"int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}
+
+
+def _overflow(dtype: DType, name: str) -> ProgramError:
+    name = name or _C_TYPES.get(dtype.name, f"{dtype.name}_t")
+    return ProgramError("RuntimeError", f"value cannot be converted to type {name} without overflow")

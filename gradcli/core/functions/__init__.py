@@ -1,0 +1,1 @@
+"""Public functions of torch, and finding them by name."""

@@ -1,0 +1,254 @@
+"""Where names live: finds a public function or method by name and loads its family on first use.
+
+`_index.py` is generated (`python -m gradcli.core.functions.catalog` writes it) so that names are known before a family is loaded.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from gradcli.core.functions._index import FUNCTIONS, METHODS
+from gradcli.core.functions.function import Function, InplaceFunction
+from gradcli.errors import InternalFault
+
+#: the modules in gradcli.core.ops; each has a tuple FUNCTIONS
+FAMILIES = (
+    "tensor_methods",
+    "elementwise.arithmetic",
+    "elementwise.comparison",
+    "shape.casting",
+    "elementwise.exponential",
+    "elementwise.trigonometric",
+    "elementwise.special",
+    "elementwise.activation",
+    "elementwise.rounding",
+    "elementwise.where",
+    "reduce.reduction",
+    "reduce.extremes",
+    "reduce.norms",
+    "reduce.statistics",
+    "reduce.order_statistics",
+    "reduce.cumulative",
+    "index.sorting",
+    "layers.softmax",
+    "shape.views",
+    "shape.rearrange",
+    "shape.broadcasting",
+    "shape.slicing",
+    "shape.joining",
+    "index.indexing",
+    "index.gathering",
+    "shape.fill",
+    "index.scattering",
+    "linalg.products",
+    "linalg.einsum",
+    "linalg.linalg",
+    "linalg.multi_dot",
+    "linalg.decompositions",
+    "shape.layout",
+    "linalg.distances",
+    "reduce.assembled",
+    "create.creation",
+    "create.random",
+    "loss.losses",
+    "loss.composed",
+    "layers.normalization",
+    "layers.convolution",
+    "layers.pooling",
+    "layers.group_norms",
+    "layers.padding",
+    "layers.interpolation",
+    "layers.feature_dropout",
+    "layers.recurrent",
+    "loss.margins",
+    "layers.attention",
+    "elementwise.activation_written",
+    "layers.embedding_bag",
+    "elementwise.bitwise",
+    "shape.view_copies",
+    "shape.storage",
+    "predicates",
+    "create.window_functions",
+    "elementwise.float_parts",
+    "index.counting",
+    "linalg.lu",
+    "linalg.solve",
+    "linalg.matrix_exponential",
+    "loss.torch_level",
+    "elementwise.bessel",
+    "elementwise.distribution_functions",
+    "elementwise.polynomials",
+)
+
+#: in-place forms that are functions of torch's too; of all others there are methods only
+INPLACE_FUNCTIONS = frozenset(
+    [
+        "abs_",
+        "acos_",
+        "acosh_",
+        "addmv_",
+        "arccos_",
+        "arccosh_",
+        "arcsin_",
+        "arcsinh_",
+        "arctan_",
+        "arctanh_",
+        "asin_",
+        "asinh_",
+        "atan_",
+        "atanh_",
+        "ceil_",
+        "celu_",
+        "clamp_",
+        "clamp_max_",
+        "clamp_min_",
+        "clip_",
+        "cos_",
+        "cosh_",
+        "deg2rad_",
+        "detach_",
+        "dropout_",
+        "erf_",
+        "erfc_",
+        "exp2_",
+        "exp_",
+        "expm1_",
+        "fill_",
+        "fix_",
+        "floor_",
+        "frac_",
+        "gcd_",
+        "i0_",
+        "lcm_",
+        "ldexp_",
+        "log10_",
+        "log1p_",
+        "log2_",
+        "log_",
+        "logit_",
+        "nan_to_num_",
+        "neg_",
+        "negative_",
+        "rad2deg_",
+        "reciprocal_",
+        "relu_",
+        "round_",
+        "rrelu_",
+        "rsqrt_",
+        "selu_",
+        "sigmoid_",
+        "sin_",
+        "sinc_",
+        "sinh_",
+        "sqrt_",
+        "square_",
+        "tan_",
+        "tanh_",
+        "threshold_",
+        "trunc_",
+        "xlogy_",
+        "zero_",
+    ]
+)
+
+_functions: dict[str, Any] = {}
+_methods: dict[str, Any] = {}
+
+
+def _family(name: str) -> Any:
+    return import_module(f"gradcli.core.ops.{name}")
+
+
+def places(f: Any) -> list[tuple[str, Any]]:
+    """Where a declared function is found below `torch.`: qualified names with what stands there, in-place forms too."""
+    if not f.is_function:
+        return []
+    prefix = f.namespace.removeprefix("torch").removeprefix(".")
+    found = []
+    for name in (f.name, *f.aliases):
+        place = name if "." in name else f"{prefix}.{name}".lstrip(".")
+        named = _under(f, name)
+        found.append((place, named))
+        if f.inplace and (f"{name}_" in INPLACE_FUNCTIONS if "." not in place else place.startswith("nn.")):
+            found.append((f"{place}_", InplaceFunction(named)))
+    return found
+
+
+def _under(f: Any, alias: str) -> Any:
+    """`f` as it is called by an alias; `linalg.x` and `special.x` are called by both names."""
+    return f.under(alias.removeprefix("nn.functional.").replace(".", "_")) if isinstance(f, Function) else f
+
+
+def methods(f: Any) -> list[tuple[str, Any]]:
+    """The methods of a declared function: names with what is called."""
+    if not f.is_method:
+        return []
+    # what PyTorch writes in Python carries `Tensor.` in its errors
+    names = [f.name.removeprefix("Tensor."), *(a for a in f.aliases if "." not in a)]
+    found = []
+    for name in names:
+        named = f if name == f.name.removeprefix("Tensor.") else _under(f, name)
+        found.append((name, named))
+        if f.inplace:
+            found.append((f"{name}_", InplaceFunction(named)))
+    return found
+
+
+def function(name: str) -> Any:
+    """The function `torch.NAME` (NAME may be dotted); a KeyError means there is none."""
+    known = _functions.get(name)
+    if known is None:
+        for f in _family(FUNCTIONS[name]).FUNCTIONS:
+            _functions.update(places(f))
+        known = _functions[name]
+    return known
+
+
+def method(name: str) -> Any:
+    """The method `Tensor.NAME`; None if there is none."""
+    known = _methods.get(name)
+    if known is None:
+        module = METHODS.get(name)
+        if module is None:
+            return None
+        for f in _family(module).FUNCTIONS:
+            _methods.update(methods(f))
+        known = _methods[name]
+    return known
+
+
+def all_functions() -> list[Function]:
+    """Every public function, family by family; loads everything."""
+    return [f for family in FAMILIES for f in _family(family).FUNCTIONS]
+
+
+def index_text() -> str:
+    """The text of `_index.py`."""
+    found: dict[str, str] = {}
+    found_methods: dict[str, str] = {}
+    owners: dict[str, Function] = {}
+    for family in FAMILIES:
+        for f in _family(family).FUNCTIONS:
+            for name, _ in places(f):
+                if owners.setdefault(name, f) is not f:
+                    raise InternalFault(f"two functions are called {name}; the second is of {family}")
+            found.update((n, family) for n, _ in places(f))
+            found_methods.update((n, family) for n, _ in methods(f))
+    lines = ['"""Generated by `python -m gradcli.core.functions.catalog`: which family holds a name. Do not edit."""', ""]
+    for title, table in (("FUNCTIONS", found), ("METHODS", found_methods)):
+        lines.append(f"{title}: dict[str, str] = {{")
+        lines += [f'    "{name}": "{table[name]}",' for name in sorted(table)]
+        lines += ["}", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Write `_index.py` anew."""
+    from pathlib import Path
+
+    Path(__file__).with_name("_index.py").write_text(index_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Public functions: the name, PyTorch's signatures, documentation and samples, and the ways to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+from gradcli.core.calling.overloads import Parser
+from gradcli.core.calling.script_types import check_arguments
+from gradcli.core.calling.signature import Signature
+from gradcli.core.graph.record import Op
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+Overload = tuple[str, Callable[..., Any]]
+
+
+class Sample:
+    """An example in gradcli's language: shown by `ops`, evaluated by tests.
+
+    `inputs` are float leaves; the gradient of the expression is checked for each. `reference` computes the value
+    with numpy from arrays of the same names; None where numpy has no such function.
+    """
+
+    __slots__ = ("text", "reference", "inputs")
+
+    def __init__(self, text: str, reference: Callable[..., Any] | None = None, **inputs: Any) -> None:
+        self.text = text
+        self.reference = reference
+        self.inputs = inputs
+
+
+class Function:
+    """A function of torch's: `torch.NAME`, the method `Tensor.NAME` where `method`, `NAME_` where `inplace`.
+
+    `overloads` are pairs of a signature and its implementation, in the order they are tried. `ops` are the records
+    whose names and formulas belong to it.
+    """
+
+    __slots__ = (
+        "name",
+        "namespace",
+        "overloads",
+        "ops",
+        "doc",
+        "samples",
+        "is_method",
+        "is_function",
+        "inplace",
+        "aliases",
+        "takes_out",
+        "python_name",
+        "_parser",
+        "_method_parser",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *overloads: Overload,
+        doc: str,
+        ops: Sequence[Op] = (),
+        samples: Sequence[Sample] = (),
+        namespace: str = "torch",
+        method: bool = True,
+        function: bool = True,
+        inplace: bool = False,
+        aliases: Sequence[str] = (),
+        out: bool = False,
+        python: str = "",
+    ) -> None:
+        self.name = name
+        #: "torch", "torch.nn.functional", "torch.linalg" ...
+        self.namespace = namespace
+        self.overloads = overloads
+        self.ops = tuple(ops)
+        self.doc = doc
+        self.samples = tuple(samples)
+        self.is_method = method
+        self.is_function = function
+        self.inplace = inplace
+        #: further names in the same places; `linalg.x` for another namespace below torch
+        self.aliases = tuple(aliases)
+        self.takes_out = out
+        #: where PyTorch wraps it in a Python function, the name that this has in Python's errors for wrong calls
+        self.python_name = python
+        self._parser: Parser | None = None
+        self._method_parser: Parser | None = None
+
+    def __repr__(self) -> str:
+        return f"<built-in method {self.name} of type object>"
+
+    @property
+    def parser(self) -> Parser:
+        """The overloads of the function, parsed on first use."""
+        if self._parser is None:
+            self._parser = Parser(self.name, self._signatures())
+        return self._parser
+
+    def _signatures(self) -> list[Signature]:
+        return [Signature(text, run, self.takes_out) for text, run in self.overloads]
+
+    def under(self, name: str) -> Function:
+        """The same function as its errors name it under an alias or in its in-place form."""
+        if name == self.name:
+            return self
+        made = copy(self)
+        made.name = name
+        made._parser = made._method_parser = None
+        return made
+
+    @property
+    def method_parser(self) -> Parser:
+        """The overloads of the method: without the first parameter."""
+        if self._method_parser is None:
+            self._method_parser = Parser(
+                self.name.removeprefix("Tensor."), [s.without_self() for s in self.parser.signatures if s.is_method]
+            )
+        return self._method_parser
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.python_name:
+            self._check_python(self.python_name, args, kwargs)
+        if self.takes_out and "out" in kwargs:
+            return self._into(args, kwargs)
+        return (self._parser or self.parser).call(args, kwargs)
+
+    def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call as `tensor.NAME(*args, **kwargs)`."""
+        if self.python_name:
+            self._check_python(self.python_name, (tensor, *args), kwargs)
+        parser = self._method_parser or self.method_parser
+        if (args or kwargs) and len(parser.signatures) == 1 and not parser.signatures[0].parameters:
+            if kwargs:
+                raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no keyword arguments")
+            raise ProgramError("TypeError", f"TensorBase.{self.name}() takes no arguments ({len(args)} given)")
+        return parser.call(args, kwargs, (tensor,))
+
+    def _check_python(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        parameters = self.parser.signatures[0].parameters
+        names = [p.name for p in parameters if not p.keyword_only]
+        required = sum(not p.has_default for p in parameters)
+        check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only])
+
+    def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call with `out=`: the result is written into it."""
+        signature, values = self.parser.find(args, kwargs)
+        out = values.pop(signature.out_at) if signature.out_at >= 0 else None
+        if out is None:
+            return signature.implementation(*values)
+        tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
+        if state.enabled and any(t.requires_grad for t in tensors):
+            raise ProgramError(
+                "RuntimeError",
+                f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
+                "but one of the arguments requires grad.",
+            )
+        result, write = signature.implementation(*values), _inplace().write_out
+        return type(result)(map(write, out, result)) if isinstance(out, (tuple, list)) else write(out, result)
+
+
+_writing: Any = None
+
+
+def _inplace() -> Any:
+    """The module that writes in place; it needs this one, so it is found on first use."""
+    global _writing
+    if _writing is None:
+        from gradcli.core.graph import in_place
+
+        _writing = in_place
+    return _writing
+
+
+class InplaceFunction:
+    """`NAME_`, made from a function: computes, then writes into the tensor and rebases its history."""
+
+    __slots__ = ("name", "of", "named")
+
+    def __init__(self, of: Function) -> None:
+        self.name = f"{of.name}_"
+        self.of = of
+        self.named = of.under(self.name)
+        # the in-place forms begin with the tensor and write into nothing else
+        self.named.takes_out = False
+        self.named.overloads = tuple(o for o in of.overloads if o[0].startswith(("Tensor", "Operand")) or "|deprecated" in o[0])
+
+    def __repr__(self) -> str:
+        return f"<built-in method {self.name} of type object>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        signature, (tensor, *values) = self.named.parser.find(args, kwargs)
+        return _inplace().apply(tensor, self.name, lambda t: signature.implementation(t, *values))
+
+    def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call as `tensor.NAME_(*args, **kwargs)`."""
+        return _inplace().apply(tensor, self.name, lambda t: self.named.method(t, args, kwargs))

@@ -1,0 +1,82 @@
+"""Functions that PyTorch writes in Python: called with Python's conventions, and Python's errors for wrong calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+#: how annotations of the implementation are written in a signature
+_TYPES = {"Tensor": "Tensor", "Tensor | None": "Tensor?", "bool": "bool", "str": "str"}
+
+
+class PythonFunction(Function):
+    """A function of `torch.nn.functional`, from an annotated implementation that has PyTorch's parameters."""
+
+    __slots__ = ("routine", "tensors", "checked_as", "reads")
+
+    def __init__(
+        self,
+        implementation: Callable[..., Any],
+        name: str,
+        doc: str,
+        *,
+        ops: Sequence[Op] = (),
+        samples: Sequence[Sample] = (),
+        aliases: Sequence[str] = (),
+        checked_as: str = "",
+        reads: str = "size",
+    ) -> None:
+        super().__init__(
+            name,
+            (_signature(implementation), implementation),
+            doc=doc,
+            ops=ops,
+            samples=samples,
+            namespace="torch.nn.functional",
+            method=False,
+            aliases=aliases,
+        )
+        self.routine = Routine(implementation, name)
+        kinds = implementation.__annotations__
+        #: the leading parameters that must be tensors
+        self.tensors = [p for p in self.routine.positional if kinds.get(p) == "Tensor"]
+        #: the C++ function that PyTorch hands them to, which refuses what is no tensor; without one, it fails to read an attribute
+        self.checked_as = checked_as
+        self.reads = reads
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.routine.check(args, kwargs)
+        for position, value in enumerate(args[: len(self.tensors)]):
+            if type(value) is not Tensor:
+                raise self._no_tensor(position, value)
+        for position, name in enumerate(self.tensors):
+            if name in kwargs and type(kwargs[name]) is not Tensor:
+                raise self._no_tensor(position, kwargs[name])
+        return self.routine(*args, **kwargs)
+
+    def _no_tensor(self, position: int, value: Any) -> ProgramError:
+        kind = hooks.type_name(value)
+        if not self.checked_as:
+            return ProgramError("AttributeError", f"'{kind}' object has no attribute '{self.reads}'")
+        name = self.tensors[position]
+        return ProgramError("TypeError", f"{self.checked_as}(): argument '{name}' (position {position + 1}) must be Tensor, not {kind}")
+
+
+def _signature(implementation: Callable[..., Any]) -> str:
+    """The parameters in the notation of `gradcli.core.calling.signature`."""
+    code = implementation.__code__
+    defaults = implementation.__defaults__ or ()
+    positional = code.co_varnames[: code.co_argcount]
+    required = len(positional) - len(defaults)
+    parts = []
+    for i, parameter in enumerate(positional):
+        kind = _TYPES.get(implementation.__annotations__.get(parameter, ""), "any")
+        parts.append(f"{kind} {parameter}" + (f"={defaults[i - required]!r}" if i >= required else ""))
+    return ", ".join(parts)

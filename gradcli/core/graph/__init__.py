@@ -1,0 +1,1 @@
+"""The graph of recorded operations: operation records, their nodes, in-place writes, views."""

@@ -1,0 +1,432 @@
+"""In-place writes: what PyTorch checks, the version bump, and the history of the tensor and of the views around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling import warnings
+from gradcli.core.graph import strided
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
+from gradcli.core.kernels import blocks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Edge, Node, state
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+# --- what may be written to ---
+
+_MULTIPLE = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+    "inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+def _ambiguous(mode: str) -> str:
+    return (
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+        f"the inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside (if you want the "
+        "inplace to be tracked)."
+    )
+
+
+def check_writable(tensor: Tensor, wanted: bool = False) -> None:
+    """Raise PyTorch's error where `tensor` may not be written to in place; `wanted`: another operand requires grad."""
+    if not state.enabled or not (tensor.requires_grad or wanted):
+        return
+    view = tensor.view
+    if view is not None:
+        if view.creation != "default":
+            raise ProgramError("RuntimeError", _why_not(tensor, "is being modified inplace", "is being modified inplace"))
+        if tensor.requires_grad and view.base.node is None:
+            raise ProgramError("RuntimeError", "a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if tensor.requires_grad and tensor.node is None:
+        raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def bump(tensor: Tensor) -> None:
+    """Count a write that has been done. PyTorch notices only here that an inference tensor was not to be written to."""
+    if tensor.meta is not None and tensor.property_of("inference") and not state.inference:
+        raise ProgramError(
+            "RuntimeError",
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
+        )
+    tensor.counter().count += 1
+
+
+def _why_not(tensor: Tensor, what: str, deed: str) -> str:
+    """Why a view that was made in a special way may not be part of an in-place write."""
+    view = tensor.view
+    assert view is not None
+    if tensor.node is not None:
+        middle = {"multi": " is a view and ", "no_grad": " is a view of a view which was created in no_grad mode and "}
+        start = f"Output {tensor.output_nr} of {view.source}"
+        start += middle.get(view.creation, " is a view of a view which was created in inference mode and ") + deed
+    elif view.creation == "inference":
+        start = f"A view was created in inference mode and {what}"
+    else:
+        start = f"A view was created in no_grad mode and {what}"
+    if view.creation == "inference":
+        return f"{start} in normal mode. {_ambiguous('inference_mode')}"
+    if view.creation == "no_grad" or tensor.node is None:
+        start += " with grad mode enabled"
+    return f"{start}. {_MULTIPLE if view.creation == 'multi' else _ambiguous('no_grad')}"
+
+
+def _check_memory(tensor: Tensor) -> None:
+    array = tensor.array
+    if array.size and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
+        raise ProgramError(
+            "RuntimeError",
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation.",
+        )
+
+
+def _check_fits(tensor: Tensor, result: Tensor) -> None:
+    if result.array.shape != tensor.array.shape:
+        raise ProgramError(
+            "RuntimeError",
+            f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}",
+        )
+    if result.dtype.category > tensor.dtype.category:
+        raise ProgramError(
+            "RuntimeError",
+            f"result type {result.dtype.torch_name} can't be cast to the desired output type {tensor.dtype.torch_name}",
+        )
+
+
+def _store(array: Array, values: Any, dtype: DType) -> None:
+    """Write values, converted as torch converts."""
+    if isinstance(values, np.ndarray) and values.dtype is not array.dtype:
+        values = dtypes.cast(values, dtype)
+    blocks.settle()
+    array[...] = values
+
+
+# --- writing ---
+
+
+def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor:
+    """`tensor.name_(...)`: `compute` makes the new values from an alias of the tensor, out of place.
+
+    The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
+    """
+    check_writable(tensor)
+    if state.saving is not None:
+        from gradcli.core.autograd.saved_tensors import Held
+
+        with Held() as held:
+            node = _apply(tensor, compute)
+        held.pack(node, tensor)
+    else:
+        _apply(tensor, compute)
+    return tensor
+
+
+def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
+    old = _alias(tensor)
+    result: Tensor = compute(old)
+    if result.requires_grad and not tensor.requires_grad:
+        check_writable(tensor, True)
+    _check_fits(tensor, result)
+    _check_memory(tensor)
+    node = result.node
+    if node is not None:
+        _keep_old_values(node, old)
+    if result.array is not tensor.array:
+        _store(tensor.array, result.array, tensor.dtype)
+    bump(tensor)
+    if state.dual is not None:
+        from gradcli.core.transforms import dual_tensors
+
+        dual_tensors.write(tensor, dual_tensors.tangent_of(result))
+    if node is not None:
+        _rename_outputs(node, tensor)
+        set_history(tensor, node)
+    return node
+
+
+def _alias(tensor: Tensor) -> Tensor:
+    """The tensor as an input: same values and edge, without being the tensor."""
+    made = Tensor(tensor.array, tensor.dtype)
+    if state.dual is not None and tensor.meta is not None:
+        made.meta = {"tangent": tensor.property_of("tangent") or (None, None)}
+    if state.enabled:
+        made.requires_grad = tensor.requires_grad
+        made.node, made.output_nr = tensor.grad_fn, tensor.output_nr
+        made.accumulator = tensor.accumulator
+    return made
+
+
+def _keep_old_values(node: Any, old: Tensor) -> None:
+    """A node that keeps the tensor as input needs its values from before, so PyTorch keeps a copy.
+
+    Where the operation was given the tensor itself a second time, that one counts as modified.
+    """
+    saved = getattr(node, "saved", None)
+    if saved is not None and any(s is old for s in saved):
+        from gradcli.core.ops.shape.casting import CLONE
+
+        copy = CLONE(old)
+        node.saved = [copy if s is old else s for s in saved]
+
+
+def _rename_outputs(node: Any, tensor: Tensor) -> None:
+    """A node that keeps its output keeps the written tensor, at the version after the write."""
+    for kept in getattr(node, "kept_out", None) or ():
+        kept.array = tensor.array
+        kept.version = tensor.counter()
+        kept.expected = kept.version.count
+
+
+def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ...], write: Callable[[Array], Any]) -> Tensor:
+    """An in-place operation that needs none of the old values: `write` changes the array, `op` describes what happened."""
+    wanted = any(type(t) is Tensor and t.requires_grad for t in more)
+    check_writable(tensor, wanted)
+    node = None
+    if state.enabled and tensor.dtype.is_floating_point and (wanted or tensor.requires_grad):
+        # before the write: views among the operands still have the nodes that made them
+        probe = Tensor(tensor.array, tensor.dtype)
+        op.record(probe, (_alias(tensor), *more), attrs)
+        node = probe.node
+    blocks.settle()
+    write(tensor.array)
+    bump(tensor)
+    if state.dual is not None:
+        from gradcli.core.transforms import dual_tensors
+
+        dual_tensors.written(tensor, op, more, attrs)
+    if node is not None:
+        set_history(tensor, node)
+    return tensor
+
+
+def write_out(out: Tensor, result: Any) -> Tensor:
+    """`out=`: write a result into a tensor, resized where its shape differs."""
+    if result.dtype.category > out.dtype.category:
+        raise ProgramError(
+            "RuntimeError",
+            f"result type {result.dtype.torch_name} can't be cast to the desired output type {out.dtype.torch_name}",
+        )
+    if out.array.shape != result.array.shape:
+        if out.array.size:
+            warnings.emit(
+                f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does not match the "
+                f"required output shape {list(result.array.shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+                "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
+                "to zero elements with t.resize_(0). (Triggered internally at "
+                "/__w/pytorch/pytorch/aten/src/ATen/native/Resize.cpp:30.)"
+            )
+        out.array = np.empty(result.array.shape, out.dtype.np)
+    _store(out.array, result.array, out.dtype)
+    bump(out)
+    return out
+
+
+def copy_(tensor: Tensor, source: Tensor) -> Tensor:
+    """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
+    _check_memory(tensor)
+    values = source.array
+    if values.shape != tensor.array.shape:
+        try:
+            values = np.broadcast_to(values, tensor.array.shape)
+        except ValueError:
+            raise broadcast_error(tensor.array.shape, values.shape) from None
+    if np.may_share_memory(values, tensor.array):
+        values = values.copy()
+    return write_part(tensor, COPY_INTO, (source,), (), lambda array: _store(array, values, tensor.dtype))
+
+
+def fill_(tensor: Tensor, value: Any) -> Tensor:
+    """`tensor.fill_(value)` for a number or a 0-d tensor."""
+    if type(value) is Tensor:
+        if value.array.ndim:
+            raise ProgramError(
+                "RuntimeError", f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
+            )
+        number = value.array.copy()
+        return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
+    from gradcli.core.calling.signature import scalar_of
+
+    return write_part(tensor, FILL, (), (), lambda array: _store(array, scalar_of(value, tensor.dtype), tensor.dtype))
+
+
+def zero_(tensor: Tensor) -> Tensor:
+    """`tensor.zero_()`."""
+    return write_part(tensor, ZERO, (), (), lambda array: array.fill(0))
+
+
+_ZERO_RULE = Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad")
+COPY_INTO = Op(
+    "CopyBackwards",
+    lambda target, source: source,
+    "input source",
+    full_name="torch::autograd::CopyBackwards",
+    input=_ZERO_RULE,
+    source=Rule(lambda grad: grad, "grad"),
+)
+ZERO = Op("ZeroBackward0", lambda a: a * 0, "input", input=_ZERO_RULE)
+FILL = Op("FillBackward2", lambda a: a, "input", input=_ZERO_RULE)
+FILL_TENSOR = Op("FillBackward3", lambda a, v: a, "input value", input=_ZERO_RULE, value=Rule(lambda xp, grad: xp.sum(grad), "sum(grad)"))
+
+
+def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
+    """`t_`, `squeeze_` and their kin: another shape for the tensor itself; the elements stay where they are."""
+    check_writable(tensor)
+    before = _alias(tensor)
+    array = op.forward(tensor.array, *attrs)
+    bump(tensor)
+    probe = Tensor(array, tensor.dtype)
+    if state.enabled:
+        op.record(probe, (before,), attrs)
+    tensor.array = array
+    if state.dual is not None:
+        from gradcli.core.transforms import dual_tensors
+
+        dual_tensors.reshape(tensor, op, attrs)
+    if probe.node is not None:
+        _rebase(tensor, probe.node)
+        if tensor.view is None:
+            _adopt_views(tensor)
+    if tensor.view is not None and tensor.version is not None:
+        tensor.view.version = tensor.version.count
+    return tensor
+
+
+# --- history ---
+
+
+def set_history(tensor: Tensor, node: Node) -> None:
+    """Let `node` be what made the present values of `tensor`."""
+    view = tensor.view
+    if view is None:
+        _rebase(tensor, node)
+        _adopt_views(tensor)
+        return
+    base = view.base
+    slices = CopySlices(base.edge(), base, tensor, node)
+    _rebase(base, slices)
+    _adopt_views(base)
+    _follow(tensor, base)
+    if state.watch is not None:
+        state.watch.append((slices, (base,)))
+
+
+def _rebase(tensor: Tensor, node: Node) -> None:
+    """Put a new node in place of the old one; `retain_grad` moves along, hooks stay where they were registered."""
+    old = tensor.node
+    if old is not None and old.retained is not None and old.retained.get(tensor.output_nr) is tensor:
+        del old.retained[tensor.output_nr]
+        node.retained = {0: tensor}
+        node.plain = False
+    tensor.node, tensor.output_nr, tensor.requires_grad = node, 0, True
+
+
+def _adopt_views(base: Tensor) -> None:
+    """Views taken before the base needed gradients now need them too."""
+    version = base.version
+    if version is None or not version.views:
+        return
+    for reference in version.views:
+        view = reference()
+        if view is None or view.view is None or view.view.base is not base or view.node is not None:
+            continue
+        if view.dtype.is_floating_point:
+            view.requires_grad = True
+            if view.view.creation == "default":
+                _follow(view, base)
+    version.views = []
+
+
+def _follow(tensor: Tensor, base: Tensor) -> None:
+    """A view whose base has a new node gets its own when somebody asks: `grad_fn` sees that its version is old."""
+    tensor.requires_grad = True
+    if tensor.node is not None and tensor.node.retained is not None:
+        refresh_view(tensor)
+    else:
+        tensor.node, tensor.output_nr = base.node, 0
+
+
+def refresh_view(tensor: Tensor) -> None:
+    """Give a view of a base that was written to a fresh node: AsStridedBackward0 of the base."""
+    view = tensor.view
+    assert view is not None and tensor.version is not None
+    base = view.base
+    if view.creation != "default" and base.requires_grad:
+        deed = "its base or another view of its base has been modified inplace"
+        raise ProgramError("RuntimeError", _why_not(tensor, deed, deed))
+    view.version = tensor.version.count
+    if not base.requires_grad:
+        return
+    where = strided.geometry(tensor.array, base.array)
+    probe = Tensor(tensor.array, tensor.dtype)
+    with recording(True):
+        strided.AS_STRIDED.record(probe, (base,), (*where, strided.own_geometry(base.array)[1]))
+    assert probe.node is not None
+    _rebase(tensor, probe.node)
+
+
+class CopySlices(Node):
+    """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
+
+    __slots__ = ("inner", "part", "whole")
+
+    def __init__(self, base_edge: Edge, base: Tensor, written: Tensor, inner: Node) -> None:
+        # the first edge is the base before the write, the others are those of the operation but for its first
+        super().__init__((base_edge, *inner.edges[1:]), base.array.shape, base.dtype)
+        self.inner = inner
+        self.part = strided.geometry(written.array, base.array)
+        self.whole = strided.own_geometry(base.array)
+
+    @property
+    def type_name(self) -> str:
+        return "CopySlices"
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
+    def release(self) -> None:
+        self.inner.release()
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        grad = grads[0]
+        if True not in wanted:
+            return [None] * len(self.edges)
+        # the operation's own first edge is the written view; without one its rule for it was never kept
+        first = wanted[0] and self.inner.edges[0][0] is not None
+        opened = None if traced else strided.laid_open(grad, self.part, self.whole)
+        if opened is not None:
+            whole, window = opened
+            inner = self.inner.gradients([window.copy()], False, [first, *wanted[1:]])
+            window[...] = inner[0] if first and inner[0] is not None else 0
+            return [whole, *inner[1:]]
+        if not traced:
+            # elements of the view share a place: add up what arrives for them
+            inner = self.inner.gradients([strided.gather(grad, self.part, self.whole)], False, [first, *wanted[1:]])
+            rest = np.where(strided.outside(self.part, self.whole), grad, np.zeros((), grad.dtype))
+            if first and inner[0] is not None:
+                rest = rest + strided.scatter(np.broadcast_to(inner[0], self.part[0]), self.part, self.whole)
+            return [rest, *inner[1:]]
+        return self._traced(grad, first, wanted)
+
+    def _traced(self, grad: Tensor, first: bool, wanted: Sequence[bool]) -> list[Any]:
+        """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
+        from gradcli.core.ops.shape.casting import CLONE
+
+        whole, window = strided.blank(self.part, self.whole, grad.dtype.np)
+        result, part = Tensor(whole, grad.dtype), Tensor(window, grad.dtype)
+        copy_(result, grad)
+        mark_view(part, result, "AsStridedBackward0")
+        strided.AS_STRIDED.record(part, (result,), (*self.part, self.whole[1]))
+        inner = self.inner.gradients([CLONE(part)], True, [first, *wanted[1:]])
+        if first and inner[0] is not None:
+            copy_(part, inner[0])
+        else:
+            zero_(part)
+        return [result, *inner[1:]]

@@ -1,0 +1,265 @@
+"""The two namespaces that rules are written for: `numeric` on arrays, `traced` on tensors, with numpy's names.
+
+`xp.call(OP, ...)` runs any operation record in either world, so a rule may use what has no numpy name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions import catalog
+from gradcli.core.kernels import elementary, products, summation
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+
+
+def as_tensor(value: Any) -> Tensor:
+    """Arrays and numpy scalars as tensors; tensors as they are."""
+    return value if type(value) is Tensor else wrap(value)
+
+
+class Numeric:
+    """Rules on arrays: numpy under its own names, and what numpy has not."""
+
+    __slots__ = ()
+
+    exp = staticmethod(elementary.exp)
+    exp2 = staticmethod(elementary.exp2)
+    log = staticmethod(elementary.log)
+    log1p = staticmethod(elementary.log1p)
+    expm1 = staticmethod(elementary.expm1)
+    sqrt = staticmethod(np.sqrt)
+    sin = staticmethod(elementary.sin)
+    cos = staticmethod(elementary.cos)
+    tan = staticmethod(elementary.tan)
+    sinh = staticmethod(elementary.sinh)
+    cosh = staticmethod(elementary.cosh)
+    tanh = staticmethod(elementary.tanh)
+    abs = staticmethod(np.abs)
+    sign = staticmethod(np.sign)
+    floor = staticmethod(np.floor)
+    trunc = staticmethod(np.trunc)
+    where = staticmethod(np.where)
+    maximum = staticmethod(np.maximum)
+    minimum = staticmethod(np.minimum)
+    matmul = staticmethod(products.matmul)
+    reshape = staticmethod(np.reshape)
+    expand_dims = staticmethod(np.expand_dims)
+    isnan = staticmethod(np.isnan)
+    logical_and = staticmethod(np.logical_and)
+    logical_or = staticmethod(np.logical_or)
+    logical_not = staticmethod(np.logical_not)
+    flip = staticmethod(np.flip)
+    roll = staticmethod(np.roll)
+    tril = staticmethod(np.tril)
+    triu = staticmethod(np.triu)
+
+    @staticmethod
+    def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+        """Sum over axes; of everything by default."""
+        return summation.total(x, axis, keepdims)
+
+    @staticmethod
+    def broadcast_to(x: Any, shape: Any) -> Array:
+        """Repeated to a larger shape without copying; read-only."""
+        if not x.ndim:  # the common case, without numpy's iterator
+            x = np.asarray(x)
+            made: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+            made.flags.writeable = False
+            return made
+        return np.broadcast_to(x, shape)
+
+    @staticmethod
+    def transpose(x: Array, axes: Any) -> Array:
+        """Axes in another order."""
+        return x.transpose(axes)
+
+    @staticmethod
+    def mT(x: Array) -> Array:
+        """The last two axes swapped."""
+        return x.swapaxes(-1, -2)
+
+    @staticmethod
+    def zeros(shape: Any, dtype: DType) -> Array:
+        """Zeros."""
+        return np.zeros(shape, dtype.np)
+
+    @staticmethod
+    def ones(shape: Any, dtype: DType) -> Array:
+        """Ones."""
+        return np.ones(shape, dtype.np)
+
+    @staticmethod
+    def zeros_like(x: Any) -> Array:
+        """Zeros of the same shape and dtype."""
+        return np.zeros(x.shape, x.dtype)
+
+    @staticmethod
+    def ones_like(x: Any) -> Array:
+        """Ones of the same shape and dtype."""
+        return np.ones(x.shape, x.dtype)
+
+    @staticmethod
+    def plain(x: Any) -> Any:
+        """The array of a value that is used as data only (an index, a mask): no derivative passes."""
+        return x.array if type(x) is Tensor else x
+
+    @staticmethod
+    def cast(x: Any, dtype: DType) -> Array:
+        """Another dtype."""
+        return dtypes.cast(np.asarray(x), dtype)
+
+    @staticmethod
+    def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+        """Undo broadcasting: sum away what is not in `shape`; or repeat up to it."""
+        if all(n == 1 for n in shape) and x.size > 1:
+            return np.asarray(summation.total(x)).reshape(shape)
+        x = np.asarray(x)
+        lead = x.ndim - len(shape)
+        axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1)
+        if lead < 0 or any(x.shape[i + lead] not in (n, 1) and n != 1 for i, n in enumerate(shape)):
+            return np.broadcast_to(x, shape)
+        if axes:
+            x = summation.total(x, axes, True)
+        if lead:
+            x = x.reshape(x.shape[lead:])
+        return x if x.shape == shape else np.broadcast_to(x, shape)
+
+    @staticmethod
+    def call(op: Any, *args: Any) -> Any:
+        """Run an operation record on arrays."""
+        result = op.forward(*[a.array if type(a) is Tensor else a for a in args])
+        return result
+
+
+class Traced:
+    """Rules on tensors: the same names, recorded while grad mode is on. Most are the public function of that name."""
+
+    def __getattr__(self, name: str) -> Any:
+        # names come from our own rules; what has torch's calling convention is the public function itself
+        function = catalog.function(_TORCH_NAMES.get(name, name))
+        setattr(self, name, function)
+        return function
+
+    @staticmethod
+    def sum(x: Tensor, axis: Any = None, keepdims: bool = False) -> Any:
+        """Sum over axes; of everything by default."""
+        function = catalog.function("sum")
+        if axis is None:
+            return function(x)
+        return function(x, axis, keepdims)
+
+    @staticmethod
+    def where(condition: Any, a: Any, b: Any) -> Any:
+        """Choose elementwise; the condition may be an array."""
+        return catalog.function("where")(as_tensor(condition), a, b)
+
+    @staticmethod
+    def maximum(a: Any, b: Any) -> Any:
+        """Elementwise maximum; one side may be a number."""
+        return catalog.function("clamp")(a, b) if type(b) is not Tensor else catalog.function("maximum")(a, b)
+
+    @staticmethod
+    def reshape(x: Tensor, shape: Any) -> Any:
+        """Another shape."""
+        return catalog.function("reshape")(x, tuple(shape) if not isinstance(shape, int) else (shape,))
+
+    @staticmethod
+    def transpose(x: Tensor, axes: Any) -> Any:
+        """Axes in another order."""
+        return catalog.function("permute")(x, tuple(axes))
+
+    @staticmethod
+    def mT(x: Tensor) -> Any:
+        """The last two axes swapped."""
+        return catalog.function("transpose")(x, -1, -2)
+
+    @staticmethod
+    def expand_dims(x: Tensor, axis: Any) -> Any:
+        """New axes of size 1."""
+        for at in sorted((axis,) if isinstance(axis, int) else axis):
+            x = catalog.function("unsqueeze")(x, at)
+        return x
+
+    @staticmethod
+    def broadcast_to(x: Tensor, shape: Any) -> Any:
+        """Repeated to a larger shape without copying."""
+        return catalog.function("broadcast_to")(as_tensor(x), tuple(shape))
+
+    @staticmethod
+    def flip(x: Tensor, axis: Any) -> Any:
+        """Reversed along axes."""
+        return catalog.function("flip")(x, (axis,) if isinstance(axis, int) else tuple(axis))
+
+    @staticmethod
+    def roll(x: Tensor, shift: Any, axis: Any = None) -> Any:
+        """Rolled along axes."""
+        return catalog.function("roll")(x, shift) if axis is None else catalog.function("roll")(x, shift, axis)
+
+    @staticmethod
+    def zeros(shape: Any, dtype: DType) -> Tensor:
+        """Zeros."""
+        return Tensor(np.zeros(shape, dtype.np), dtype)
+
+    @staticmethod
+    def ones(shape: Any, dtype: DType) -> Tensor:
+        """Ones."""
+        return Tensor(np.ones(shape, dtype.np), dtype)
+
+    @staticmethod
+    def zeros_like(x: Tensor) -> Tensor:
+        """Zeros of the same shape and dtype."""
+        return Tensor(np.zeros(x.array.shape, x.dtype.np), x.dtype)
+
+    @staticmethod
+    def ones_like(x: Tensor) -> Tensor:
+        """Ones of the same shape and dtype."""
+        return Tensor(np.ones(x.array.shape, x.dtype.np), x.dtype)
+
+    plain = staticmethod(Numeric.plain)
+
+    @staticmethod
+    def cast(x: Tensor, dtype: DType) -> Any:
+        """Another dtype, recorded as ToCopyBackward0."""
+        from gradcli.core.ops.shape import casting
+
+        return casting.to_dtype(x, dtype)
+
+    @staticmethod
+    def fresh_copy(x: Tensor) -> Any:
+        """A copy recorded as CopyBackwards, which is how an accumulator takes a gradient that has a graph."""
+        from gradcli.core.ops.shape import casting
+
+        return casting.COPY(x)
+
+    @staticmethod
+    def sum_to(x: Tensor, shape: tuple[int, ...]) -> Any:
+        """Undo broadcasting, with the nodes PyTorch makes: one sum, and a view where leading axes went."""
+        if not shape and x.array.ndim:
+            return catalog.function("sum")(x)
+        have = x.array.shape
+        lead = len(have) - len(shape)
+        if lead < 0 or any(have[i + lead] not in (n, 1) and n != 1 for i, n in enumerate(shape)):
+            return Traced.broadcast_to(x, shape)
+        axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and have[i + lead] != 1)
+        if axes:
+            x = catalog.function("sum")(x, axes, True)
+        if lead:
+            x = catalog.method("view").method(x, (shape,), {})
+        return x if x.array.shape == shape else Traced.broadcast_to(x, shape)
+
+    @staticmethod
+    def call(op: Any, *args: Any) -> Any:
+        """Run an operation record on tensors."""
+        n = len(op.tensors)
+        return op(*[wrap(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args[:n]], *args[n:])
+
+
+#: numpy's names that differ from torch's
+_TORCH_NAMES = {"isnan": "isnan"}
+
+numeric = Numeric()
+traced = Traced()

@@ -1,0 +1,370 @@
+"""Nodes made from operation records: what they keep of the forward pass, and how they call the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.core.graph.saved_arrays import Watched
+from gradcli.core.kernels import blocks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Edge, Node, freed_error, recount, state
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import ProgramError
+
+if TYPE_CHECKING:
+    from gradcli.core.graph.record import Op
+
+
+#: where the arguments of rules come from
+XP, GRAD, OUT, OUTS, INPUT, ATTR, DATA, ATTRS, SHAPE, DTYPE = range(10)
+#: the names of plain arguments that are arrays
+_DATA = frozenset({"index", "indices", "mask", "condition", "target"})
+
+
+class Plan:
+    """For one set of inputs that need gradients: what to keep, and how to call the rules."""
+
+    __slots__ = ("keep", "keep_out", "keeps", "calls", "quick")
+
+    def __init__(self, op: Op, mask: int) -> None:
+        #: the inputs that need gradients, the rule of each, and where the rule's arguments come from
+        self.calls: list[tuple[int, Callable[..., Any], tuple[tuple[int, int], ...]]] = []
+        for i, tensor in enumerate(op.tensors):
+            rule = op.rules[tensor]
+            if mask >> i & 1 and rule is not None:
+                self.calls.append((i, rule.function, tuple(_place(op, name) for name in rule.parameters)))
+        needs = {need for _, _, places in self.calls for need in places}
+        self.keep = tuple(sorted(at for kind, at in needs if kind == INPUT))
+        self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs)
+        self.keeps = bool(self.keep) or self.keep_out
+        #: the same calls for the engine's quick way, as functions of the node and the gradient
+        self.quick: tuple[tuple[int, Callable[[OpNode, Any], Any]], ...] | None = None
+        if len(self.calls) == mask.bit_count() and not (op.many or op.variadic or op.on_tensors):
+            self.quick = tuple((i, _quick_call(function, places)) for i, function, places in self.calls)
+
+
+def _place(op: Op, name: str) -> tuple[int, int]:
+    """Where the argument called `name` of a rule comes from: the kind and the position."""
+    if name in op.outputs:
+        return OUT, op.outputs.index(name)
+    if name in op.tensors:
+        return INPUT, op.tensors.index(name)
+    if name in op.attrs:
+        return DATA if name in _DATA else ATTR, op.attrs.index(name)
+    fixed = {"xp": XP, "grad": GRAD, "grads": GRAD, "out": OUT, "outs": OUTS, "attrs": ATTRS}
+    if name in fixed:
+        return fixed[name], 0
+    if name.endswith("_shape"):
+        return SHAPE, op.tensors.index(name.removesuffix("_shape"))
+    return DTYPE, op.tensors.index(name.removesuffix("_dtype"))
+
+
+class NotQuick(Exception):
+    """Something kept was written to: the ordinary way has the error."""
+
+
+def _quick_call(function: Callable[..., Any], places: tuple[tuple[int, int], ...]) -> Callable[[OpNode, Any], Any]:
+    """A rule as a function of the node and the gradient, both of arrays; raises NotQuick."""
+    if places == ((GRAD, 0),):
+        return lambda node, grad: function(grad)
+    if len(places) == 2 and places[0] == (GRAD, 0) and places[1][0] == INPUT:
+        at = places[1][1]
+
+        def with_input(node: OpNode, grad: Any) -> Any:
+            value = node.saved[at]  # type: ignore[index]
+            if type(value) is not Tensor:
+                return function(grad, node.dtype.scalars.get(value, value))
+            if value.version is not None and value.version.count != (0 if node.versions is None else node.versions[at]):
+                raise NotQuick
+            return function(grad, value.array)
+
+        return with_input
+
+    def run(node: OpNode, grad: Any) -> Any:
+        args: list[Any] = []
+        for kind, at in places:
+            if kind == GRAD:
+                args.append(grad)
+            elif kind == INPUT:
+                value = node.saved[at]  # type: ignore[index]
+                if type(value) is Tensor:
+                    if value.version is not None and value.version.count != (0 if node.versions is None else node.versions[at]):
+                        raise NotQuick
+                    value = value.array
+                args.append(value)
+            elif kind == XP:
+                args.append(_namespace(False))
+            elif kind == ATTR:
+                args.append(node.attrs[at])
+            elif kind == OUT:
+                kept = node.kept_out[at]  # type: ignore[index]
+                if kept.version.count != kept.expected:
+                    raise NotQuick
+                args.append(kept.array)
+            else:
+                args.append(node.argument((kind, at), grad, False, (), None))
+        return function(*args)
+
+    return run
+
+
+class Saved:
+    """An output kept by its own node: without the tensor itself, which would make a cycle."""
+
+    __slots__ = ("array", "dtype", "version", "expected", "number")
+
+    def __init__(self, tensor: Tensor, number: int) -> None:
+        self.array = tensor.array
+        self.dtype = tensor.dtype
+        self.version = tensor.counter()
+        self.expected = self.version.count
+        self.number = number
+
+
+class SavedDual(Saved):
+    """An output that has a tangent."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, tensor: Tensor, number: int, tangent: Any) -> None:
+        super().__init__(tensor, number)
+        self.tangent = tangent
+
+    def dress(self, tensor: Tensor) -> None:
+        """Give the output, as it comes back, its tangent."""
+        tensor.set_property("tangent", self.tangent)
+
+
+_spaces: tuple[Any, Any] | None = None
+
+
+def _namespace(tensors: bool) -> Any:
+    """The namespace for rules on tensors or on arrays; found on first use, since it needs this module."""
+    global _spaces
+    if _spaces is None:
+        from gradcli.core.graph import namespaces
+
+        _spaces = (namespaces.numeric, namespaces.traced)
+    return _spaces[tensors]
+
+
+class OpNode(Node):
+    """A node made from an operation record."""
+
+    __slots__ = ("op", "plan", "saved", "versions", "kept_out", "attrs", "freed")
+
+    def __init__(self, op: Op, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType, plan: Plan, attrs: tuple[Any, ...]) -> None:
+        # one of these is made for every operation: the base class's assignments are repeated here to save a call
+        self.edges = edges
+        self.shape = shape
+        self.dtype = dtype
+        self.outputs = None
+        self.sequence = state.sequence
+        state.sequence += 1
+        if state.sequence > state.recount:
+            recount()
+        self.origin = state.origin
+        self.hooks = None
+        self.retained = None
+        self.plain = dtype.is_plain
+        self.op = op
+        self.plan = plan
+        self.attrs = attrs
+        self.freed = False
+        #: kept inputs aligned with op.tensors: tensors, numbers, or None
+        self.saved: list[Any] | None = None
+        self.versions: list[int] | None = None
+        self.kept_out: list[Any] | None = None
+
+    @property
+    def type_name(self) -> str:
+        return self.op.grad_fn
+
+    def name(self) -> str:
+        return self.op.full_name
+
+    def release(self) -> None:
+        if self.plan.keeps:
+            self.saved = None
+            self.kept_out = None
+            self.freed = True
+
+    @property
+    def listed(self) -> Sequence[int]:
+        return range(len(self.edges)) if self.op.variadic else self.op.listed
+
+    @property
+    def saved_names(self) -> tuple[str, ...]:
+        return tuple(self.saved_places())
+
+    def saved_places(self) -> dict[str, tuple[str, int]]:
+        """What can be read, under PyTorch's names: kind and position of each."""
+        op = self.op
+        places: dict[str, tuple[str, int]] = {}
+        for rule in op.rules.values():
+            for name in () if rule is None else rule.parameters:
+                base = name.removesuffix("_shape")
+                if name in op.tensors:
+                    places["self" if name == "input" else name] = ("input", op.tensors.index(name))
+                elif name in op.outputs:
+                    places[name] = ("output", op.outputs.index(name))
+                elif name == "out":
+                    places["result"] = ("output", 0)
+                elif base != name and base in op.tensors:
+                    places[f"{'self' if base == 'input' else base}_sym_sizes"] = ("shape", op.tensors.index(base))
+        places.update((name, ("attr", i)) for i, name in enumerate(op.attrs))
+        return places
+
+    def saved_value(self, name: str) -> Any:
+        kind, at = self.saved_places()[name]
+        if kind == "attr":
+            return shown_attr(name, self.attrs[at])
+        if kind == "shape":
+            node, number = self.edges[at]
+            return None if node is None else node.meta(number)[0]
+        if self.freed:
+            raise freed_error()
+        if kind == "output":
+            return None if self.kept_out is None else self._output(self.kept_out[at], True)
+        value = None if self.saved is None else self.saved if self.op.variadic else self.saved[at]
+        if type(value) is Tensor:
+            return self._input(value, 0 if self.versions is None else self.versions[at], True)
+        return wrap(np.array(value)) if isinstance(value, (int, float)) else value
+
+    def _input(self, value: Tensor, expected: int, traced: bool) -> Any:
+        version = value.version
+        if version is not None and version.count != expected:
+            raise modified_error(value.dtype, value.array.shape, value.grad_fn, value.output_nr, version.count, expected)
+        return value if traced else value.array
+
+    def _output(self, kept: Saved | Tensor, traced: bool) -> Any:
+        if isinstance(kept, Tensor):  # a hook has brought it back
+            return kept if traced else kept.array
+        if kept.version.count != kept.expected:
+            raise modified_error(kept.dtype, kept.array.shape, self, kept.number, kept.version.count, kept.expected)
+        if not traced:
+            return kept.array
+        tensor = Tensor(kept.array, kept.dtype)
+        if kept.number < self.op.differentiable:
+            tensor.node, tensor.output_nr, tensor.requires_grad = self, kept.number, True
+        tensor.version = kept.version
+        if isinstance(kept, SavedDual):
+            kept.dress(tensor)
+        return tensor
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        if self.freed:
+            raise freed_error()
+        op, plan = self.op, self.plan
+        kept = self._kept(traced)
+        outs = None if self.kept_out is None else [self._output(one, traced) for one in self.kept_out]
+        first: Any = grads if op.many else grads[0]
+        if op.elementwise and not traced and first.size >= blocks.threshold:
+            first = blocks.defer(first)
+        if op.variadic:
+            _, function, needs = plan.calls[0]
+            return list(function(*[self.argument(need, first, traced, kept, outs) for need in needs]))
+        result: list[Any] = [None] * len(self.edges)
+        for i, function, needs in plan.calls:
+            if wanted[i]:
+                result[i] = function(*[self.argument(need, first, traced, kept, outs) for need in needs])
+        return result
+
+    def _kept(self, traced: bool) -> Sequence[Any]:
+        """The saved inputs, each found unchanged; arrays of tensors where nothing is recorded."""
+        saved, versions = self.saved, self.versions
+        if saved is None:
+            return self.op.nothing
+        return [
+            self._input(value, 0 if versions is None else versions[i], traced) if type(value) is Tensor else value
+            for i, value in enumerate(saved)
+        ]
+
+    def argument(self, need: tuple[int, int], first: Any, traced: bool, kept: Sequence[Any], outs: list[Any] | None) -> Any:
+        """One argument of a rule."""
+        kind, at = need
+        if kind == GRAD:
+            return first
+        if kind == INPUT:
+            return kept if self.op.variadic else kept[at]
+        if kind == XP:
+            return _namespace(traced or self.op.on_tensors)
+        if kind == ATTR:
+            return self.attrs[at]
+        if kind == DATA:
+            return self._data(at)
+        if kind == OUT:
+            return outs[at] if outs else None
+        if kind == OUTS:
+            return outs
+        if kind == ATTRS:
+            return self.attrs
+        if self.op.variadic:
+            return [self._edge_meta(edge)[kind - SHAPE] for edge in self.edges]
+        return self._edge_meta(self.edges[at])[kind - SHAPE]
+
+    def _data(self, at: int) -> Any:
+        """A plain argument that may be an array (or a tuple of them), found unchanged."""
+        value = self.attrs[at]
+        for one in value if type(value) is tuple else (value,):
+            if type(one) is Watched and not one.is_current:
+                raise modified_error(dtypes.of(one.dtype), one.shape, None, 0, one.count, one.expected)
+        return value
+
+    @staticmethod
+    def _edge_meta(edge: Edge) -> tuple[Any, Any]:
+        node, number = edge
+        return (None, None) if node is None else node.meta(number)
+
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+#: integers whose bits PyTorch shows as an unsigned number, as it does of dimensions
+_UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "start", "end"})
+
+
+def shown_attr(name: str, value: Any) -> Any:
+    """A plain argument as `_saved_NAME` reads it: data as tensors, and of integers PyTorch shows the bits as an unsigned number."""
+    if isinstance(value, np.ndarray):
+        return wrap(np.asarray(value))
+    if isinstance(value, (tuple, list)):
+        return tuple([shown_attr(name, v) for v in value])
+    if isinstance(value, slice):
+        return None  # a whole dimension of an index
+    if name == "reduction":
+        return _REDUCTIONS.get(value, value)
+    if type(value) is int and value < 0 and (name.startswith("dim") or name in _UNSIGNED):
+        return value + (1 << 64)
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def short_name(grad_fn: str) -> str:
+    """The name as error messages give it: `Exp` for `ExpBackward0`."""
+    return grad_fn.rstrip("0123456789").removesuffix("Backward")
+
+
+_FOUND = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
+    "there or anywhere later. Good luck!"
+)
+_NOT_FOUND = (
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+
+def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
+    """PyTorch's error when a saved tensor was written to before backward needed it."""
+    kind = "CPUBoolType" if dtype is dtypes.bool_ else f"torch.{dtype.torch_name}Tensor"
+    where = "" if node is None else f", which is output {number} of {short_name(node.name())},"
+    return ProgramError(
+        "RuntimeError",
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{kind} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
+        f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",
+    )

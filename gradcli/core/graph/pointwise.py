@@ -1,0 +1,236 @@
+"""Elementwise operations: broadcasting, promotion, Python numbers as operands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from gradcli import limits
+from gradcli.core.calling.signature import wrapped
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.record import Op, broadcast_error
+from gradcli.core.kernels import blocks
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import NO_EDGE, Edge, state
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import InternalFault, ProgramError
+
+#: a result of up to so many elements is made without a look at the bounds
+_SMALL = 1 << 16
+
+
+class Pointwise(Op):
+    """An elementwise operation with broadcasting, promotion and Python numbers as operands.
+
+    `kind` says what dtype comes out: "arithmetic" the promoted one, "float" the promoted one with integers made
+    floating first, "compare" bool.
+    """
+
+    __slots__ = ("kind",)
+    elementwise = True
+
+    def __init__(
+        self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", /, *, kind: str = "arithmetic", **more: Any
+    ) -> None:
+        super().__init__(grad_fn, forward, tensors, attrs, **more)
+        self.kind = kind
+
+    def __call__(self, *args: Any) -> Tensor:
+        n = len(self.tensors)
+        if n == 2:
+            return self._binary(*args)
+        attrs = args[n:]
+        if n == 1:
+            a = args[0]
+            dtype = a.dtype
+            x = a.array
+            if self.kind == "float" and not dtype.is_floating_point:
+                dtype = dtypes.get_default()
+                x = x.astype(dtype.np)
+            if x.size >= blocks.threshold:
+                x = blocks.defer(x)
+            out = self._made(self.forward(x, *attrs), dtype)
+            if a.requires_grad and state.enabled:
+                self._link(out, (a,), attrs, (a.edge(),), 1)
+            return out
+        operands = args[:n]
+        dtype, arrays = self._promoted(operands)
+        try:
+            result = self.forward(*arrays, *attrs)
+        except ValueError:
+            raise self._mismatch(arrays) from None
+        out = self._made(result, dtype)
+        if state.enabled:
+            self.record(out, operands, attrs)
+        return out
+
+    def _made(self, result: Any, dtype: DType) -> Tensor:
+        """The result as a tensor of the dtype that promotion or the kind asks for."""
+        if self.kind == "compare":
+            dtype = dtypes.bool_
+        array: Any = result if type(result) is np.ndarray or type(result) is blocks.Deferred else np.asarray(result)
+        if array.dtype is not dtype.np:
+            array = array.astype(dtype.np)
+        if dtype is dtypes.bfloat16:
+            array = dtypes.round_bfloat16(array)
+        out = Tensor(array, dtype)
+        if state.inference:
+            out.meta = {"inference": True}
+        return out
+
+    def _binary(self, a: Any, b: Any, *attrs: Any) -> Tensor:
+        """Two operands, tensors or numbers; written out since every script spends most of its time here."""
+        of_a, of_b = type(a), type(b)
+        x: Any
+        y: Any
+        if of_a is Tensor and of_b is Tensor and a.dtype is b.dtype and a.dtype.is_floating_point:
+            dtype = a.dtype
+            x = a.array
+            y = b.array
+            if x.shape != y.shape:
+                check_broadcast(x, y)
+        elif of_a is Tensor and (of_b is float or of_b is int) and a.dtype.is_floating_point:
+            dtype = a.dtype
+            x = a.array
+            if of_b is int:
+                dtypes.check_whole(b)
+            # a number may be too large for half precision, and the result not
+            y = np.float32(b) if dtype is dtypes.float16 else b
+        else:
+            dtype, (x, y) = self._promoted((a, b))
+        if x.size >= blocks.threshold:
+            x = blocks.defer(x)
+        elif of_b is Tensor and y.size >= blocks.threshold:
+            y = blocks.defer(y)
+        try:
+            result = self.forward(x, y, *attrs)
+        except ValueError:
+            raise self._mismatch([x, y]) from None
+        out = self._made(result, dtype)
+        if state.enabled:
+            mask = 0
+            left = right = NO_EDGE
+            if of_a is Tensor and a.requires_grad:
+                mask = 1
+                left = a.edge()
+            if of_b is Tensor and b.requires_grad:
+                mask |= 2
+                right = b.edge()
+            if mask:
+                self._link(out, (a, b), attrs, (left, right), mask)
+        return out
+
+    def quick(self, a: Tensor, b: Any) -> Tensor | None:
+        """The operation of two operands where nothing is special: a small float32 or float64 tensor with one like it or a number.
+
+        Scripts spend most of their time here, so that the steps of `_binary`, `_link` and `_keep` are written out once
+        more, without their calls. None is for every other case, errors among them.
+        """
+        dtype = a.dtype
+        x = a.array
+        if not dtype.is_plain or type(x) is not ndarray or x.size >= blocks.threshold:
+            return None
+        right: Edge = NO_EDGE
+        mask = 0
+        y: Any
+        if type(b) is Tensor:
+            y = b.array
+            if b.dtype is not dtype or type(y) is not ndarray or x.size * y.size > _SMALL:
+                return None
+            if b.requires_grad:
+                mask = 2
+                right = (b.node, b.output_nr) if b.node is not None and b.view is None else b.edge()
+        elif type(b) is float or type(b) is int:
+            y = dtype.scalars.get(b)
+            if y is None:
+                y = dtype.scalar(b)
+        else:
+            return None
+        try:
+            array = self.forward(x, y)
+        except ValueError:
+            return None
+        out = Tensor(array if type(array) is ndarray else np.asarray(array), dtype)
+        if state.enabled:
+            left: Edge = NO_EDGE
+            if a.requires_grad:
+                mask |= 1
+                left = (a.node, a.output_nr) if a.node is not None and a.view is None else a.edge()
+            if mask:
+                plan = self.plans.get(mask)
+                if plan is None or not plan.calls or state.observed:
+                    self._link(out, (a, b), (), (left, right), mask)
+                    return out
+                node = OpNode(self, (left, right), out.array.shape, dtype, plan, ())
+                if plan.keep:
+                    self._keep(node, plan, (a, b))
+                out.node = node
+                out.requires_grad = True
+        elif state.inference:
+            out.meta = {"inference": True}
+        return out
+
+    def _promoted(self, operands: tuple[Any, ...]) -> tuple[DType, list[Any]]:
+        dtype = dtypes.result_type(operands)
+        if self.kind == "float" and not dtype.is_floating_point:
+            dtype = dtypes.get_default()
+        storage = dtype.np
+        arrays: list[Any] = []
+        first: Array | None = None
+        for t in operands:
+            if type(t) is Tensor:
+                array = t.array if t.array.dtype is storage else t.array.astype(storage)
+                if first is not None and first.shape != array.shape:
+                    check_broadcast(first, array)
+                first = array
+            else:
+                array = np.array(wrapped(t, dtype) if type(t) is int else t, storage)
+            arrays.append(array)
+        return dtype, arrays
+
+    @staticmethod
+    def _mismatch(arrays: list[Any]) -> Exception:
+        shapes = [a.shape for a in arrays if not isinstance(a, (int, float))]
+        shape: tuple[int, ...] = shapes[0]
+        for other in shapes[1:]:
+            try:
+                shape = np.broadcast_shapes(shape, other)
+            except ValueError:
+                return broadcast_error(shape, other)
+        return InternalFault(f"forward failed for shapes {shapes}")
+
+
+def check_broadcast(x: Array, y: Array) -> None:
+    """Refuse a broadcast whose result would be over the bounds, before it is computed; raise PyTorch's mismatch error."""
+    if x.size * y.size > _SMALL:
+        try:
+            shape = np.broadcast_shapes(x.shape, y.shape)
+        except ValueError:
+            raise broadcast_error(x.shape, y.shape) from None
+        count = 1
+        for size in shape:
+            count *= size
+        limits.check_elements(count, x.itemsize)
+
+
+def check_fit(x: Array, y: Array) -> tuple[int, ...]:
+    """The shape that two arrays broadcast to; raises PyTorch's mismatch error, and LimitError for a result over the bounds."""
+    try:
+        shape = np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        raise broadcast_error(x.shape, y.shape) from None
+    limits.check_elements(math.prod(shape), x.itemsize)
+    return shape
+
+
+def check_into(target: Array, source: Array) -> None:
+    """Refuse a source that does not broadcast to the shape of what it is written into."""
+    shape = check_fit(target, source)
+    if shape != target.shape:
+        text = f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
+        raise ProgramError("RuntimeError", text)

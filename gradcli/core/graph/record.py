@@ -1,0 +1,286 @@
+"""The operation record: forward, derivative per argument name, literal `grad_fn` name, formula. Declared once each.
+
+A rule is written once for numbers and for tensors: its parameters are chosen by name among
+
+    xp            numpy-like namespace: `numeric` on arrays, `traced` on tensors (under create_graph)
+    grad          gradient of the output (`grads`, a list with None for unused outputs, when there are several)
+    out           the output (`outs` when there are several)
+    <argument>    an input tensor, or a plain argument of the call
+    attrs         all plain arguments, in order
+    <argument>_shape, <argument>_dtype   of an input, without keeping its data
+
+Only what the rules of the inputs that need gradients name is kept by a node. Rules may return a gradient in the
+output's broadcast shape: the engine undoes broadcasting, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.graph.op_node import OpNode, Plan, Saved, short_name
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import NO_EDGE, Edge, state
+from gradcli.core.tensor.tensor import Array, Tensor, View
+from gradcli.errors import InternalFault, ProgramError
+
+np.seterr(all="ignore")  # torch computes nan and inf silently
+
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
+    "of `torch.inference_mode()`."
+)
+
+#: marks an argument without derivative
+NONDIFF = None
+
+
+class Rule:
+    """A derivative: the function, and the formula as users read it, in gradcli's own language.
+
+    A formula uses `grad`, `out`, the argument names and gradcli's functions; it is evaluated by a test.
+    """
+
+    __slots__ = ("function", "formula", "parameters", "note")
+
+    def __init__(self, function: Callable[..., Any], formula: str, note: str = "") -> None:
+        self.function = function
+        self.formula = formula
+        code = function.__code__
+        self.parameters: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+        #: what is chosen where the function is not differentiable
+        self.note = note
+
+
+class Op:
+    """One differentiable primitive, with one `grad_fn` name. Calling it on tensors computes and records.
+
+    `tensors` and `attrs` name the arguments: tensors first, then plain ones. `forward` takes them in that order with
+    arrays for tensors and returns an array, or a tuple of arrays if `outputs` names several. A variadic operation has
+    one name in `tensors`, for the list that is its first argument.
+    """
+
+    __slots__ = (
+        "grad_fn",
+        "full_name",
+        "forward",
+        "tensors",
+        "attrs",
+        "rules",
+        "outputs",
+        "differentiable",
+        "many",
+        "variadic",
+        "view",
+        "on_tensors",
+        "plans",
+        "nothing",
+        "listed",
+    )
+    #: whether chains of such operations may run block by block
+    elementwise = False
+
+    def __init__(
+        self,
+        grad_fn: str,
+        forward: Callable[..., Any],
+        tensors: str,
+        attrs: str = "",
+        /,
+        *,
+        outputs: str = "",
+        differentiable: int = 1,
+        variadic: bool = False,
+        view: bool = False,
+        on_tensors: bool = False,
+        full_name: str = "",
+        **rules: Rule | None,
+    ) -> None:
+        self.grad_fn = grad_fn
+        self.full_name = full_name or grad_fn
+        self.forward = forward
+        self.tensors = tuple(tensors.split())
+        self.attrs = tuple(attrs.split())
+        #: names of several outputs; the first `differentiable` of them have gradients ("*": a list of any length)
+        self.outputs = tuple(outputs.split())
+        self.differentiable = differentiable
+        self.many = differentiable > 1
+        self.variadic = variadic
+        self.view = view
+        #: the rules run on tensors always (with recording off where no graph is wanted)
+        self.on_tensors = on_tensors
+        self.plans: dict[int, Plan] = {}
+        self.nothing = [None] * len(self.tensors)
+        if set(rules) != set(self.tensors):
+            raise InternalFault(f"{grad_fn}: rules are for {sorted(rules)}, tensor arguments are {sorted(self.tensors)}")
+        self.rules = rules
+        #: the edges that PyTorch has too: it gives none to arguments without derivative
+        self.listed = tuple(i for i, t in enumerate(self.tensors) if rules[t] is not None)
+        known = {"xp", "grad", "grads", "out", "outs", "attrs", *self.tensors, *self.attrs, *self.outputs}
+        known |= {f"{t}_shape" for t in self.tensors} | {f"{t}_dtype" for t in self.tensors}
+        for name, rule in rules.items():
+            unknown = set() if rule is None else set(rule.parameters) - known
+            if unknown:
+                raise InternalFault(f"{grad_fn}: the rule for {name} takes unknown {sorted(unknown)}")
+
+    def __repr__(self) -> str:
+        return f"<Op {self.grad_fn}>"
+
+    def __call__(self, *args: Any) -> Any:
+        if self.variadic:
+            inputs: Sequence[Any] = args[0]
+            attrs = args[1:]
+            result = self.forward([t.array for t in inputs], *attrs)
+        else:
+            n = len(self.tensors)
+            inputs = args[:n]
+            attrs = args[n:]
+            result = self.forward(*[t.array if type(t) is Tensor else t for t in inputs], *attrs)
+        if self.outputs:
+            return self._several(result, inputs, attrs)
+        out = self._wrap(result, inputs)
+        if self.view:
+            self._mark_view(out, inputs[0])
+        if state.enabled:
+            self.record(out, inputs, attrs)
+        return out
+
+    def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
+        array: Array = result if type(result) is np.ndarray else np.asarray(result)
+        for t in inputs:
+            if type(t) is Tensor and t.dtype.np is array.dtype:
+                dtype = t.dtype
+                if dtype is dtypes.bfloat16 and not self.view:
+                    array = dtypes.round_bfloat16(array)
+                break
+        else:
+            dtype = dtypes.of(array.dtype)
+        out = Tensor(array, dtype)
+        if state.inference:
+            out.meta = {"inference": True}
+        return out
+
+    def _several(self, results: Sequence[Any], inputs: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        outs = tuple(self._wrap(r, inputs) for r in results)
+        if self.view:
+            for out in outs:
+                self._mark_view(out, inputs[0], "multi")
+        if state.enabled:
+            self.record(outs[0], inputs, attrs, outs)
+        return outs
+
+    def record(self, out: Tensor, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: tuple[Tensor, ...] = ()) -> None:
+        """Make the node of `out` (of all `outs`), if an input needs gradients."""
+        mask = 0
+        bit = 1
+        edges: list[Edge] = []
+        for t in inputs:
+            if type(t) is Tensor and t.requires_grad:
+                mask |= bit
+                edges.append(t.edge())
+            else:
+                edges.append(NO_EDGE)
+            if not self.variadic:
+                bit += bit
+        if mask:
+            self._link(out, inputs, attrs, tuple(edges), mask, outs)
+
+    def _link(
+        self,
+        out: Tensor,
+        inputs: Sequence[Any],
+        attrs: tuple[Any, ...],
+        edges: tuple[Edge, ...],
+        mask: int,
+        outs: tuple[Tensor, ...] = (),
+    ) -> None:
+        """Make the node; `mask` has a bit for each input that needs gradients."""
+        plan = self.plans.get(mask)
+        if plan is None:
+            plan = self.plans[mask] = Plan(self, mask)
+        if not plan.calls or not (out.dtype.is_floating_point or self.many):
+            return
+        node = OpNode(self, edges, out.array.shape, out.dtype, plan, attrs)
+        if plan.keep:
+            self._keep(node, plan, inputs)
+        if plan.keep_out:
+            node.kept_out = [Saved(o, k) for k, o in enumerate(outs or (out,))]
+        out.node = node
+        out.requires_grad = True
+        if self.many:
+            node.plain = False
+            node.outputs = tuple((o.array.shape, o.dtype) for o in outs)
+            for number, o in enumerate(outs[: self.differentiable]):
+                o.node = node
+                o.output_nr = number
+                o.requires_grad = True
+        if state.observed:
+            self._observed(node, outs or (out,))
+
+    def _observed(self, node: OpNode, outs: tuple[Tensor, ...]) -> None:
+        """Tell those who look on of a new step."""
+        if state.watch is not None:
+            state.watch.append((node, outs[: self.differentiable]))
+        if state.saving is not None:
+            from gradcli.core.autograd import saved_tensors
+
+            saved_tensors.pack(node, outs, state.saving)
+
+    def _keep(self, node: OpNode, plan: Plan, inputs: Sequence[Any]) -> None:
+        if self.variadic:
+            saved = list(inputs)
+        else:
+            saved = [None] * len(inputs)
+            for i in plan.keep:
+                saved[i] = inputs[i]
+        node.saved = saved
+        for value in saved:
+            if type(value) is not Tensor:
+                continue
+            if value.meta is not None and value.property_of("inference"):
+                raise ProgramError("RuntimeError", _INFERENCE)
+            if value.version is not None and value.version.count:
+                node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
+
+    def _mark_view(self, out: Tensor, source: Tensor, creation: str = "default") -> None:
+        mark_view(out, source, self.grad_fn, creation)
+
+
+def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "default") -> None:
+    """Make `out` a differentiable view of `source`: one version counter, one base."""
+    version = source.counter()
+    out.version = version
+    if not state.enabled:
+        creation = "inference" if state.inference else "no_grad"
+    if state.inference or source.meta is not None:
+        # a view belongs to inference mode exactly where what it looks at does
+        out.meta = {"inference": True} if source.property_of("inference") else None
+    base = source if source.view is None else source.view.base
+    if source.view is not None and creation == "default":
+        creation = source.view.creation
+    out.view = View(base, version.count, creation, short_name(grad_fn))
+    if not state.enabled and base.requires_grad and out.dtype.is_floating_point:
+        out.requires_grad = True  # PyTorch says so of views that were made without recording, though they have no grad_fn
+    if not base.requires_grad:
+        import weakref
+
+        if len(version.views) > 32:
+            version.views = [r for r in version.views if r() is not None]
+        version.views.append(weakref.ref(out))
+
+
+def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:
+    """PyTorch's error for shapes that do not broadcast; dimensions are compared from the last."""
+    rank = max(len(a), len(b))
+    for back in range(1, rank + 1):
+        x = a[-back] if back <= len(a) else 1
+        y = b[-back] if back <= len(b) else 1
+        if x != y and x != 1 and y != 1:
+            return ProgramError(
+                "RuntimeError",
+                f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {rank - back}",
+            )
+    raise InternalFault(f"shapes {a} and {b} do broadcast")

@@ -1,0 +1,44 @@
+"""Data that a node keeps besides its inputs, such as indices and masks: writing to it before backward is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Array, Tensor, Version
+
+
+class Watched(np.ndarray[Any, Any]):
+    """The values of a tensor that remember its version. What is computed from them is an ordinary array."""
+
+    version: Version | None
+    expected: int
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.version = getattr(source, "version", None)
+        self.expected = getattr(source, "expected", 0)
+
+    def __array_wrap__(self, made: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return made[()] if return_scalar else np.asarray(made)
+
+    @property
+    def count(self) -> int:
+        """How often the tensor has been written to by now."""
+        return self.expected if self.version is None else self.version.count
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing was written since."""
+        return self.count == self.expected
+
+
+def watched(tensor: Tensor) -> Array:
+    """The tensor's values, for a node to keep; plain where nothing is recorded."""
+    if not state.enabled:
+        return tensor.array
+    made: Watched = tensor.array.view(Watched)
+    made.version = tensor.counter()
+    made.expected = made.version.count
+    return made

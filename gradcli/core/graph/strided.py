@@ -1,0 +1,166 @@
+"""Views by geometry: shape, strides and offset within the memory of a base, for views whose base was written to.
+
+Gradients of a base live in a buffer laid out like the base's memory, so that the same geometry finds the same elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.tensor.tensor import Array
+
+#: shape, strides in elements, offset in elements
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+def geometry(array: Array, base: Array) -> Geometry:
+    """Where a view lies within its base."""
+    size = array.itemsize
+    offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return array.shape, tuple(s // size for s in array.strides), offset // size
+
+
+def own_geometry(array: Array) -> Geometry:
+    """How a base lies in its own memory."""
+    size = array.itemsize
+    return array.shape, tuple(s // size for s in array.strides), 0
+
+
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Elements of memory that such an array reaches over."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+
+
+def _window(memory: Array, where: Geometry) -> Array:
+    shape, strides, offset = where
+    if 0 in shape:
+        return np.empty(shape, memory.dtype)
+    if extent(shape, strides) + offset > memory.size or offset < 0:
+        # torch would read storage outside of the base here, which only as_strided and set_ can reach
+        raise ValueError("view outside of its base")
+    step = memory.itemsize
+    return np.ndarray(shape, memory.dtype, memory, offset * step, tuple(s * step for s in strides))
+
+
+def seen(array: Array, view: Geometry) -> Array:
+    """The array's own memory with the given geometry; the caller has checked that it lies within."""
+    shape, strides, offset = view
+    step = array.itemsize
+    start = array.reshape(-1) if array.ndim == 0 else array
+    flat = np.lib.stride_tricks.as_strided(
+        start, (max(extent(array.shape, own_geometry(array)[1]), 1),), (step,), writeable=array.flags.writeable
+    )
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, tuple(s * step for s in strides), writeable=array.flags.writeable)
+
+
+def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array, Array]:
+    """Zeroed memory with room for base and view, and both as windows into it."""
+    room = max(extent(*base[:2]), extent(*view[:2]) + view[2], 1)
+    memory = np.zeros(room, dtype)
+    return memory, _window(memory, (base[0], base[1], 0)), _window(memory, view)
+
+
+def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array] | None:
+    """A copy of a gradient of the base, and the view's elements within it; None where elements of the view share a place."""
+    if not _separate(view):
+        return None
+    _, whole, part = _laid_out(base, view, grad.dtype)
+    whole[...] = grad
+    return whole, part
+
+
+def blank(view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array]:
+    """Zeros laid out as the base, and the view of them."""
+    _, whole, part = _laid_out(base, view, dtype)
+    return whole, part
+
+
+def scatter(grad: Array, view: Geometry, base: Geometry) -> Array:
+    """Zeros in the shape of the base with `grad` added at the view's elements.
+
+    Elements of the base that share a place get equal parts, as in PyTorch's as_strided_backward.
+    """
+    memory, whole, part = _laid_out(base, view, grad.dtype)
+    _add(memory, part, view, grad)
+    if not _separate(base):
+        memory /= _sharers(memory.size, base)
+    return whole if whole.flags.c_contiguous else whole.copy()
+
+
+def _add(memory: Array, window: Array, where: Geometry, values: Array) -> None:
+    """Add values to zeroed memory at the elements of its window."""
+    if _separate(where):
+        window[...] = values
+    else:
+        np.add.at(memory, _window(np.arange(memory.size), where).reshape(-1), values.reshape(-1))
+
+
+def _sharers(room: int, where: Geometry) -> Array:
+    """How many elements share each place in memory, at least 1."""
+    return np.maximum(np.bincount(_window(np.arange(room), where).reshape(-1), minlength=room), 1)
+
+
+def _separate(view: Geometry) -> bool:
+    """Whether no two elements of the view share a place: each stride steps over all that is inside it."""
+    reach = 1
+    for s, n in sorted((s, n) for n, s in zip(view[0], view[1], strict=True) if n > 1):
+        if s < reach:
+            return False
+        reach = s * (n - 1) + reach
+    return True
+
+
+def gather(grad: Array, view: Geometry, base: Geometry) -> Array:
+    """The view's elements of a gradient of the base: the transpose of `scatter`."""
+    memory, whole, part = _laid_out(base, view, grad.dtype)
+    _add(memory, whole, base, grad)
+    if not _separate(base):
+        memory /= _sharers(memory.size, base)
+    return part.copy()
+
+
+def outside(view: Geometry, base: Geometry) -> Array:
+    """A mask in the shape of the base: True where the view does not reach."""
+    _, whole, part = _laid_out(base, view, np.bool_)
+    part[...] = True
+    return ~whole
+
+
+def _formula(shape: str, stride: str, start: str, end: str) -> str:
+    """From one layout of the same memory to the other; elements of the base that share a place count in equal parts."""
+    return (
+        f"n = 1 + sum(k * s for k, s in zip({shape}, {stride})); "
+        f"own = arange(n).as_strided({shape}, {stride}); "
+        "seen = arange(n).as_strided(size, stride, offset); "
+        f"(zeros(n).type_as(grad).put({start}, grad, True) / own.flatten().bincount(minlength=n).clamp(1)).take({end})"
+    )
+
+
+def _back(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_shape: Any, input_stride: Any) -> Any:
+    return xp.call(STRIDED_SCATTER, grad, size, stride, offset, input_shape, input_stride)
+
+
+#: for views with `size`, `stride` and `offset` (in elements) within the memory of an input that has `input_stride`
+AS_STRIDED_RULE = Rule(_back, _formula("input.shape", "input_stride", "seen", "own"))
+AS_STRIDED: Op = Op(
+    "AsStridedBackward0",
+    lambda a, size, stride, offset, input_stride: gather(a, (size, stride, offset), (a.shape, input_stride, 0)),
+    "input",
+    "size stride offset input_stride",
+    input=AS_STRIDED_RULE,
+)
+STRIDED_SCATTER: Op = Op(
+    "AsStridedScatterBackward0",
+    lambda a, size, stride, offset, shape, base_stride: scatter(a, (size, stride, offset), (shape, base_stride, 0)),
+    "input",
+    "size stride offset shape base_stride",
+    input=Rule(
+        lambda xp, grad, size, stride, offset, base_stride: xp.call(AS_STRIDED, grad, size, stride, offset, base_stride),
+        _formula("shape", "base_stride", "own", "seen"),
+    ),
+)

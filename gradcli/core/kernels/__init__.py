@@ -1,0 +1,1 @@
+"""Computations on arrays: arrays in, arrays out. Imports numpy and the limits alone."""

@@ -1,0 +1,103 @@
+"""Layer normalisation of float32 rows with the rounding of PyTorch's CPU kernel, forward and backward.
+
+The order is that of RowwiseMoments in ATen/native/cpu/moments_utils.h (Welford's means in eight lanes, folded by Chan's
+formula after the elements left over) and of the kernels in layer_norm_kernel.cpp; products that are then added are fused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.kernels.elementary import fused
+
+Array = np.ndarray[Any, Any]
+
+_LANES = 8
+#: longer rows are added in several levels, and beyond these sizes the order no longer shows in printed digits
+_LONGEST = 128
+_MOST_ROWS = 256
+
+_FLOAT32 = np.dtype(np.float32)
+_single = np.float32
+
+
+def fits(x: Any, columns: int) -> bool:
+    """Whether the rows of an array are few and short enough to be worth the order."""
+    return isinstance(x, np.ndarray) and x.dtype is _FLOAT32 and 0 < columns <= _LONGEST and 0 < x.size <= columns * _MOST_ROWS
+
+
+def moments(x: Array, eps: float) -> tuple[Array, Array]:
+    """Mean and reciprocal deviation of each row of a matrix, as columns."""
+    rows, columns = x.shape
+    vectors = columns // _LANES
+    lanes = x[:, : vectors * _LANES].reshape(rows, vectors, _LANES)
+    lane_mean = lane_square = np.zeros((rows, _LANES), _FLOAT32)
+    for k in range(vectors):
+        difference = lanes[:, k] - lane_mean
+        lane_mean = fused(difference, 1 / _single(k + 1), lane_mean)
+        lane_square = fused(difference, lanes[:, k] - lane_mean, lane_square)
+    mean = square = np.zeros(rows, _FLOAT32)
+    count = 0
+    for k in range(vectors * _LANES, columns):
+        count += 1
+        difference = x[:, k] - mean
+        mean = mean + difference / _single(count)
+        square = square + difference * (x[:, k] - mean)
+    for lane in range(_LANES if vectors else 0):
+        share = _single(vectors) / _single(count + vectors)
+        difference = lane_mean[:, lane] - mean
+        mean = fused(share, difference, mean)
+        square = fused(difference * difference * share, _single(count), lane_square[:, lane]) + square
+        count += vectors
+    variance = np.maximum(square / _single(columns), _single(0))
+    return mean[:, None], (_single(1) / np.sqrt(variance + _single(eps)))[:, None]
+
+
+def _product_sum(a: Array, b: Array) -> Array:
+    """The sum of `a * b` along rows, kept: eight lanes, what is left over fused onto the first of them."""
+    columns = a.shape[1]
+    if columns < _LANES:
+        return np.add.accumulate(a * b, axis=1)[:, -1:]
+    whole = columns - columns % _LANES
+    terms = a[:, :whole] * b[:, :whole]
+    lanes = np.add.accumulate(terms.reshape(len(a), -1, _LANES), axis=1)[:, -1].copy()
+    rest = columns - whole
+    if rest:
+        lanes[:, :rest] = fused(a[:, whole:], b[:, whole:], lanes[:, :rest])
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = lanes[:, :half] + lanes[:, half:]
+    return lanes
+
+
+def backward(grad: Array, x: Array, weight: Array | None, eps: float) -> Array:
+    """The gradient of the rows."""
+    mean, a = moments(x, eps)
+    scale = 1 / _single(x.shape[1])
+    ones = np.ones_like(x)
+    scales = ones if weight is None else np.broadcast_to(weight, x.shape)
+    along = _product_sum(grad, x) if weight is None else _product_sum(grad * x, scales)
+    whole = _product_sum(grad, scales)
+    b = fused(whole, mean, -along) * a * a * a * scale
+    c = fused(-b, mean, -(whole * a * scale))
+    return np.asarray(fused(b, x, a * grad * scales) + c)
+
+
+def scaled(x: Array, mean: Array, rstd: Array, weight: Array | None, bias: Array | None) -> Array:
+    """`(x - mean) * rstd * weight + bias`."""
+    normal = (x - mean) * rstd
+    if weight is None:
+        return normal if bias is None else normal + bias
+    return normal * weight if bias is None else fused(normal, np.broadcast_to(weight, x.shape), np.broadcast_to(bias, x.shape))
+
+
+def weight_gradient(grad: Array, x: Array, eps: float) -> Array:
+    """The gradient of the weight: row after row."""
+    mean, rstd = moments(x, eps)
+    normal = fused(x, rstd, -mean * rstd)
+    made = np.zeros(x.shape[1], _FLOAT32)
+    for row, values in zip(grad, normal, strict=True):
+        made = fused(row, values, made)
+    return made

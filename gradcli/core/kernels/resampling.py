@@ -1,0 +1,135 @@
+"""Linear maps along single dimensions, where each element of the result is made of a few elements: borders, interpolation.
+
+The map of one dimension is a `Taps`: for each element of the result the places of what it is made of, and their weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.tensor.tensor import Array
+
+
+class Taps(NamedTuple):
+    """Arrays of shape (result, taps); no weights are ones."""
+
+    places: Array
+    weights: Array | None = None
+
+
+def _shaped(weights: Array, axis: int, rank: int) -> Array:
+    return weights.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def apply(x: Array, taps: Sequence[Taps]) -> Array:
+    """The maps along the last dimensions, the last one first."""
+    for axis in range(x.ndim - 1, x.ndim - len(taps) - 1, -1):
+        one = taps[axis - x.ndim]
+        count, terms = one.places.shape
+        limits.check_elements(math.prod(x.shape[:axis]) * count * math.prod(x.shape[axis + 1 :]), x.itemsize)
+        made: Any = None
+        for term in range(terms):
+            part = x.take(one.places[:, term], axis)
+            if one.weights is not None:
+                part = part * _shaped(one.weights[:, term], axis, x.ndim)
+            made = part if made is None else made + part
+        x = made
+    return x
+
+
+def transposed(grad: Array, taps: Sequence[Taps], sizes: Sequence[int]) -> Array:
+    """The transpose: gradients of the result added up where its elements came from; `sizes` are those of the input."""
+    for axis, (one, size) in enumerate(zip(taps, sizes, strict=True), grad.ndim - len(taps)):
+        count, terms = one.places.shape
+        moved = np.moveaxis(grad, axis, 0)
+        limits.check_elements(moved.size // max(count, 1) * max(count * terms, size), grad.itemsize)
+        out = np.zeros((size, *moved.shape[1:]), grad.dtype)
+        if moved.size:
+            order = np.argsort(one.places.reshape(-1), kind="stable")
+            values = moved[order // terms]
+            if one.weights is not None:
+                values = values * _shaped(one.weights.reshape(-1)[order], 0, moved.ndim)
+            found, first = np.unique(one.places.reshape(-1)[order], return_index=True)
+            out[found] = np.add.reduceat(values, first, axis=0)
+        grad = np.moveaxis(out, 0, axis)
+    return grad
+
+
+# --- borders ---
+
+
+def reflected(size: int, before: int, after: int) -> Taps:
+    """A border that mirrors, without the edge itself; what is negative is cut off."""
+    at = np.abs(np.arange(-before, size + after))
+    last = size - 1
+    return Taps((last - np.abs(last - at))[:, None])
+
+
+def repeated(size: int, before: int, after: int) -> Taps:
+    """A border of copies of the edge; what is negative is cut off."""
+    return Taps(np.clip(np.arange(-before, size + after), 0, max(size - 1, 0))[:, None])
+
+
+# --- interpolation ---
+
+
+def _step(size: int, count: int, scale: float | None, align_corners: bool, kind: Any) -> Any:
+    """How far apart the elements of the result lie, in elements of the input."""
+    if align_corners:
+        return kind(size - 1) / kind(count - 1) if count > 1 else kind(0)
+    return kind(1.0 / scale) if scale else kind(size) / kind(count)
+
+
+def nearest(size: int, count: int, scale: float | None, exact: bool) -> Taps:
+    """The element at or before each place; `exact`: that whose middle is nearest."""
+    at = np.arange(count)
+    if exact:
+        places = np.floor((at.astype(np.float32) + np.float32(0.5)) * _step(size, count, scale, False, np.float32))
+    elif count == size:
+        places = at
+    elif count == 2 * size:
+        places = at >> 1
+    else:
+        places = np.floor(at.astype(np.float32) * _step(size, count, scale, False, np.float32))
+    return Taps(np.minimum(places, size - 1).astype(np.int64)[:, None])
+
+
+def _sources(size: int, count: int, scale: float | None, align_corners: bool, kind: Any) -> Array:
+    """Where the elements of the result lie in the input."""
+    at = np.arange(count).astype(kind)
+    step = _step(size, count, scale, align_corners, kind)
+    return np.asarray(step * at if align_corners else step * (at + kind(0.5)) - kind(0.5))
+
+
+def linear(size: int, count: int, scale: float | None, align_corners: bool, kind: Any) -> Taps:
+    """Between the two neighbours."""
+    if count == size:  # whatever the scale
+        return Taps(np.arange(count)[:, None])
+    source = np.maximum(_sources(size, count, scale, align_corners, kind), kind(0))
+    low = np.minimum(source.astype(np.int64), size - 1)
+    share = np.clip(source - low.astype(kind), kind(0), kind(1))
+    return Taps(np.stack([low, np.minimum(low + 1, size - 1)], 1), np.stack([kind(1) - share, share], 1))
+
+
+def cubic(size: int, count: int, scale: float | None, align_corners: bool, kind: Any) -> Taps:
+    """Keys' cubic convolution with a = -0.75, of four neighbours."""
+    source = _sources(size, count, scale, align_corners, kind)
+    low = np.floor(source)
+    share = source - low
+    a = kind(-0.75)
+
+    def near(x: Array) -> Array:
+        return np.asarray(((a + kind(2)) * x - (a + kind(3))) * x * x + kind(1))
+
+    def far(x: Array) -> Array:
+        return np.asarray(((a * x - kind(5) * a) * x + kind(8) * a) * x - kind(4) * a)
+
+    rest = kind(1) - share
+    weights = np.stack([far(share + kind(1)), near(share), near(rest), far(rest + kind(1))], 1)
+    places = low.astype(np.int64)[:, None] + np.arange(-1, 3)
+    return Taps(np.clip(places, 0, size - 1), weights)

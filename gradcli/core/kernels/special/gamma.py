@@ -1,0 +1,87 @@
+"""The logarithm of the gamma function and its derivatives, on arrays, in double precision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.tensor.tensor import Array
+
+#: from here on the asymptotic series are exact to double precision
+_FAR = 12
+#: B(2k) / (2k) and B(2k) of the Bernoulli numbers, k = 1, 2, ... (Abramowitz and Stegun, table 23.2)
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def _log_gamma(x: float) -> float:
+    if math.isinf(x):
+        return math.inf
+    if x <= 0 and x == math.floor(x):
+        return math.inf  # a pole
+    return math.lgamma(x)
+
+
+def _wide(x: Any) -> Array:
+    return np.asarray(x, np.float64)
+
+
+def lgamma(x: Array) -> Array:
+    """log |gamma(x)|, inf at the poles."""
+    made = np.array([_log_gamma(v) for v in _wide(x).reshape(-1).tolist()], np.float64)
+    return made.reshape(x.shape).astype(x.dtype)
+
+
+def digamma(x: Array) -> Array:
+    """The derivative of lgamma: reflected to the right half, raised to where its series holds (A&S 6.3.5, 6.3.7, 6.3.18)."""
+    wide = _wide(x)
+    left = wide < 0.5
+    y = np.where(left, 1 - wide, wide)
+    result = np.zeros_like(y)
+    for _ in range(_FAR):
+        near = y < _FAR
+        result = np.where(near, result - 1 / np.where(near, y, 1), result)
+        y = np.where(near, y + 1, y)
+    result = result + np.log(y) - 0.5 / y
+    for k, b in enumerate(_BERNOULLI, 1):
+        result = result - b / (2 * k * y ** (2 * k))
+    fraction = wide - np.round(wide)
+    reflected = result - math.pi / np.tan(math.pi * fraction)
+    result = np.where(left, reflected, result)
+    result = np.where((wide < 0) & (fraction == 0), np.nan, result)
+    return np.asarray(np.where(wide == 0, np.copysign(np.inf, -wide), result)).astype(x.dtype)
+
+
+def _zeta(s: int, q: Array) -> Array:
+    """Hurwitz's zeta function, sum of (q + k)^-s, by Euler and Maclaurin (A&S 23.1.30)."""
+    total = np.zeros_like(q)
+    with np.errstate(all="ignore"):
+        while True:
+            near = q < _FAR
+            if not near.any() or not np.isfinite(q[near]).any():
+                break
+            total = np.where(near, total + q ** float(-s), total)
+            q = np.where(near, q + 1, q)
+        total = total + q ** (1.0 - s) / (s - 1) + 0.5 * q ** float(-s)
+        rising = float(s)
+        for k, b in enumerate(_BERNOULLI, 1):
+            total = total + b * rising / math.factorial(2 * k) * q ** (1.0 - s - 2 * k)
+            rising *= (s + 2 * k - 1) * (s + 2 * k)
+    return total
+
+
+#: below this the sum would take too many terms
+_LOWEST = -1000.0
+
+
+def polygamma(x: Array, n: int) -> Array:
+    """The n-th derivative of digamma; inf or nan at the poles, nan far to their left."""
+    if n == 0:
+        return digamma(x)
+    wide = _wide(x)
+    pole = (wide <= 0) & (wide == np.floor(wide))
+    held = np.where(pole | (wide < _LOWEST), np.nan, wide)
+    factor = (-1.0) ** (n + 1) * math.factorial(n)
+    result = factor * np.where(np.isnan(held), np.nan, _zeta(n + 1, np.where(np.isnan(held), 1.0, held)))
+    return np.asarray(np.where(pole, factor * np.inf, result)).astype(x.dtype)

@@ -1,0 +1,1 @@
+"""Functions that make tensors: from data, from ranges, from random numbers."""

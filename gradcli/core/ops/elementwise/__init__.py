@@ -1,0 +1,1 @@
+"""Operations on each element by itself: arithmetic, comparison, special functions, activations."""

@@ -1,0 +1,134 @@
+"""Bessel functions, their modified kin and the Airy function. Only the modified ones I have derivatives, as in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Rule
+from gradcli.core.kernels.special import bessel as values
+from gradcli.core.ops.elementwise.rounding import SGN
+from gradcli.core.ops.elementwise.special_common import SpecialFunction, refuse_low
+from gradcli.core.tensor.tensor import Array, Tensor
+
+
+def _whole(compute: Callable[[Array], Array]) -> Callable[[Any], Array]:
+    return lambda x: compute(np.asarray(x))
+
+
+I0: Pointwise = Pointwise(
+    "I0Backward0",
+    _whole(values.i0),
+    "input",
+    kind="float",
+    input=Rule(lambda xp, grad, input: grad * xp.call(I1, input), "grad * torch.special.i1(input)"),
+)
+I0E: Pointwise = Pointwise(
+    "SpecialI0EBackward0",
+    _whole(values.i0e),
+    "input",
+    kind="float",
+    input=Rule(
+        lambda xp, grad, input, out: grad * (xp.call(I1E, input) - xp.call(SGN, input) * out),
+        "grad * (torch.special.i1e(input) - input.sgn() * out)",
+    ),
+)
+
+
+def _held(xp: Any, x: Any) -> tuple[Array, Any]:
+    """Where x is not tiny, and x with the rest replaced by what can be divided by."""
+    plain = xp.plain(x)
+    eps = np.finfo(plain.dtype).eps
+    large = np.abs(plain) > eps
+    return large, xp.where(large, x, float(eps))
+
+
+def _i1_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
+    large, x = _held(xp, input)
+    return grad * xp.where(large, xp.call(I0, x) - out * (1.0 / x), 0.5)
+
+
+def _i1e_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
+    large, x = _held(xp, input)
+    return grad * xp.where(large, xp.call(I0E, x) - out * (xp.call(SGN, x) + 1.0 / x), 0.5)
+
+
+_LARGE = "input.abs() > torch.finfo(input.dtype).eps"
+I1: Pointwise = Pointwise(
+    "SpecialI1Backward0",
+    _whole(values.i1),
+    "input",
+    kind="float",
+    input=Rule(_i1_rule, f"grad * where({_LARGE}, torch.i0(input) - out / input, 0.5)"),
+)
+I1E: Pointwise = Pointwise(
+    "SpecialI1EBackward0",
+    _whole(values.i1e),
+    "input",
+    kind="float",
+    input=Rule(_i1e_rule, f"grad * where({_LARGE}, torch.special.i0e(input) - out * (input.sgn() + 1 / input), 0.5)"),
+)
+
+
+def _scaled(name: str, op: Pointwise, doc: str, reference: Any) -> Function:
+    samples = (Sample(f"torch.special.{name}(x)", reference, x=_X),)
+    return SpecialFunction(name, ("Tensor input", lambda x: op(x)), doc=doc, ops=(op,), samples=samples)
+
+
+def _flat(name: str, compute: Callable[[Array], Array], doc: str, sample: str, parameter: str = "input") -> Function:
+    """A function without derivative: its result does not require grad."""
+    op = Pointwise(name, _whole(compute), "input", kind="float", input=None)
+
+    def run(input: Tensor) -> Any:
+        refuse_low(f"{name}_cpu", input)
+        return op(input)
+
+    samples = (Sample(f"torch.special.{name}(tensor({sample}))"),)
+    return SpecialFunction(name, (f"Tensor {parameter}", run), doc=doc, samples=samples)
+
+
+def _all_flat() -> Sequence[Function]:
+    x = "[0.5, 3.]"
+    kinds = (("first", "j", values.j0, values.j1), ("second", "y", values.y0, values.y1))
+    made = [
+        _flat(f"bessel_{letter}{order}", compute, f"Bessel's function of the {kind} kind of order {order}.", x)
+        for kind, letter, *functions in kinds
+        for order, compute in enumerate(functions)
+    ]
+    modified = (("first", "i", values.i0, values.modified_i1), ("second", "k", values.k0, values.k1))
+    made += [
+        _flat(f"modified_bessel_{letter}{order}", compute, f"The modified Bessel function of the {kind} kind of order {order}.", x)
+        for kind, letter, *functions in modified
+        for order, compute in enumerate(functions)
+    ]
+    made += [
+        _flat(f"scaled_modified_bessel_k{order}", compute, f"exp(x) times the modified Bessel function K of order {order}.", x, "x")
+        for order, compute in enumerate((values.scaled_k0, values.scaled_k1))
+    ]
+    return made
+
+
+_X = [0.5, -1.5, 9.0]
+
+FUNCTIONS = (
+    Function(
+        "i0",
+        ("Tensor input", lambda x: I0(x)),
+        doc="The modified Bessel function of the first kind of order 0.",
+        ops=(I0,),
+        samples=(Sample("torch.i0(x)", np.i0, x=_X),),
+        inplace=True,
+        out=True,
+        aliases=("special.i0",),
+    ),
+    _scaled("i0e", I0E, "exp(-abs(input)) * i0(input).", lambda x: np.exp(-np.abs(x)) * np.i0(x)),
+    _scaled("i1", I1, "The modified Bessel function of the first kind of order 1.", None),
+    _scaled("i1e", I1E, "exp(-abs(input)) * i1(input).", None),
+    *_all_flat(),
+    _flat("spherical_bessel_j0", values.spherical_j0, "sin(x) / x.", "[0., 1.]", "x"),
+    _flat("airy_ai", values.airy_ai, "The Airy function Ai.", "[0., -3.]", "x"),
+)

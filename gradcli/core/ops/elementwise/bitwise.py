@@ -1,0 +1,87 @@
+"""Operations on the bits of integers; on bool they are the logical ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.signature import scalar_of
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import NONDIFF
+from gradcli.core.ops.reduce import dimensions
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+
+
+def _shift(x: Any, count: Any, left: bool) -> Any:
+    """A shift that defines what C leaves open: negative or too large counts shift everything out, keeping the sign to the right."""
+    x, count = np.broadcast_arrays(x, count)
+    bits = x.dtype.itemsize * 8
+    out_of_range = (count < 0) | (count >= bits - (0 if left or x.dtype.kind == "u" else 1))
+    shifted = (np.left_shift if left else np.right_shift)(x, np.where(out_of_range, 0, count).astype(x.dtype))
+    rest = np.zeros_like(x) if left or x.dtype.kind == "u" else np.right_shift(x, x.dtype.type(bits - 1))
+    return np.where(out_of_range, rest, shifted)
+
+
+def _bits(name: str, forward: Callable[[Array, Array], Any]) -> Pointwise:
+    return Pointwise(f"{name}Backward0", forward, "input other", input=NONDIFF, other=NONDIFF)
+
+
+AND = _bits("BitwiseAnd", np.bitwise_and)
+OR = _bits("BitwiseOr", np.bitwise_or)
+XOR = _bits("BitwiseXor", np.bitwise_xor)
+LEFT = _bits("BitwiseLeftShift", lambda x, n: _shift(x, n, True))
+RIGHT = _bits("BitwiseRightShift", lambda x, n: _shift(x, n, False))
+
+
+def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any], Any]:
+    def run(a: Any, b: Any) -> Any:
+        dtype = dtypes.result_type((a, b))
+        if dtype.is_floating_point or (dtype is dtypes.bool_ and not commutes):
+            raise dimensions.not_implemented(kernel, dtype)
+        if type(a) is Tensor:
+            if not commutes and type(b) is int:
+                b = Tensor(np.array(b, np.int64), dtypes.int64)  # a count may be negative whatever the dtype
+                return op(a, b) if a.array.ndim or a.dtype is dtypes.int64 else Tensor(op(a, b).array.astype(dtype.np), dtype)
+            return op(a, b)
+        if commutes:
+            return op(b, a)
+        return op(Tensor(np.array(scalar_of(a, dtype), dtype.np), dtype), b)
+
+    return run
+
+
+def bitwise_not(input: Tensor) -> Tensor:
+    """Every bit flipped; of bool, the opposite."""
+    if input.dtype.is_floating_point:
+        raise dimensions.not_implemented("bitwise_not_cpu", input.dtype)
+    return wrap(np.asarray(np.invert(input.array)))
+
+
+def _function(name: str, op: Pointwise, kernel: str, doc: str, sample: str, commutes: bool = True) -> Function:
+    run = _operation(op, kernel, commutes)
+    return Function(
+        name,
+        ("Tensor input, Tensor other", run),
+        ("Number self, Tensor other |no out", run),
+        ("Tensor input, Number other", run),
+        doc=doc,
+        samples=(Sample(sample),),
+        inplace=True,
+        out=True,
+    )
+
+
+FUNCTIONS = (
+    _function("bitwise_and", AND, "bitwise_and_cpu", "Bits set in both.", "tensor([6, 5]) & 3"),
+    _function("bitwise_or", OR, "bitwise_or_cpu", "Bits set in either.", "tensor([6, 5]) | 3"),
+    _function("bitwise_xor", XOR, "bitwise_xor_cpu", "Bits set in one only.", "tensor([6, 5]) ^ 3"),
+    _function("bitwise_left_shift", LEFT, "lshift_cpu", "Bits moved left.", "tensor([6, 5]) << 2", False),
+    _function("bitwise_right_shift", RIGHT, "rshift_cpu", "Bits moved right.", "tensor([6, 5]) >> 1", False),
+    Function(
+        "bitwise_not", ("Tensor input", bitwise_not), doc="Every bit flipped.", samples=(Sample("~tensor([6, 5])"),), inplace=True, out=True
+    ),
+)

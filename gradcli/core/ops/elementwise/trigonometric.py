@@ -1,0 +1,238 @@
+"""Trigonometric and hyperbolic functions, their inverses, and angles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import elementary
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.arithmetic_records import POW_SCALAR as _POW
+from gradcli.core.ops.elementwise.arithmetic_records import RECIPROCAL
+from gradcli.core.ops.elementwise.exponential import RSQRT
+from gradcli.core.ops.elementwise.where import MASKED_FILL
+from gradcli.core.ops.reduce import dimensions
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwise:
+    return Pointwise(grad_fn, forward, "input", kind="float", input=rule)
+
+
+def _one_minus_square(xp: Any, x: Any) -> Any:
+    return scalars.plus(xp, -x * x, 1)
+
+
+def _rsqrt(xp: Any, x: Any) -> Any:
+    return xp.call(RSQRT, x)
+
+
+SIN = _floating("SinBackward0", elementary.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
+COS = _floating("CosBackward0", elementary.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"))
+TAN = _floating(
+    "TanBackward0", elementary.tan, Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(_POW, out, 2), 1), "grad * (1 + out**2)")
+)
+ASIN = _floating(
+    "AsinBackward0",
+    elementary.arcsin,
+    Rule(lambda xp, grad, input: grad * _rsqrt(xp, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
+)
+ACOS = _floating(
+    "AcosBackward0",
+    elementary.arccos,
+    Rule(lambda xp, grad, input: grad * -_rsqrt(xp, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
+)
+ATAN = _floating(
+    "AtanBackward0", elementary.arctan, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input * input, 1), "grad / (1 + input**2)")
+)
+SINH = _floating("SinhBackward0", elementary.sinh, Rule(lambda xp, grad, input: grad * xp.cosh(input), "grad * cosh(input)"))
+COSH = _floating("CoshBackward0", elementary.cosh, Rule(lambda xp, grad, input: grad * xp.sinh(input), "grad * sinh(input)"))
+ASINH = _floating(
+    "AsinhBackward0",
+    elementary.arcsinh,
+    Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.plus(xp, xp.call(_POW, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
+)
+ACOSH = _floating(
+    "AcoshBackward0",
+    elementary.arccosh,
+    Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.minus(xp, input * input, 1)), "grad * rsqrt(input**2 - 1)"),
+)
+ATANH = _floating(
+    "AtanhBackward0",
+    elementary.arctanh,
+    Rule(lambda xp, grad, input: scalars.times(xp, grad, 1) / scalars.from_number(xp, 1, xp.call(_POW, input, 2)), "grad / (1 - input**2)"),
+)
+TANH_BACKWARD: Op = Op(
+    "TanhBackwardBackward0",
+    lambda grad_output, output: grad_output * elementary.fused(-output, output, 1),
+    "grad_output output",
+    grad_output=Rule(lambda xp, grad, output: xp.call(TANH_BACKWARD, grad, output), "grad * (1 - output**2)"),
+    output=Rule(
+        lambda xp, grad, grad_output, output: grad * (scalars.times(xp, output, -2) * grad_output), "grad * (-2 * output * grad_output)"
+    ),
+)
+TANH = _floating("TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"))
+
+
+def _inverse_square(xp: Any, y: Any, x: Any) -> Any:
+    """1 / (x^2 + y^2), with 0 at the origin, where the angle has no derivative."""
+    inverse = xp.call(RECIPROCAL, y * y + x * x)
+    return xp.call(MASKED_FILL, inverse, np.isinf(xp.plain(inverse)), 0)
+
+
+ATAN2 = Pointwise(
+    "Atan2Backward0",
+    elementary.arctan2,
+    "input other",
+    kind="float",
+    input=Rule(
+        lambda xp, grad, input, other: grad * other * _inverse_square(xp, input, other),
+        "r = input**2 + other**2; where(r == 0, 0, grad * other / r)",
+        "0 at the origin",
+    ),
+    other=Rule(
+        lambda xp, grad, input, other: grad * -input * _inverse_square(xp, input, other),
+        "r = input**2 + other**2; where(r == 0, 0, -grad * input / r)",
+        "0 at the origin",
+    ),
+)
+
+
+def hypot(x: Tensor, y: Tensor) -> Any:
+    """sqrt(x^2 + y^2), of floating point tensors only."""
+    dtype = dtypes.result_type((x, y))
+    if not dtype.is_floating_point:
+        raise dimensions.not_implemented("hypot_cpu", dtype)
+    return HYPOT(x, y)
+
+
+HYPOT = Pointwise(
+    "HypotBackward0",
+    np.hypot,
+    "input other",
+    input=Rule(lambda grad, input, out: grad * input / out, "grad * input / out", "nan at the origin"),
+    other=Rule(lambda grad, other, out: grad * other / out, "grad * other / out", "nan at the origin"),
+)
+DEG2RAD = _floating(
+    "Deg2RadBackward0",
+    lambda x: x * (math.pi / 180),
+    Rule(lambda xp, grad: xp.call(scalars.MUL_NUMBER, grad, math.pi / 180), "grad * math.pi / 180"),
+)
+RAD2DEG = _floating(
+    "Rad2DegBackward0",
+    lambda x: x * (180 / math.pi),
+    Rule(lambda xp, grad: xp.call(scalars.MUL_NUMBER, grad, 180 / math.pi), "grad * 180 / math.pi"),
+)
+
+
+def _sinc(x: Any) -> Any:
+    angle = x * math.pi
+    return np.where(x == 0, 1, elementary.sin(angle) / angle)
+
+
+def _sinc_rule(xp: Any, grad: Any, input: Any) -> Any:
+    angle = scalars.times(xp, input, math.pi)
+    square = scalars.times(xp, input * input, math.pi)
+    slope = grad * ((angle * xp.cos(angle) - xp.sin(angle)) / square)
+    return xp.where(xp.plain(square) == 0, 0.0, slope)
+
+
+SINC = _floating(
+    "SincBackward0",
+    _sinc,
+    Rule(
+        _sinc_rule,
+        "where(input == 0, 0 * grad, grad * (math.pi * input * cos(math.pi * input) - sin(math.pi * input)) / (math.pi * input**2))",
+        "0 at 0",
+    ),
+)
+
+_X, _Y = [0.5, -1.5, 0.25], [0.3, 0.5, -0.7]
+
+
+def _simple(
+    name: str, op: Pointwise, doc: str, reference: Any, inputs: Sequence[float] = _X, aliases: Sequence[str] = (), writes: bool = True
+) -> Function:
+    return Function(
+        name,
+        ("Tensor input", lambda x: op(x)),
+        doc=doc,
+        ops=(op,),
+        samples=(Sample(f"{name}(x)", reference, x=list(inputs)), Sample(f"x.{name}()", reference, x=inputs[0])),
+        inplace=writes,
+        out=True,
+        aliases=aliases,
+    )
+
+
+def _without_derivative(name: str, op: Pointwise, alias: str) -> Function:
+    """The in-place form of a function for which PyTorch defines a derivative only out of place."""
+
+    def run(x: Tensor) -> Any:
+        if state.enabled and x.requires_grad:
+            raise ProgramError("NotImplementedError", f"the derivative for 'inplace version of {name}' is not implemented.")
+        return in_place.apply(x, f"{name}_", lambda t: op(t))
+
+    return Function(f"{name}_", ("Tensor input", run), doc=f"{name} in place; it has no derivative.", aliases=(f"{alias}_",))
+
+
+_TWO = "Tensor input, Tensor other"
+
+FUNCTIONS = (
+    _simple("sin", SIN, "Sine.", np.sin),
+    _simple("cos", COS, "Cosine.", np.cos),
+    _simple("tan", TAN, "Tangent.", np.tan),
+    _simple("asin", ASIN, "Inverse sine.", np.arcsin, _Y, ("arcsin",)),
+    _simple("acos", ACOS, "Inverse cosine.", np.arccos, _Y, ("arccos",)),
+    _simple("atan", ATAN, "Inverse tangent.", np.arctan, _X, ("arctan",)),
+    _simple("sinh", SINH, "Hyperbolic sine.", np.sinh),
+    _simple("cosh", COSH, "Hyperbolic cosine.", np.cosh),
+    _simple("tanh", TANH, "Hyperbolic tangent.", np.tanh),
+    _simple("asinh", ASINH, "Inverse hyperbolic sine.", np.arcsinh, _X, ("arcsinh",), writes=False),
+    _without_derivative("asinh", ASINH, "arcsinh"),
+    _simple("acosh", ACOSH, "Inverse hyperbolic cosine.", np.arccosh, [1.5, 2.5, 4.0], ("arccosh",), writes=False),
+    _without_derivative("acosh", ACOSH, "arccosh"),
+    _simple("atanh", ATANH, "Inverse hyperbolic tangent.", np.arctanh, _Y, ("arctanh",), writes=False),
+    _without_derivative("atanh", ATANH, "arctanh"),
+    Function(
+        "tanh",
+        ("Tensor input", lambda x: TANH(x)),
+        doc="Hyperbolic tangent.",
+        ops=(TANH,),
+        samples=(Sample("F.tanh(x)", np.tanh, x=_X),),
+        namespace="torch.nn.functional",
+        method=False,
+    ),
+    Function(
+        "atan2",
+        (_TWO, lambda y, x: ATAN2(y, x)),
+        doc="The angle of the point (other, input).",
+        ops=(ATAN2,),
+        samples=(Sample("atan2(x, y)", np.arctan2, x=_X, y=_Y), Sample("atan2(x, y)", np.arctan2, x=_X, y=2.0)),
+        inplace=True,
+        out=True,
+        aliases=("arctan2",),
+    ),
+    Function(
+        "hypot",
+        (_TWO, hypot),
+        doc="sqrt(input**2 + other**2).",
+        ops=(HYPOT,),
+        samples=(Sample("hypot(x, y)", np.hypot, x=_X, y=_Y),),
+        inplace=True,
+        out=True,
+    ),
+    _simple("deg2rad", DEG2RAD, "Degrees to radians.", np.deg2rad),
+    _simple("rad2deg", RAD2DEG, "Radians to degrees.", np.rad2deg),
+    _simple("sinc", SINC, "sin(pi x) / (pi x), 1 at 0.", np.sinc, aliases=("special.sinc",)),
+)

@@ -1,0 +1,1 @@
+"""Operations that read or write elements by index: indexing, gather and scatter, sorting, counting."""

@@ -1,0 +1,270 @@
+"""Reading an index: the view that its plain items make, and the positions and masks that are left for IndexBackward0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling import warnings
+from gradcli.core.calling.signature import hooks
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
+from gradcli.core.ops.shape.view_records import UNSQUEEZE, check_rank
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+#: per dimension an array of positions, a mask (which may span several dimensions), or None for all of it
+Indices = tuple[Array | None, ...]
+
+
+def is_number(value: Any) -> bool:
+    return type(value) is int or (
+        type(value) is Tensor and value.array.ndim == 0 and value.array.dtype.kind in "iu" and value.dtype is not dtypes.uint8
+    )
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range))
+
+
+def as_items(index: Any) -> list[Any]:
+    """The items of an index: a tuple's; those of a list that holds more than numbers, as PyTorch still reads it."""
+    if isinstance(index, tuple):
+        return list(index)
+    if isinstance(index, list) and len(index) < 32:
+        for item in index:
+            if type(item) is Tensor or _is_sequence(item) or isinstance(item, slice):
+                return _warned(index, 349)
+            if item is None or item is Ellipsis:
+                return _warned(index, 359)
+    return [index]
+
+
+def _warned(index: list[Any], line: int) -> list[Any]:
+    warnings.emit(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] "
+        "instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in "
+        "an error or a different result (Triggered internally at "
+        f"/__w/pytorch/pytorch/torch/csrc/autograd/python_variable_indexing.cpp:{line}.)"
+    )
+    return list(index)
+
+
+def _positions(values: Any) -> Array:
+    """A list as an array of positions or a mask; numbers with a fraction lose it, as in PyTorch."""
+    if isinstance(values, range):
+        limits.check_list(len(values))
+        values = list(values)
+    plain = _plain_list(values)
+    _check_rectangular(plain)
+    array = np.array(plain)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind == "b":
+        return array
+    if array.dtype.kind not in "iuf":
+        raise ProgramError("RuntimeError", "Overflow when unpacking long long")
+    return array.astype(np.int64)
+
+
+def _plain_list(values: Any) -> Any:
+    """Tensors within lists become their numbers."""
+    if type(values) is Tensor:
+        return values.tolist()
+    if _is_sequence(values):
+        return [_plain_list(v) for v in values]
+    if type(values) is str:
+        raise ProgramError("TypeError", "new(): invalid data type 'str'")
+    if type(values) not in (int, float, bool):
+        raise ProgramError("TypeError", f"an integer is required (got type {hooks.type_name(values)})")
+    return values
+
+
+def _check_rectangular(values: Any, depth: int = 0) -> None:
+    if isinstance(values, list) and values:
+        lengths = {len(v) if isinstance(v, list) else -1 for v in values}
+        if len(lengths) > 1:
+            first = len(values[0]) if isinstance(values[0], list) else -1
+            other = next(v for v in values if (len(v) if isinstance(v, list) else -1) != first)
+            if first >= 0 and isinstance(other, list):
+                raise ProgramError("ValueError", f"expected sequence of length {first} at dim {depth + 1} (got {len(other)})")
+            raise ProgramError("TypeError", "not a sequence" if first >= 0 else "an integer is required (got type list)")
+        for v in values:
+            _check_rectangular(v, depth + 1)
+
+
+def index_array(tensor: Tensor) -> Array:
+    """A tensor used as an index."""
+    if tensor.dtype is dtypes.uint8:
+        warnings.emit(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead. (Triggered internally at "
+            "/__w/pytorch/pytorch/aten/src/ATen/native/IndexingUtils.h:37.)"
+        )
+        return tensor.array.astype(np.bool_)
+    if tensor.dtype not in (dtypes.int64, dtypes.int32, dtypes.bool_):
+        raise ProgramError("IndexError", "tensors used as indices must be long, int, byte or bool tensors")
+    return watched(tensor)
+
+
+def _consumed(item: Any) -> int:
+    """How many dimensions an item speaks of."""
+    if item is None or item is Ellipsis or item is True or item is False:
+        return 0
+    if type(item) is Tensor and item.dtype in (dtypes.bool_, dtypes.uint8):
+        return item.array.ndim
+    if _is_sequence(item) and item:
+        array = _positions(item)
+        return array.ndim if array.dtype.kind == "b" else 1
+    return 1
+
+
+def _bounds(item: slice) -> tuple[int, int, int]:
+    """Start, end and step as PyTorch keeps them."""
+    for value in (item.start, item.stop, item.step):
+        if value is not None and not is_number(value) and not isinstance(value, bool):
+            raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
+    start, stop, step = (None if v is None else int(v.item()) if type(v) is Tensor else int(v) for v in (item.start, item.stop, item.step))
+    step = 1 if step is None else step
+    if step == 0:
+        raise ProgramError("ValueError", "slice step cannot be zero")
+    if step < 0:
+        raise ProgramError("ValueError", "step must be greater than zero")
+    return 0 if start is None else start, END if stop is None else stop, step
+
+
+def select_at(tensor: Tensor, dim: int, index: int, place: int) -> Tensor:
+    # a second ellipsis may have led beyond the last dimension
+    length = tensor.array.shape[dim] if dim < tensor.array.ndim else 0
+    if not -length <= index < length:
+        raise ProgramError("IndexError", f"index {index} is out of bounds for dimension {place} with size {length}")
+    return SELECT(tensor, dim, index)  # type: ignore[no-any-return]
+
+
+def slice_at(tensor: Tensor, dim: int, item: slice, keep_full: bool) -> Tensor:
+    start, end, step = _bounds(item)
+    if not tensor.array.ndim:
+        raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
+    if not keep_full and start == 0 and step == 1 and end >= tensor.array.shape[dim]:
+        return tensor
+    return SLICE(tensor, dim, start, end, step)  # type: ignore[no-any-return]
+
+
+def _wrong_type(item: Any) -> ProgramError:
+    return ProgramError(
+        "IndexError",
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {hooks.type_name(item)})",
+    )
+
+
+def apply_items(tensor: Tensor, items: list[Any]) -> tuple[Tensor, Indices]:
+    """The view that the plain items make, and what is left for IndexBackward0."""
+    rank = tensor.array.ndim
+    specified = sum(_consumed(item) for item in items)
+    if specified > rank:
+        raise ProgramError("IndexError", f"too many indices for tensor of dimension {rank}")
+    result = tensor
+    dim = 0
+    found: list[Array | None] = []
+    places = 0
+    for item in items:
+        if is_number(item):
+            result = select_at(result, dim, int(item.item()) if type(item) is Tensor else item, places)
+            places += 1
+        elif isinstance(item, slice):
+            result = slice_at(result, dim, item, False)
+            dim += 1
+            places += 1
+        elif item is Ellipsis:
+            dim += rank - specified
+            places += rank - specified
+        elif item is None:
+            result = UNSQUEEZE(result, dim)
+            dim += 1
+        else:
+            result, array = _advanced(result, dim, item)
+            found += [None] * (dim - spanned(found)) + [array]
+            dim += max(array.ndim, 1) if array.dtype.kind == "b" else 1
+            places += _consumed(item)
+    return result, tuple(found)
+
+
+def spanned(indices: Sequence[Array | None]) -> int:
+    return sum(i.ndim if i is not None and i.dtype.kind == "b" else 1 for i in indices)
+
+
+def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
+    """An item that IndexBackward0 handles; a single bool gets a dimension of its own."""
+    if item is True or item is False or (type(item) is Tensor and item.array.ndim == 0 and item.dtype in (dtypes.bool_, dtypes.uint8)):
+        truth = item if type(item) is bool else bool(item.item())
+        return UNSQUEEZE(tensor, dim), np.zeros(1 if truth else 0, np.int64)
+    if type(item) is Tensor:
+        return tensor, index_array(item)
+    if _is_sequence(item):
+        return tensor, _positions(item)
+    if type(item) is str:
+        raise ProgramError("TypeError", "new(): invalid data type 'str'")
+    raise _wrong_type(item)
+
+
+def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
+    """The shape that indexing gives; PyTorch's errors for masks of another shape, positions out of range, no common shape."""
+    shape = tensor.array.shape
+    dim = 0
+    flat: list[tuple[int, ...]] = []
+    for index in indices:
+        if index is None:
+            dim += 1
+            continue
+        if index.dtype.kind == "b":
+            for k, n in enumerate(index.shape):
+                if shape[dim + k] != n:
+                    raise ProgramError(
+                        "IndexError",
+                        f"The shape of the mask {list(index.shape)} at index {k} does not match the shape of the indexed tensor "
+                        f"{list(shape)} at index {dim + k}",
+                    )
+            flat += [(int(np.count_nonzero(index)),)] * index.ndim
+            dim += index.ndim
+        else:
+            _check_range(index, dim, shape[dim])
+            flat.append(index.shape)
+            dim += 1
+    try:
+        common = np.broadcast_shapes(*flat)
+    except ValueError:
+        shapes = ", ".join(str(list(s)) for s in flat)
+        raise ProgramError("IndexError", f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+    return _result_shape(shape, indices, common)
+
+
+def _check_range(index: Array, dim: int, length: int) -> None:
+    if index.size and (index.min() < -length or index.max() >= length):
+        bad = index[(index < -length) | (index >= length)].flat[0]
+        raise ProgramError("IndexError", f"index {bad} is out of bounds for dimension {dim} with size {length}")
+
+
+def _result_shape(shape: tuple[int, ...], indices: Indices, common: tuple[int, ...]) -> tuple[int, ...]:
+    kept: list[int] = []
+    where: list[int] = []
+    dim = 0
+    for index in indices:
+        wide = index.ndim if index is not None and index.dtype.kind == "b" else 1
+        if index is None:
+            kept.append(shape[dim])
+        else:
+            where.append(len(kept))
+        dim += wide
+    kept += shape[dim:]
+    # positions side by side keep their place; separated ones go to the front
+    at = where[0] if len(set(where)) == 1 else 0
+    result = (*kept[:at], *common, *kept[at:])
+    check_rank(len(result))
+    count = 1
+    for n in result:
+        count *= n
+    limits.check_elements(count, 4)
+    return result

@@ -1,0 +1,269 @@
+"""`tensor[index]` and `tensor[index] = value`: ints, slices, None, Ellipsis, bools, lists, masks and integer tensors.
+
+An index is taken apart as PyTorch does: from left to right, views first (SelectBackward0, SliceBackward0,
+UnsqueezeBackward0), then one IndexBackward0 for everything that holds lists or tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.signature import hooks, stored
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.index.index_reading import (
+    Indices,
+    apply_items,
+    as_items,
+    check_indices,
+    index_array,
+    is_number,
+    select_at,
+    slice_at,
+    spanned,
+)
+from gradcli.core.ops.shape.casting import ALIAS
+from gradcli.core.ops.shape.view_records import UNSQUEEZE, VIEW
+from gradcli.core.ops.shape.views import expand
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError
+
+# --- the records ---
+
+
+#: what a step keeps: arrays, and `:` for whole dimensions, as in `tensor[indices]`
+Key = tuple[Array | slice, ...]
+
+
+def _key(indices: Indices) -> Key:
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def unique(indices: Key) -> bool:
+    """One mask and nothing else: no element is met twice."""
+    given = [i for i in indices if not isinstance(i, slice)]
+    return len(given) == 1 and given[0].dtype.kind == "b"
+
+
+def _gather(a: Array, indices: Key) -> Array:
+    return np.ascontiguousarray(a[indices])
+
+
+def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
+    """Write or add values at the positions, in place."""
+    if not accumulate:
+        array[indices] = values
+    elif unique(indices):
+        array[indices] += values
+    else:
+        np.add.at(array, indices, values)  # type: ignore[arg-type]  # numpy does take slices
+    return array
+
+
+def _put_rule(xp: Any, grad: Any, indices: Any, accumulate: bool, input_dtype: Any) -> Any:
+    if accumulate:
+        return grad
+    return xp.call(INDEX_PUT, grad, xp.zeros((), input_dtype), indices, False)
+
+
+INDEX: Op = Op(
+    "IndexBackward0",
+    _gather,
+    "input",
+    "indices",
+    input=Rule(
+        lambda xp, grad, indices, input_shape, input_dtype: xp.call(INDEX_BACK, xp.zeros(input_shape, input_dtype), grad, indices, True),
+        "zeros_like(input).put(arange(input.numel()).reshape(input.shape)[indices], grad, True)",
+    ),
+)
+_VALUES = Rule(lambda xp, grad, indices: xp.call(INDEX, grad, indices), "grad[indices]")
+_PUT_FORMULA = (
+    "places = arange(input.numel()).reshape(input.shape); grad if accumulate else grad.put(places[indices], zeros_like(grad[indices]))"
+)
+INDEX_BACK: Op = Op(
+    "IndexPutImplBackward0",
+    lambda a, values, indices, accumulate: put(a, values, indices, accumulate),
+    "input values",
+    "indices accumulate",
+    input=Rule(_put_rule, _PUT_FORMULA),
+    values=_VALUES,
+)
+INDEX_PUT: Op = Op(
+    "IndexPutBackward0",
+    lambda a, values, indices, accumulate: put(a.copy(), values, indices, accumulate),
+    "input values",
+    "indices accumulate",
+    input=Rule(_put_rule, _PUT_FORMULA),
+    values=_VALUES,
+)
+
+
+# --- reading ---
+
+
+def getitem(tensor: Tensor, index: Any) -> Tensor:
+    """`tensor[index]`."""
+    kind = type(index)
+    if kind is int:
+        if not tensor.array.ndim:
+            raise _no_dimensions()
+        return select_at(tensor, 0, index, 0)
+    if kind is slice:
+        return slice_at(tensor, 0, index, True)
+    if index is None:
+        return UNSQUEEZE(tensor, 0)  # type: ignore[no-any-return]
+    if index is Ellipsis:
+        return ALIAS(tensor)  # type: ignore[no-any-return]
+    if kind is Tensor and not tensor.array.ndim and is_number(index):
+        raise _no_dimensions()
+    result, indices = apply_items(tensor, as_items(index))
+    if not indices:
+        return ALIAS(tensor) if result is tensor else result
+    check_indices(result, indices)
+    return INDEX(result, _key(indices))  # type: ignore[no-any-return]
+
+
+def _no_dimensions() -> ProgramError:
+    return ProgramError(
+        "IndexError",
+        "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
+    )
+
+
+# --- assignment ---
+
+
+def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
+    if type(value) is Tensor:
+        return value
+    if type(value) not in (int, float, bool):
+        raise ProgramError("TypeError", f"can't assign a {hooks.type_name(value)} to a torch.{tensor.dtype.torch_name}Tensor")
+    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
+        raise ProgramError("ValueError", "Overflow when unpacking long long")
+    return Tensor(dtypes.cast(np.asarray(stored(value, tensor.dtype)), tensor.dtype), tensor.dtype)
+
+
+def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return shape[first:]
+
+
+def _copy_to(target: Tensor, value: Tensor) -> None:
+    """Write a value into a view, as an assignment does."""
+    if value.array.shape == target.array.shape:
+        in_place.copy_(target, value)
+    elif value.array.ndim == 0:
+        in_place.fill_(target, value)
+    else:
+        shaped: Tensor = VIEW(value, _without_leading_ones(value.array.shape))
+        in_place.copy_(target, shaped if shaped.array.shape == target.array.shape else expand(shaped, target.array.shape))
+
+
+def setitem(tensor: Tensor, index: Any, value: Any) -> None:
+    """`tensor[index] = value`."""
+    value = _value_tensor(tensor, value)
+    if index is False:
+        return
+    if index is None or index is True:
+        _copy_to(UNSQUEEZE(tensor, 0), value)
+        return
+    if index is Ellipsis:
+        _copy_to(tensor, value)
+        return
+    if type(index) is int or (type(index) is Tensor and not tensor.array.ndim and is_number(index)):
+        _copy_to(getitem(tensor, index), value)
+        return
+    if type(index) is slice:
+        _copy_to(slice_at(tensor, 0, index, False), value)
+        return
+    target, indices = apply_items(tensor, as_items(index))
+    if not indices:
+        _copy_to(target, value)
+        return
+    shape = value.array.shape
+    short = _without_leading_ones(shape)
+    index_put_(target, indices, VIEW(value, short) if short != shape else value, False)
+
+
+def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
+    """Write (or add) values at the positions, in place."""
+    shape = check_indices(tensor, indices)
+    _check_values(tensor, indices, values, shape)
+    key = _key(indices)
+    return in_place.write_part(
+        tensor,
+        INDEX_PUT,
+        (values,),
+        (key, accumulate),
+        lambda array: put(array, dtypes.cast(values.array, tensor.dtype), key, accumulate),
+    )
+
+
+def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple[int, ...]) -> None:
+    if values.dtype is not tensor.dtype and not (unique(_key(indices)) and values.array.size == 1):
+        raise ProgramError(
+            "RuntimeError",
+            f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
+            f"{values.dtype.torch_name} for the source.",
+        )
+    have = values.array.shape
+    lead = len(shape) - len(have)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
+        raise ProgramError(
+            "RuntimeError",
+            f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}",
+        )
+
+
+def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with values written (or added) at the positions."""
+    ready = _given(tensor, indices)
+    _check_values(tensor, ready, values, check_indices(tensor, ready))
+    return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
+
+
+def _given(tensor: Tensor, indices: Sequence[Any]) -> Indices:
+    ready = tuple(None if i is None else index_array(i) for i in indices)
+    if spanned(ready) > tensor.array.ndim:
+        raise ProgramError("IndexError", f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})")
+    return ready
+
+
+def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
+    return index_put_(tensor, _given(tensor, indices), values, accumulate)
+
+
+def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
+    """Positions of the elements that are not 0: a row each, or an array for every dimension."""
+    if as_tuple:
+        array = input.array if input.array.ndim else input.array.reshape(1)
+        return tuple(wrap(p) for p in np.nonzero(array))
+    return wrap(np.argwhere(input.array).astype(np.int64, copy=False))
+
+
+_PUT = "Tensor input, Tensors indices, Tensor values, bool accumulate=False"
+
+FUNCTIONS = (
+    Function(
+        "index_put",
+        (_PUT, index_put),
+        doc="A copy with values written, or added, at the positions of index tensors.",
+        ops=(INDEX, INDEX_PUT),
+    ),
+    Function("index_put_", (_PUT, _index_put_method), doc="Values written, or added, at the positions of index tensors."),
+    Function(
+        "nonzero",
+        ("Tensor input", lambda a: nonzero(a, False)),
+        ("Tensor input, *, bool as_tuple", nonzero),
+        doc="Positions of the elements that are not 0.",
+        samples=(Sample("tensor([0., 5., 6.]).nonzero()"),),
+        function=False,
+    ),
+    Function("nonzero", ("Tensor input, *, bool as_tuple=False", nonzero), doc="Positions of the elements that are not 0.", method=False),
+    Function("argwhere", ("Tensor input", nonzero), doc="Positions of the elements that are not 0, a row each."),
+)

@@ -1,0 +1,1 @@
+"""The functions behind neural network layers: convolution, pooling, normalisation, attention."""

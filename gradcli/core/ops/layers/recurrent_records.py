@@ -1,0 +1,149 @@
+"""The record of a whole LSTM layer, which oneDNN computes in one piece."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import elementary, products
+from gradcli.core.ops.elementwise.exponential import SIGMOID, logistic
+from gradcli.core.ops.shape.slicing import CAT, SELECT, STACK
+from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
+from gradcli.core.tensor.tensor import Array
+
+
+def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
+    """Bound the work of a loop over a sequence; a step of small matrices takes the time of many multiplications."""
+    limits.check_work(steps * max(batch * width * inner, 1_000_000))
+
+
+def _lstm(
+    x: Array,
+    weight0: Array,
+    weight1: Array,
+    weight2: Array,
+    weight3: Array,
+    h: Array,
+    c: Array,
+    reverse: bool,
+    *settings: Any,
+) -> tuple[Array, Array, Array]:
+    """All steps of a layer in one direction: weights and biases are those of the input and of the state."""
+    steps, batch, inner = x.shape
+    hidden = h.shape[1]
+    check_steps(steps, batch, weight0.shape[0], inner + hidden)
+    limits.check_elements(steps * batch * weight0.shape[0], x.itemsize)
+    given = products.matmul(x.reshape(steps * batch, inner), weight0.T).reshape(steps, batch, -1) + (weight2 + weight3)
+    out = np.empty((steps, batch, hidden), x.dtype)
+    for t in reversed(range(steps)) if reverse else range(steps):
+        gates = given[t] + products.matmul(h, weight1.T)
+        i, f, g, o = (gates[:, k * hidden : (k + 1) * hidden] for k in range(4))
+        c = logistic(f) * c + logistic(i) * elementary.tanh(g)
+        out[t] = h = logistic(o) * elementary.tanh(c)
+    return out, np.array(h), np.array(c)
+
+
+def _states(xp: Any, given: Any, weight1: Any, h: Any, c: Any, order: list[int]) -> list[tuple[Any, ...]]:
+    """What the steps compute, in their order: gates, the state before, and tanh of the cell after."""
+    found = []
+    turned = xp.mT(weight1)
+    for t in order:
+        gates = xp.call(SELECT, given, 0, t) + xp.matmul(h, turned)
+        i, f, g, o = xp.call(UNSAFE_SPLIT, gates, h.shape[1], 1)
+        i, f, g, o = xp.call(SIGMOID, i), xp.call(SIGMOID, f), xp.tanh(g), xp.call(SIGMOID, o)
+        after = f * c + i * g
+        bent = xp.tanh(after)
+        found.append((i, f, g, o, h, c, bent))
+        h, c = o * bent, after
+    return found
+
+
+def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> list[Any]:
+    """Backpropagation through time: the gradients of the seven tensors."""
+    x, weight0, weight1, weight2, weight3, h, c = values
+    steps, batch, inner = x.shape
+    rows = xp.reshape(x, (steps * batch, inner))
+    given = xp.reshape(xp.matmul(rows, xp.mT(weight0)), (steps, batch, weight0.shape[0])) + (weight2 + weight3)
+    order = list(range(steps))[::-1] if reverse else list(range(steps))
+    states = _states(xp, given, weight1, h, c, order)
+    dh, dc = (0.0 if g is None else g for g in grads[1:])
+    made: list[Any] = [None] * steps
+    to_weight1: Any = 0.0
+    for t, (i, f, g, o, before, cell, bent) in zip(reversed(order), reversed(states), strict=True):
+        if grads[0] is not None:
+            dh = xp.call(SELECT, grads[0], 0, t) + dh
+        dc = o * (1 - bent * bent) * dh + dc
+        parts = [g * i * (1 - i) * dc, cell * f * (1 - f) * dc, i * (1 - g * g) * dc, bent * o * (1 - o) * dh]
+        made[t] = xp.call(CAT, parts, 1, (h.shape[1],) * 4)
+        to_weight1 = xp.matmul(xp.mT(made[t]), before) + to_weight1
+        dh, dc = xp.matmul(made[t], weight1), f * dc
+    flat = xp.reshape(xp.call(STACK, made, 0), (steps * batch, weight0.shape[0]))
+    bias = xp.sum(flat, (0,))
+    return [xp.reshape(xp.matmul(flat, weight0), x.shape), xp.matmul(xp.mT(flat), rows), to_weight1, bias, bias, dh, dc]
+
+
+class Memory:
+    """The gradients of all tensors, which come from one walk back, for the rules that each ask for one."""
+
+    __slots__ = ("found", "grads")
+
+    def __init__(self) -> None:
+        self.grads: Any = None
+        self.found: list[Any] = []
+
+    def gradients(self, xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> list[Any]:
+        """Worked out when the first rule asks."""
+        if self.grads is not grads:
+            self.found = _back(xp, grads, values, reverse)
+            self.grads = grads
+        return self.found
+
+
+_LAYER = (
+    "torch.lstm(input.flip(0) if reverse else input, (hx_.unsqueeze(0), cx_.unsqueeze(0)), [weight0, weight1, weight2, weight3], "
+    "True, 1, 0.0, False, False, False)"
+)
+
+
+def _rule(position: int, name: str) -> Rule:
+    def run(
+        xp: Any,
+        grads: list[Any],
+        input: Any,
+        weight0: Any,
+        weight1: Any,
+        weight2: Any,
+        weight3: Any,
+        hx_: Any,
+        cx_: Any,
+        reverse: bool,
+        memory: Memory,
+    ) -> Any:
+        return memory.gradients(xp, grads, (input, weight0, weight1, weight2, weight3, hx_, cx_), reverse)[position]
+
+    layer = re.sub(rf"{name}(?![a-z])", "z", _LAYER)
+    return Rule(
+        run,
+        f"torch.func.vjp(lambda z: {layer}, {name})[1]((grads[0].flip(0) if reverse else grads[0], grads[1][None], grads[2][None]))[0]",
+    )
+
+
+LSTM_LAYER = Op(
+    "MkldnnRnnLayerBackward0",
+    _lstm,
+    "input weight0 weight1 weight2 weight3 hx_ cx_",
+    "reverse batch_sizes mode hidden_size num_layers has_biases bidirectional batch_first train memory",
+    outputs="result0 result1 result2",
+    differentiable=3,
+    input=_rule(0, "input"),
+    weight0=_rule(1, "weight0"),
+    weight1=_rule(2, "weight1"),
+    weight2=_rule(3, "weight2"),
+    weight3=_rule(4, "weight3"),
+    hx_=_rule(5, "hx_"),
+    cx_=_rule(6, "cx_"),
+)

@@ -1,0 +1,218 @@
+"""softmax and its logarithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling import warnings
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import elementary, summation
+from gradcli.core.kernels.summation import lanes_sum, total
+from gradcli.core.ops.elementwise.arithmetic import neg
+from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+
+
+def _wide(x: Array) -> Array:
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
+def _shifted(x: Array, axis: int) -> Array:
+    """x minus its largest element, so that exp cannot overflow."""
+    return np.asarray(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
+
+
+def _softmax(x: Array, dim: int) -> Array:
+    if not x.ndim:
+        return _softmax(x.reshape(1), 0).reshape(())
+    powers = _exp(_shifted(_wide(x), dim), dim)
+    added = _added(powers, dim)
+    # PyTorch multiplies by the reciprocal along the last dimension, and divides along others
+    return np.asarray(powers * (1 / added) if _is_last(x, dim) else powers / added, x.dtype)
+
+
+def _log_softmax(x: Array, dim: int) -> Array:
+    if not x.ndim:
+        return _log_softmax(x.reshape(1), 0).reshape(())
+    shifted = _shifted(_wide(x), dim)
+    return np.asarray(shifted - elementary.log(_added(_exp(shifted, dim), dim)), x.dtype)
+
+
+def _is_last(x: Array, dim: int) -> bool:
+    return dim in (-1, x.ndim - 1)
+
+
+def _exp(x: Array, dim: int) -> Array:
+    """exp, by the kernel of the last dimension or that of others."""
+    return np.asarray(elementary.exp_in_lanes(x) if _is_last(x, dim) else elementary.exp(x))
+
+
+def _added(powers: Array, dim: int) -> Array:
+    """The sum along `dim`, kept as 1, in the order of PyTorch's softmax kernels."""
+    if _is_last(powers, dim):
+        return lanes_sum(powers)
+    if not powers.size:
+        return np.asarray(total(powers, dim, True))
+    return np.asarray(np.add.accumulate(powers, axis=dim).take([-1], axis=dim) + powers.dtype.type(0))
+
+
+def _sum(xp: Any, x: Any, dim: int) -> Any:
+    return xp.sum(x, axis=dim, keepdims=True) if np.ndim(xp.plain(x)) else x
+
+
+def _softmax_gradient(grad_output: Array, output: Array, dim: int) -> Array:
+    if not output.ndim:
+        return _softmax_gradient(grad_output.reshape(1), output.reshape(1), 0).reshape(())
+    if _is_last(output, dim) or output.size > summation.LARGEST:
+        return np.asarray((grad_output - _added(grad_output * output, dim)) * output)
+    added = np.zeros_like(output.take([0], axis=dim)) if output.size else output.sum(dim, keepdims=True)
+    for i in range(output.shape[dim]):
+        added = elementary.fused(grad_output.take([i], axis=dim), output.take([i], axis=dim), added)
+    return np.asarray((grad_output - added) * output)
+
+
+def _log_softmax_gradient(grad_output: Array, output: Array, dim: int) -> Array:
+    if not output.ndim:
+        return _log_softmax_gradient(grad_output.reshape(1), output.reshape(1), 0).reshape(())
+    return np.asarray(elementary.fused(-_exp(output, dim), _added(grad_output, dim), grad_output))
+
+
+def _softmax_output_rule(xp: Any, grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    return grad_output * grad - _sum(xp, output * grad_output, dim) * grad - grad_output * _sum(xp, output * grad, dim)
+
+
+SOFTMAX_BACKWARD: Op = Op(
+    "SoftmaxBackwardDataBackward0",
+    _softmax_gradient,
+    "grad_output output",
+    "dim",
+    grad_output=Rule(
+        lambda xp, grad, output, dim: xp.call(SOFTMAX_BACKWARD, grad, output, dim), "output * (grad - (grad * output).sum(dim, True))"
+    ),
+    output=Rule(
+        _softmax_output_rule,
+        "grad_output * grad - (output * grad_output).sum(dim, True) * grad - grad_output * (output * grad).sum(dim, True)",
+    ),
+)
+SOFTMAX = Op(
+    "SoftmaxBackward0",
+    _softmax,
+    "input",
+    "dim",
+    input=Rule(lambda xp, grad, out, dim: xp.call(SOFTMAX_BACKWARD, grad, out, dim), "out * (grad - (grad * out).sum(dim, True))"),
+)
+LOG_SOFTMAX_BACKWARD = Op(
+    "LogSoftmaxBackwardDataBackward0",
+    _log_softmax_gradient,
+    "grad_output output",
+    "dim",
+    grad_output=Rule(
+        lambda xp, grad, output, dim: grad - _sum(xp, grad * xp.exp(output), dim), "grad - (grad * exp(output)).sum(dim, True)"
+    ),
+    output=Rule(
+        lambda xp, grad, grad_output, output, dim: -_sum(xp, grad_output, dim) * xp.exp(output) * grad,
+        "-grad_output.sum(dim, True) * exp(output) * grad",
+    ),
+)
+LOG_SOFTMAX = Op(
+    "LogSoftmaxBackward0",
+    _log_softmax,
+    "input",
+    "dim",
+    input=Rule(lambda xp, grad, out, dim: xp.call(LOG_SOFTMAX_BACKWARD, grad, out, dim), "grad - exp(out) * grad.sum(dim, True)"),
+)
+
+
+def _along(op: Op, kernel: str) -> Callable[..., Any]:
+    def run(input: Tensor, dim: int, dtype: DType | None = None) -> Any:
+        if dtype is not None:
+            input = to_dtype(input, dtype)
+        rank = input.array.ndim
+        at = dimensions.wrap_dim(dim, rank)
+        if not input.dtype.is_floating_point:
+            last = at == max(rank, 1) - 1
+            raise dimensions.not_implemented(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", input.dtype)
+        return op(input, dim)
+
+    return run
+
+
+softmax = _along(SOFTMAX, "softmax")
+log_softmax = _along(LOG_SOFTMAX, "log_softmax")
+
+
+def _functional(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in torch.nn.functional: without a dimension it warns and takes the one of old."""
+
+    def with_default(input: Tensor, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
+        if dim is None:
+            warnings.emit(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
+            dim = 0 if input.array.ndim in (0, 1, 3) else 1
+        return run(input, dim, dtype)
+
+    return with_default
+
+
+def _softmin(input: Tensor, dim: int, dtype: DType | None) -> Any:
+    return softmax(neg(input), dim, dtype)
+
+
+def _reference(x: Any, axis: int) -> Any:
+    powers = elementary.exp(x)
+    return powers / powers.sum(axis, keepdims=True)
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+_DIM = "Tensor input, int dim, dtype? dtype=None"
+_FREE = "Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None"
+
+
+def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) -> tuple[Function, Function]:
+    return (
+        Function(
+            name,
+            (_DIM, run),
+            doc=doc,
+            ops=(op,),
+            samples=(
+                Sample(f"torch.{name}(x, 1)", lambda x: reference(x, 1), x=_M),
+                Sample(f"x.{name}(0)", lambda x: reference(x, 0), x=_M),
+                Sample(f"x.{name}(dim=-1)", lambda x: reference(x, -1), x=[0.5, 1.5, -2.0]),
+            ),
+            aliases=(f"special.{name}",),
+        ),
+        Function(
+            name,
+            (_FREE, _functional(name, run)),
+            doc=doc,
+            ops=(op,),
+            samples=(Sample(f"F.{name}(x, dim=1)", lambda x: reference(x, 1), x=_M),),
+            namespace="torch.nn.functional",
+            method=False,
+            python=name,
+        ),
+    )
+
+
+FUNCTIONS = (
+    *_pair("softmax", SOFTMAX, softmax, "exp(input) divided by its sum along dim.", _reference),
+    *_pair(
+        "log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: elementary.log(_reference(x, axis))
+    ),
+    Function(
+        "softmin",
+        (_FREE, _functional("softmin", _softmin)),
+        doc="softmax(-input) along dim.",
+        ops=(SOFTMAX,),
+        samples=(Sample("F.softmin(x, dim=1)", lambda x: _reference(-x, 1), x=_M),),
+        namespace="torch.nn.functional",
+        method=False,
+        python="softmin",
+    ),
+)

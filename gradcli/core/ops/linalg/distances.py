@@ -1,0 +1,119 @@
+"""Distances between all rows of two matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.shape.casting import CONTIGUOUS
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def _differences(x1: Array, x2: Array) -> Array:
+    return np.asarray(x1[..., :, None, :] - x2[..., None, :, :])
+
+
+def _added(terms: Array) -> Any:
+    """The sum along the last axis, one after another."""
+    return np.ascontiguousarray(np.add.accumulate(terms, axis=-1)[..., -1]) if terms.shape[-1] else terms.sum(-1)
+
+
+def _distances(x1: Array, x2: Array, p: float) -> Array:
+    size = np.abs(_differences(x1, x2))
+    if p == 0:
+        return np.asarray((size != 0).sum(-1)).astype(x1.dtype)
+    if p == 1:
+        return np.asarray(_added(size))
+    if p == 2:
+        return np.asarray(np.sqrt(_added(size * size)))
+    if math.isinf(p):
+        return np.asarray(size.max(-1, initial=0))
+    return np.asarray(_added(size**p) ** (1 / p)).astype(x1.dtype)
+
+
+def _distances_back(grad: Array, x1: Array, x2: Array, distance: Array, p: float) -> Array:
+    d = _differences(x1, x2)
+    g, far = grad[..., None], distance[..., None]
+    size, sign = np.abs(d), np.sign(d)
+    if p == 0:
+        parts = np.zeros_like(d)
+    elif p == 1:
+        parts = g * sign
+    elif math.isinf(p):
+        parts = g * sign * (size == far)
+    elif p < 2:
+        parts = np.where((far == 0) | (d == 0), 0, sign * size ** (p - 1) * g / far ** (p - 1))
+    else:
+        parts = np.where(far == 0, 0, d * (g / far if p == 2 else size ** (p - 2) * g / far ** (p - 1)))
+    return np.asarray(parts.sum(-2)).astype(x1.dtype)
+
+
+def _no_derivative() -> Any:
+    raise ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented.")
+
+
+_NONE = Rule(lambda xp: _no_derivative(), "")
+CDIST_BACK = Op("CdistBackwardBackward0", _distances_back, "grad x1 x2 distance", "p", grad=_NONE, x1=_NONE, x2=_NONE, distance=_NONE)
+
+
+def _second_rule(xp: Any, grad: Any, x1: Any, x2: Any, out: Any, p: float) -> Any:
+    turned = [xp.call(CONTIGUOUS, xp.mT(value)) for value in (grad, out)]
+    return xp.call(CDIST_BACK, turned[0], x2, x1, turned[1], p)
+
+
+#: the gradient of each difference; the power is 1 at the largest and 0 at the others where p is inf
+_FORMULA = (
+    "d = x1.unsqueeze(-2) - x2.unsqueeze(-3); r = d.abs() / out.unsqueeze(-1); "
+    "g = (p != 0) * (grad.unsqueeze(-1) * d.sign() * r**(p - 1)).where(d != 0, 0); "
+)
+CDIST = Op(
+    "CdistBackward0",
+    _distances,
+    "x1 x2",
+    "p",
+    x1=Rule(
+        lambda xp, grad, x1, x2, out, p: xp.call(CDIST_BACK, grad, x1, x2, out, p),
+        _FORMULA + "g.sum(-2)",
+        "0 where the distance is 0",
+    ),
+    x2=Rule(_second_rule, _FORMULA + "-g.sum(-3)", "0 where the distance is 0"),
+)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Any:
+    """The distance of order p of every row of x1 from every row of x2; leading dimensions broadcast."""
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.array.ndim < 2:
+            raise ProgramError("RuntimeError", f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
+    a, b = x1.array.shape, x2.array.shape
+    if a[-1] != b[-1]:
+        raise ProgramError("RuntimeError", f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if not x.dtype.is_floating_point:
+            raise ProgramError("RuntimeError", f"cdist only supports floating-point dtypes, {name} got: {x.dtype.torch_name}")
+    if p < 0:
+        raise ProgramError("RuntimeError", "cdist only supports non-negative p values")
+    batch = np.broadcast_shapes(a[:-2], b[:-2])
+    limits.check_elements(math.prod(batch) * a[-2] * b[-2] * max(a[-1], 1), x1.array.itemsize)
+    return CDIST(x1, x2, float(p))
+
+
+_M: Any = "tensor([[0., 3.], [1., 1.]])"
+
+FUNCTIONS = (
+    Function(
+        "cdist",
+        ("Tensor x1, Tensor x2, any p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary'", cdist),
+        doc="The distance of order p of every row of x1 from every row of x2.",
+        ops=(CDIST,),
+        samples=(Sample(f"cdist({_M}, tensor([[4., 0.]]))"), Sample(f"cdist({_M}, {_M}, p=1)")),
+        method=False,
+        python="cdist",
+    ),
+)

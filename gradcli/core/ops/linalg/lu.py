@@ -1,0 +1,417 @@
+"""The factorisation A = P @ L @ U and what is solved with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling import warnings
+from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import lu
+from gradcli.core.ops.linalg.common import LinalgFunction, failure
+from gradcli.core.ops.linalg.linalg_records import TRIANGULAR
+from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.shape.rearrange import TRIL, TRIU
+from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+
+# --- derivatives ---
+
+
+def _as_data(like: Any, values: Array) -> Any:
+    return wrap(values) if type(like) is Tensor else values
+
+
+def _part(xp: Any, x: Any, dim: int, start: int, end: int) -> Any:
+    return x if start == 0 and end == x.shape[dim] else xp.call(SLICE, x, dim, start, end, 1)
+
+
+def _joined(xp: Any, parts: Sequence[Any], dim: int) -> Any:
+    return parts[0] if len(parts) == 1 else xp.call(CAT, list(parts), dim, tuple(p.shape[dim] for p in parts))
+
+
+def _back(xp: Any, L: Any, U: Any, gl: Any, gu: Any) -> Any:
+    """The gradient of P.mT @ A from those of L and U, by the differentials of L and U within their triangles."""
+    m, n = L.shape[-2], U.shape[-1]
+    k = min(m, n)
+    corner_l, corner_u = _part(xp, L, -2, 0, k), _part(xp, U, -1, 0, k)
+    low: Any = None
+    high: Any = None
+    if gl is not None:
+        low = xp.matmul(xp.mT(corner_l), _part(xp, gl, -2, 0, k))
+    if gu is not None:
+        high = xp.matmul(_part(xp, gu, -1, 0, k), xp.mT(corner_u))
+    if n > k and gu is not None:
+        rest = xp.matmul(_part(xp, gu, -1, k, n), xp.mT(_part(xp, U, -1, k, n)))
+        low = -rest if low is None else low - rest
+    if m > k and gl is not None:
+        rest = xp.matmul(xp.mT(_part(xp, L, -2, k, m)), _part(xp, gl, -2, k, m))
+        high = -rest if high is None else high - rest
+    parts = [xp.call(op, value, at) for op, value, at in ((TRIL, low, -1), (TRIU, high, 0)) if value is not None]
+    core = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+    if m <= n:
+        core = xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
+        if n > k:
+            core = _joined(xp, [core, _part(xp, gu, -1, k, n) if gu is not None else _zeros(xp, core, -1, n - k)], -1)
+        return xp.call(TRIANGULAR, xp.mT(corner_l), core, True, True, True)
+    core = xp.call(TRIANGULAR, xp.mT(corner_l), core, True, True, True)
+    core = _joined(xp, [core, _part(xp, gl, -2, k, m) if gl is not None else _zeros(xp, core, -2, m - k)], -2)
+    return xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
+
+
+def _zeros(xp: Any, like: Any, dim: int, size: int) -> Any:
+    shape = list(like.shape)
+    shape[dim] = size
+    return _as_data(like, np.zeros(shape, xp.plain(like).dtype))
+
+
+def _unpacked(xp: Any, LU: Any) -> tuple[Any, Any]:
+    m, n = LU.shape[-2:]
+    k = min(m, n)
+    eye = np.eye(m, k, dtype=xp.plain(LU).dtype)
+    lower = xp.call(TRIL, _part(xp, LU, -1, 0, k), -1) + _as_data(LU, eye)
+    return lower, xp.call(TRIU, _part(xp, LU, -2, 0, k), 0)
+
+
+def _lu_rule(xp: Any, grads: Any, L: Any, U: Any, P: Any) -> Any:
+    gl, gu, _ = grads
+    return xp.matmul(_as_data(L, xp.plain(P)), _back(xp, L, U, gl, gu))
+
+
+def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any) -> Any:
+    L, U = _unpacked(xp, LU)
+    k = min(LU.shape[-2:])
+    gl = _part(xp, grad, -1, 0, k)
+    gu = _part(xp, grad, -2, 0, k)
+    back = _back(xp, L, U, xp.call(TRIL, gl, -1), xp.call(TRIU, gu, 0))
+    return xp.matmul(_as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype)), back)
+
+
+_PARTS = (
+    "k = min(L.shape[-2], U.shape[-1]); low = (L[..., :k, :].mT @ gl[..., :k, :] - gu[..., k:] @ U[..., k:].mT).tril(-1); "
+    "high = (gu[..., :k] @ U[..., :k].mT - L[..., k:, :].mT @ gl[..., k:, :]).triu(); "
+    "s = torch.linalg.inv(L[..., :k, :]).mT @ (low + high) @ torch.linalg.inv(U[..., :k]).mT; "
+    "wide = torch.linalg.inv(L[..., :k, :]).mT @ gu[..., k:]; tall = gl[..., k:, :] @ torch.linalg.inv(U[..., :k]).mT; "
+    "P @ torch.cat([torch.cat([s, wide], -1), torch.cat([tall, tall.new_zeros([*tall.shape[:-1], wide.shape[-1]])], -1)], -2)"
+)
+
+
+def _factorized(a: Array) -> tuple[Array, Array, Array]:
+    limits.check_work(float(a.size) * min(a.shape[-2:], default=0))
+    return lu.factorized(a)
+
+
+def _lu(a: Array) -> tuple[Array, Array, Array]:
+    packed, pivots, _ = _factorized(a)
+    L, U = _parts_of(packed)
+    return L, U, lu.permutation(pivots, a.shape[-2], a.dtype)
+
+
+def _parts_of(packed: Array) -> tuple[Array, Array]:
+    m, n = packed.shape[-2:]
+    k = min(m, n)
+    return np.tril(packed[..., :k], -1) + np.eye(m, k, dtype=packed.dtype), np.triu(packed[..., :k, :])
+
+
+LU = Op(
+    "LinalgLuBackward0",
+    _lu,
+    "A",
+    outputs="L U P",
+    differentiable=2,
+    A=Rule(_lu_rule, f"parts = torch.linalg.lu(A); P = parts[0]; L = parts[1]; U = parts[2]; gl = grads[0]; gu = grads[1]; {_PARTS}"),
+)
+LU_FACTOR = Op(
+    "LinalgLuFactorExBackward0",
+    _factorized,
+    "A",
+    outputs="LU pivots info",
+    A=Rule(
+        _factor_rule,
+        "parts = torch.linalg.lu(A); P = parts[0]; L = parts[1]; U = parts[2]; k = L.shape[-1]; gl = grad[..., :k].tril(-1); "
+        f"gu = grad[..., :k, :].triu(); {_PARTS}",
+    ),
+)
+
+
+def _unpack_rule(xp: Any, grads: Any, LU_data_shape: Any) -> Any:
+    gl, gu = grads[0], grads[1]
+    m, n = LU_data_shape[-2:]
+    k = min(m, n)
+    total: Any = None
+    if gl is not None:
+        low = xp.call(TRIL, gl, -1)
+        total = _joined(xp, [low, _zeros(xp, low, -1, n - k)], -1) if n > k else low
+    if gu is not None:
+        high = xp.call(TRIU, gu, 0)
+        high = _joined(xp, [high, _zeros(xp, high, -2, m - k)], -2) if m > k else high
+        total = high if total is None else total + high
+    return total
+
+
+UNPACK = Op(
+    "LuUnpackBackward0",
+    _parts_of,
+    "LU_data",
+    outputs="L U",
+    differentiable=2,
+    LU_data=Rule(
+        _unpack_rule,
+        "m = LU_data.shape[-2]; n = LU_data.shape[-1]; k = min(m, n); "
+        "F.pad(grads[0].tril(-1), (0, n - k)) + F.pad(grads[1].triu(), (0, 0, 0, m - k))",
+    ),
+)
+
+
+# --- solving with the factors ---
+
+
+def _turned(xp: Any, x: Any, left: bool) -> Any:
+    return x if left else xp.mT(x)
+
+
+def _solved(packed: Array, right: Array, pivots: Array, left: bool, adjoint: bool) -> Array:
+    x = lu.solved(packed, pivots, right if left else right.swapaxes(-1, -2), adjoint == left)
+    return x if left else np.ascontiguousarray(x.swapaxes(-1, -2))
+
+
+def _solve_right(xp: Any, grad: Any, LU: Any, pivots: Array, left: bool, adjoint: bool) -> Any:
+    return xp.call(LU_SOLVE, LU, grad, pivots, left, not adjoint)
+
+
+def _solve_factors(xp: Any, grad: Any, LU: Any, out: Any, pivots: Array, left: bool, adjoint: bool) -> Any:
+    L, U = _unpacked(xp, LU)
+    x, g = _turned(xp, out, left), _turned(xp, grad, left)
+    P = _as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype))
+    if adjoint == left:  # A.mT @ x = b
+        inner = xp.matmul(xp.mT(P), x)
+        first = xp.call(TRIANGULAR, L, xp.matmul(xp.mT(P), g), False, True, True)
+        second = xp.call(TRIANGULAR, U, first, True, True, False)
+        low = xp.matmul(inner, xp.mT(first))
+        high = xp.matmul(xp.matmul(xp.mT(L), inner), xp.mT(second))
+    else:
+        first = xp.call(TRIANGULAR, xp.mT(U), g, False, True, False)
+        second = xp.call(TRIANGULAR, xp.mT(L), first, True, True, True)
+        high = xp.matmul(first, xp.mT(x))
+        low = xp.matmul(second, xp.mT(xp.matmul(U, x)))
+    return -xp.call(TRIL, low, -1) - xp.call(TRIU, high, 0)
+
+
+LU_SOLVE: Op = Op(
+    "LinalgLuSolveBackward0",
+    _solved,
+    "LU B",
+    "pivots left adjoint",
+    LU=Rule(
+        _solve_factors,
+        "parts = torch.lu_unpack(LU, pivots); P = parts[0]; L = parts[1]; U = parts[2]; x = out if left else out.mT; "
+        "g = grad if left else grad.mT; back = torch.linalg.inv(P @ L @ U if adjoint == left else (P @ L @ U).mT) @ g; "
+        "gA = -x @ back.mT if adjoint == left else -back @ x.mT; (P.mT @ gA @ U.mT).tril(-1) + (L.mT @ P.mT @ gA).triu()",
+    ),
+    B=Rule(_solve_right, "torch.linalg.lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)"),
+)
+
+
+# --- the functions ---
+
+
+def _check(name: str, A: Tensor, pivot: bool, failing: str = "linalg.lu_factor") -> None:
+    if A.array.ndim < 2:
+        raise failure(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
+    if not pivot:
+        raise failure(f"{failing}: LU without pivoting is not implemented on the CPU")
+    if A.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("lu_cpu", A.dtype)
+
+
+def lu_parts(A: Tensor, pivot: bool = True) -> Any:
+    """P, L and U of A = P @ L @ U."""
+    _check("linalg.lu", A, pivot)
+    L, U, P = LU(A)
+    return named("linalg_lu", "P", "L", "U")((wrap(P.array), L, U))
+
+
+def _factor(A: Tensor, pivot: bool, check_errors: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
+    _check("torch.lu_factor", A, pivot)
+    packed, pivots, info = LU_FACTOR(A)
+    if check_errors and info.array.any():
+        at = int(np.flatnonzero(info.array.reshape(-1))[0])
+        where = f"(Batch element {at}): " if info.array.ndim else ""
+        k = info.array.reshape(-1)[at]
+        raise failure(
+            f"torch.linalg.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still "
+            "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        )
+    return packed, wrap(pivots.array), wrap(info.array)
+
+
+def lu_factor(A: Tensor, pivot: bool = True) -> Any:
+    """L and U in one matrix, and the row exchanges."""
+    return named("linalg_lu_factor", "LU", "pivots")(_factor(A, pivot, True, "lu_factor")[:2])
+
+
+def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> Any:
+    """L and U in one matrix, the row exchanges, and where U has a zero on its diagonal."""
+    return named("linalg_lu_factor_ex", "LU", "pivots", "info")(_factor(A, pivot, check_errors, "lu_factor_ex"))
+
+
+def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
+    warnings.emit(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch "
+        "release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = torch.linalg.lu_factor(A, "
+        "compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\nLU, pivots, info = "
+        "torch.linalg.lu_factor_ex(A, compute_pivots) (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2073.)",
+        once="lu",
+    )
+    found = _factor(A, pivot, False, "lu_factor_ex")
+    return named("_lu_with_info", "LU", "pivots", "info")(found) if get_infos else found[:2]
+
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U of what lu_factor returned."""
+    if LU_pivots.dtype is not dtypes.int32:
+        raise failure(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be "
+            "used with the output produced by torch.linalg.lu_factor"
+        )
+    empty = np.zeros(0, LU_data.dtype.np)
+    if unpack_pivots:
+        limits.check_elements(LU_pivots.array.size * LU_data.array.shape[-2] ** 2, LU_data.dtype.itemsize)
+    P = wrap(lu.permutation(LU_pivots.array, LU_data.array.shape[-2], LU_data.dtype.np) if unpack_pivots else empty)
+    L, U = UNPACK(LU_data) if unpack_data else (wrap(empty), wrap(empty.copy()))
+    return named("lu_unpack", "P", "L", "U")((P, L, U))
+
+
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False) -> Any:
+    """X of A @ X = B from the factors of A."""
+    name = "linalg.lu_solve"
+    if not LU.dtype.is_floating_point:
+        raise failure(f"torch.{name}: Expected a floating point or complex tensor as input. Got {LU.dtype.torch_name}")
+    if LU.dtype is not B.dtype:
+        raise failure(
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.torch_name} and B of type "
+            f"{B.dtype.torch_name} instead"
+        )
+    if pivots.dtype is not dtypes.int32:
+        raise failure(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    for symbol, t in (("LU", LU), ("B", B)):
+        if t.array.ndim < 2:
+            raise failure(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
+    a, b = LU.array.shape, B.array.shape
+    if a[-1] != a[-2]:
+        raise failure(f"torch.{name}: A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")
+    if a[-1] != b[-2 if left else -1]:
+        shown = "AX = B" if left else "XA = B"
+        raise failure(f"{name}: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
+    if LU.array.shape[:-1] != pivots.array.shape:
+        raise failure(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    limits.check_work(float(B.array.size) * a[-1])
+    exchanged = pivots.array
+    if not ((exchanged >= 1) & (exchanged <= a[-1])).all():
+        raise failure("Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?")
+    return LU_SOLVE(LU, B, exchanged.copy(), left, adjoint)
+
+
+def _old_lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+    warnings.emit(
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\nNote that "
+        "torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "
+        "torch.linalg.lu_solve(LU, pivots, B) (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2230.)",
+        once="lu_solve",
+    )
+    return lu_solve(LU_data, LU_pivots, input)
+
+
+_A: Any = [[0.5, 2.0, 1.0], [3.0, 0.25, -1.0], [1.0, -1.5, 2.0]]
+_W: Any = [[0.5, 2.0, 1.0], [3.0, 0.25, -1.0]]
+_B: Any = [[1.0, 2.0], [0.5, -1.0], [3.0, 1.5]]
+_ROWS = "tensor([2, 3, 3], dtype=torch.int32)"
+
+
+def _solves(more: str, right: str) -> Sample:
+    return Sample(f"torch.linalg.lu_solve(torch.linalg.lu_factor(x)[0], {_ROWS}, {right}{more})", None, x=_A, y=_B)
+
+
+FUNCTIONS = (
+    LinalgFunction(
+        "lu",
+        ("Tensor A, *, bool pivot=True |outs", lu_parts),
+        doc="P, L and U of A = P @ L @ U.",
+        ops=(LU,),
+        samples=(
+            Sample("torch.linalg.lu(x)[1]", None, x=_A),
+            Sample("torch.linalg.lu(x)[2]", None, x=_A),
+            Sample("torch.linalg.lu(x)[1] @ torch.linalg.lu(x)[2]**2", None, x=_W),
+            Sample("torch.linalg.lu(x.mT)[1]**2 @ torch.linalg.lu(x.mT)[2]", None, x=_W),
+        ),
+        out=True,
+    ),
+    LinalgFunction(
+        "lu_factor",
+        ("Tensor A, *, bool pivot=True |outs", lu_factor),
+        doc="L and U in one matrix, and the row exchanges.",
+        ops=(LU_FACTOR,),
+        samples=(
+            Sample("torch.linalg.lu_factor(x)[0]", None, x=_A),
+            Sample("torch.linalg.lu_factor(x)[0]", None, x=_W),
+            Sample("torch.linalg.lu_factor(x.mT)[0]", None, x=_W),
+        ),
+        out=True,
+    ),
+    LinalgFunction(
+        "lu_factor_ex",
+        ("Tensor A, *, bool pivot=True, bool check_errors=False |outs", lu_factor_ex),
+        doc="L and U in one matrix, the row exchanges, and where U has a zero on its diagonal.",
+        samples=(Sample("torch.linalg.lu_factor_ex(x)[0]", None, x=_A),),
+        out=True,
+    ),
+    LinalgFunction(
+        "lu_solve",
+        ("Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False", lu_solve),
+        doc="X of A @ X = B from the factors of A.",
+        ops=(LU_SOLVE,),
+        samples=(
+            _solves("", "y"),
+            _solves(", adjoint=True", "y"),
+            _solves(", left=False", "y.mT"),
+            _solves(", left=False, adjoint=True", "y.mT"),
+        ),
+        out=True,
+    ),
+    Function(
+        "lu",
+        ("Tensor A, any pivot=True, any get_infos=False, any out=None", _old_lu),
+        doc="L and U in one matrix, and the row exchanges; deprecated.",
+        samples=(Sample("torch.lu(x)[0]", None, x=_A),),
+        method=False,
+        python="_lu_impl",
+    ),
+    Function(
+        "lu_unpack",
+        ("Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True |outs", lu_unpack),
+        doc="P, L and U of what lu_factor returned.",
+        ops=(UNPACK,),
+        samples=(
+            Sample(f"torch.lu_unpack(x, {_ROWS})[1] @ torch.lu_unpack(x, {_ROWS})[2]", None, x=_A),
+            Sample("torch.lu_unpack(x, tensor([2, 2], dtype=torch.int32))[2]**2", None, x=_W),
+            Sample("torch.lu_unpack(x.mT, tensor([2, 2], dtype=torch.int32))[1]**2", None, x=_W),
+        ),
+        method=False,
+        out=True,
+    ),
+    Function(
+        "lu_solve",
+        ("Tensor input, Tensor LU_data, Tensor LU_pivots", _old_lu_solve),
+        doc="X of A @ X = input from the factors of A; use linalg.lu_solve.",
+        samples=(Sample(f"torch.lu_solve(y, torch.linalg.lu_factor(x)[0], {_ROWS})", None, x=_A, y=_B),),
+        out=True,
+    ),
+)

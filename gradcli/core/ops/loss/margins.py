@@ -1,0 +1,285 @@
+"""Losses of margins between classes, and of distances that scripts give."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.loss import composed
+from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
+from gradcli.core.ops.loss.reduction_argument import reduce as reduced
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def _call(name: str, *args: Any) -> Any:
+    return catalog.function(name)(*args)
+
+
+def _fail(text: str, kind: str = "RuntimeError") -> ProgramError:
+    return ProgramError(kind, text)
+
+
+def _each(xp: Any, grad: Any, rows: int, reduction: str) -> Any:
+    """The gradient of each row's loss, so that it broadcasts over classes."""
+    if reduction == "mean":
+        grad = scalars.over(xp, grad, rows)
+    return xp.reshape(grad, (*grad.shape, 1))
+
+
+def _total(values: Array, reduction: str) -> Array:
+    return values if reduction == "none" else np.asarray(values.mean() if reduction == "mean" else values.sum())
+
+
+_EACH = "g = (grad / max(input.numel() // input.shape[-1], 1) if reduction == 'mean' else grad).unsqueeze(-1); "
+
+# --- one class for each row ---
+
+
+def _one_hot(shape: tuple[int, ...], target: Array, dtype: Any) -> Array:
+    made = np.zeros(shape, dtype)
+    np.put_along_axis(made, target.astype(np.int64).reshape(*shape[:-1], 1), 1, -1)
+    return made
+
+
+def _weights(shape: tuple[int, ...], target: Array, weight: Array | None, dtype: Any) -> Any:
+    return 1 if weight is None else weight[target.astype(np.int64)].reshape(*shape[:-1], 1).astype(dtype)
+
+
+def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str) -> Array:
+    own = _one_hot(x.shape, target, x.dtype)
+    short = np.maximum(x.dtype.type(margin) + x - (own * x).sum(-1, keepdims=True), 0) ** p * (1 - own)
+    return _total(np.asarray((short * _weights(x.shape, target, weight, x.dtype)).sum(-1) / x.shape[-1], x.dtype), reduction)
+
+
+def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
+    shape, dtype = tuple(input.shape), xp.plain(input).dtype
+    own = _one_hot(shape, target, dtype)
+    short = scalars.plus(xp, input - xp.sum(scalars.times_data(xp, input, own), -1, True), margin)
+    counts = ((xp.plain(short) > 0) * (1 - own) * _weights(shape, target, weight, dtype) / shape[-1]).astype(dtype)
+    slope = _each(xp, grad, math.prod(shape[:-1]), reduction)
+    pushed = scalars.times_data(xp, slope if p == 1 else slope * short * 2, counts)
+    return pushed - scalars.times_data(xp, xp.sum(pushed, -1, True), own)
+
+
+_AT_EDGE = "nothing is pushed where the margin is just met"
+MULTI_MARGIN = Op(
+    "MultiMarginLossBackward0",
+    _margins,
+    "input",
+    "target p margin weight reduction",
+    input=Rule(
+        _margins_rule,
+        "t = F.one_hot(target, input.shape[-1]).reshape(input.shape); z = margin + input - (t * input).sum(-1, True); "
+        "w = 1 if weight is None else weight[target].unsqueeze(-1); " + _EACH + "d = (1 - t) * (z > 0) * (1 if p == 1 else 2 * z) * w * g "
+        "/ input.shape[-1]; d - t * d.sum(-1, True)",
+        _AT_EDGE,
+    ),
+)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """How far the other classes come within the margin of the right one."""
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    if p not in (1, 2):
+        raise _fail("only p == 1 and p == 2 supported", "ValueError")
+    shape = input.array.shape
+    rows = shape[0] if len(shape) == 2 else 1
+    if len(shape) not in (1, 2) or not shape[-1]:
+        raise _fail(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
+    if target.array.ndim > 1 or target.array.size != rows:
+        raise _fail(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
+            f"size [{rows}], but got {list(target.array.shape)}. Input has shape {list(shape)}."
+        )
+    if weight is not None and weight.array.shape != (shape[-1],):
+        raise _fail(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
+    if target.dtype.torch_name != "Long":
+        raise _fail(f"expected scalar type Long but found {target.dtype.torch_name}")
+    if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
+        raise _fail("target out of range")
+    return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
+
+
+# --- several classes for each row ---
+
+
+def _listed(target: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    """How often each class is listed, before the first -1."""
+    counts = np.cumprod(target >= 0, -1).astype(dtype)
+    made = np.zeros(shape, dtype)
+    places: list[Any] = list(np.indices(target.shape, sparse=True))
+    places[-1] = np.maximum(target, 0)
+    np.add.at(made, tuple(places), counts)
+    return made
+
+
+def _pairs(x: Array, target: Array) -> tuple[Array, Array]:
+    """How much each pair of a listed class and another is short of 1, and how often the pair counts."""
+    own = _listed(target, x.shape, x.dtype)
+    return 1 - x[..., :, None] + x[..., None, :], own[..., :, None] * (own == 0)[..., None, :]
+
+
+def _labels(x: Array, target: Array, reduction: str) -> Array:
+    short, counts = _pairs(x, target)
+    return _total(np.asarray((np.maximum(short, 0) * counts).sum((-1, -2)) / x.shape[-1], x.dtype), reduction)
+
+
+def _labels_rule(xp: Any, grad: Any, input: Any, target: Any, reduction: str) -> Any:
+    values = xp.plain(input)
+    short, counts = _pairs(values, target)
+    pushed = (short > 0) * counts / values.shape[-1]
+    slopes = (pushed.sum(-2) - pushed.sum(-1)).astype(values.dtype)
+    return scalars.times_data(xp, _each(xp, grad, math.prod(values.shape[:-1]), reduction), slopes)
+
+
+MULTILABEL_MARGIN = Op(
+    "MultilabelMarginLossBackward0",
+    _labels,
+    "input",
+    "target reduction",
+    input=Rule(
+        _labels_rule,
+        "t = zeros_like(input).scatter_add(-1, target.clamp(min=0), (target >= 0).long().cumprod(-1).to(input.dtype)); "
+        "z = 1 - input.unsqueeze(-1) + input.unsqueeze(-2); a = (z > 0) * t.unsqueeze(-1) * (t == 0).unsqueeze(-2); "
+        + _EACH
+        + "(a.sum(-2) - a.sum(-1)) * g / input.shape[-1]",
+        _AT_EDGE,
+    ),
+)
+
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+    """How far other classes come within 1 of the listed ones."""
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    shape = input.array.shape
+    if target.array.shape != shape:
+        raise _fail(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
+    if target.dtype.torch_name != "Long":
+        raise _fail(f"expected scalar type Long but found {target.dtype.torch_name}")
+    if target.array.size and not (target.array.min() >= -1 and target.array.max() < shape[-1]):
+        raise _fail("target is out of range")
+    limits.check_elements(input.array.size * shape[-1], input.dtype.itemsize)
+    return MULTILABEL_MARGIN(input, watched(target), reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Binary cross entropy of each class, the mean of a row's."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    log = catalog.function("nn.functional.logsigmoid")
+    loss = -(target * log(input) + (1 - target) * log(-input))
+    if weight is not None:
+        loss = loss * weight
+    dim = input.array.ndim - 1
+    loss = _call("sum", loss, (dim,)) / input.array.shape[dim]
+    if reduction not in ("none", "mean", "sum"):
+        raise _fail(f"{reduction} is not valid", "ValueError")
+    return reduced(loss, reduction)
+
+
+# --- distances ---
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Any = None,
+    margin: Any = 1.0,
+    swap: Any = False,
+    reduction: Any = "mean",
+) -> Any:
+    """How much nearer the positive is to the anchor than the negative, by a distance of one's own."""
+    if reduction not in ("mean", "sum", "none"):
+        raise _fail(f"{reduction} is not a valid value for reduction", "ValueError")
+    if margin <= 0:
+        raise _fail(f"margin must be greater than 0, got {margin}", "ValueError")
+    distance = distance_function or composed.pairwise_distance
+    ranks = {t.array.ndim for t in (anchor, positive, negative)}
+    if len(ranks) > 1:
+        shown = ", ".join(f"{name} {t.array.ndim}D" for name, t in (("anchor", anchor), ("positive", positive), ("negative", negative)))
+        raise _fail(
+            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: {shown} inputs"
+        )
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _call("minimum", far, distance(positive, negative))
+    return reduced(_call("clamp_min", margin + near - far, 0), reduction)
+
+
+_X = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.6]]
+_Y, _Z = [[0.1, 0.9, -0.4], [0.3, 0.2, 0.8]], [[-0.7, 0.4, 0.6], [1.1, -0.9, 0.2]]
+
+FUNCTIONS: tuple[Function, ...] = (
+    PythonFunction(
+        multi_margin_loss,
+        "multi_margin_loss",
+        "How far the other classes come within a margin of the right one.",
+        checked_as="multi_margin_loss",
+        ops=(MULTI_MARGIN,),
+        samples=(
+            Sample("F.multi_margin_loss(x, tensor([0, 2]))", None, x=_X),
+            Sample("F.multi_margin_loss(x, tensor([0, 2]), 2, 0.7, tensor([1., 2., 0.5]), reduction='none')", None, x=_X),
+            Sample("F.multi_margin_loss(x, tensor(1), reduction='sum')", None, x=_X[0]),
+        ),
+    ),
+    PythonFunction(
+        multilabel_margin_loss,
+        "multilabel_margin_loss",
+        "How far other classes come within 1 of the listed ones.",
+        checked_as="multilabel_margin_loss",
+        ops=(MULTILABEL_MARGIN,),
+        samples=(
+            Sample("F.multilabel_margin_loss(x, tensor([[1, -1, 0], [2, 0, -1]]))", None, x=_X),
+            Sample("F.multilabel_margin_loss(x, tensor([[1, -1, 0], [2, 0, -1]]), reduction='none')", None, x=_X),
+        ),
+    ),
+    PythonFunction(
+        multilabel_soft_margin_loss,
+        "multilabel_soft_margin_loss",
+        "Binary cross entropy of each class, the mean of a row's.",
+        checked_as="multilabel_soft_margin_loss",
+        samples=(Sample("F.multilabel_soft_margin_loss(x, tensor([[1., 0., 1.], [0., 1., 1.]]))", None, x=_X),),
+    ),
+    PythonFunction(
+        triplet_margin_with_distance_loss,
+        "triplet_margin_with_distance_loss",
+        "How much nearer the positive is than the negative, by a distance of one's own.",
+        samples=(
+            Sample("F.triplet_margin_with_distance_loss(x, y, z)", None, x=_X, y=_Y, z=_Z),
+            Sample(
+                "F.triplet_margin_with_distance_loss(x, y, z, distance_function=lambda a, b: (a - b).square().sum(1), swap=True)",
+                None,
+                x=_X,
+                y=_Y,
+                z=_Z,
+            ),
+        ),
+    ),
+)

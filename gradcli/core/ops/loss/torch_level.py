@@ -1,0 +1,226 @@
+"""Losses and layers under `torch` itself, as its C++ has them: the reduction is a number, and 0 (none) by default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.signature import scalar_of
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.create.creation import arange_values, finish
+from gradcli.core.ops.layers import normalization, padding
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+_REDUCTIONS = {1: "mean", 2: "sum"}
+#: parameters that torch.nn.functional has besides
+_KEYWORDS = ("reduction", "margin", "p", "eps", "swap", "log_input", "full", "weight", "pos_weight", "keepdim")
+
+
+def _names(signature: str) -> list[str]:
+    return [part.split("=")[0].split()[-1] for part in signature.replace("*, ", "").split(", ")]
+
+
+def _as_functional(name: str, signature: str) -> Callable[..., Any]:
+    """Call the function of torch.nn.functional of that name, with the reduction as a word."""
+    names = _names(signature)
+
+    def run(*values: Any) -> Any:
+        given = dict(zip(names, values, strict=True))
+        if "reduction" in given:
+            given["reduction"] = _REDUCTIONS.get(given["reduction"], "none")
+        tensors = [given.pop(n) for n in names if n not in _KEYWORDS]
+        return catalog.function(f"nn.functional.{name}")(*tensors, **given)
+
+    return run
+
+
+def _loss(name: str, signature: str, sample: str, doc: str) -> Function:
+    return Function(name, (signature, _as_functional(name, signature)), doc=doc, samples=(Sample(sample, None, x=_X, y=_Y),), method=False)
+
+
+# --- fill ---
+
+_FLAT = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
+FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", input=_FLAT)
+FILL_TENSOR = Op(
+    "FillBackward1",
+    lambda a, value: np.full_like(a, value),
+    "input value",
+    input=_FLAT,
+    value=Rule(lambda xp, grad: xp.sum(grad), "grad.sum()"),
+)
+
+
+def _fill(input: Tensor, value: Any) -> Any:
+    if type(value) is not Tensor:
+        return FILL(input, scalar_of(value, input.dtype))
+    if value.array.ndim:
+        raise ProgramError(
+            "RuntimeError", f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
+        )
+    return FILL_TENSOR(input, value)
+
+
+# --- layers ---
+
+
+def _dropout(input: Tensor, p: float, train: bool) -> Any:
+    return normalization.drop(input, p, train, True)
+
+
+def _embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
+    return normalization.embedding(indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse)
+
+
+def _batch_norm(input: Tensor, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float, _: bool) -> Any:
+    return normalization.batch_norm(input, mean, var, weight, bias, training, momentum, eps)
+
+
+def _kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Any:
+    # without the warning of torch.nn.functional, which is Python's
+    terms = catalog.function("nn.functional.kl_div")(input, target, reduction="none", log_target=log_target)
+    return catalog.function(_REDUCTIONS[reduction])(terms) if reduction in _REDUCTIONS else terms
+
+
+def _pad(input: Tensor, pad: Any, value: Any) -> Any:
+    if len(pad) % 2:
+        raise ProgramError("RuntimeError", f"Length of pad must be even but instead it equals {len(pad)}")
+    return padding.pad(input, pad, "constant", value)
+
+
+def _range(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
+    from gradcli.core.calling import warnings
+
+    warnings.emit(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use torch.arange, which produces values in [start, end)."
+    )
+    wanted = dtype or dtypes.get_default()
+    if step == 0:
+        raise ProgramError("RuntimeError", "step must be nonzero")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise ProgramError("RuntimeError", "upper bound and lower bound inconsistent with step sign")
+    count = int((end - start) / step) + 1
+    return finish(arange_values(start, start + (count - 0.5) * step, step, wanted), wanted, requires_grad)
+
+
+_X: Any = [[0.5, -1.5], [2.0, 0.25]]
+_Y: Any = [[1.5, 0.75], [0.5, 2.0]]
+_SIDES = "tensor([[1., -1.], [-1., 1.]])"
+_OPTIONS = "*, dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
+
+FUNCTIONS = (
+    _loss(
+        "binary_cross_entropy_with_logits",
+        "Tensor input, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=0",
+        "torch.binary_cross_entropy_with_logits(x, y / 3)",
+        "Cross entropy of logits with targets between 0 and 1.",
+    ),
+    _loss(
+        "cosine_embedding_loss",
+        "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=0",
+        "torch.cosine_embedding_loss(x, y, tensor([1., -1.]), 0., 1)",
+        "1 - cosine similarity where target is 1, the similarity above a margin where it is -1.",
+    ),
+    _loss(
+        "hinge_embedding_loss",
+        "Tensor input, Tensor target, float margin=1.0, int reduction=0",
+        f"torch.hinge_embedding_loss(x * y, {_SIDES}, 1.7, 2)",
+        "input where target is 1, margin - input if positive where it is -1.",
+    ),
+    Function(
+        "kl_div",
+        ("Tensor input, Tensor target, int reduction=0, *, bool log_target=False", _kl_div),
+        doc="The divergence of target from exp(input).",
+        samples=(Sample("torch.kl_div(x, y, 1)", None, x=_X, y=_Y),),
+        method=False,
+    ),
+    _loss(
+        "margin_ranking_loss",
+        "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=0",
+        f"torch.margin_ranking_loss(x, y, {_SIDES}, 0.1)",
+        "How far the two inputs are from being ordered as target says.",
+    ),
+    _loss(
+        "poisson_nll_loss",
+        "Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction",
+        "torch.poisson_nll_loss(x, y, True, False, 1e-8, 1)",
+        "The negative logarithm of Poisson's likelihood.",
+    ),
+    _loss(
+        "triplet_margin_loss",
+        "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=0",
+        "torch.triplet_margin_loss(x, y, x * y, 5.)",
+        "How much further the negative must be from the anchor than the positive.",
+    ),
+    _loss(
+        "pairwise_distance",
+        "Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False",
+        "torch.pairwise_distance(x, y)",
+        "Distances of the vectors along the last dimension.",
+    ),
+    Function(
+        "fill",
+        ("Tensor input, Tensor value", _fill),
+        ("Tensor input, Number value", _fill),
+        doc="One value everywhere.",
+        ops=(FILL, FILL_TENSOR),
+        samples=(Sample("torch.fill(x, 2.) * x", lambda x: 2 * x, x=_X), Sample("torch.fill(x, y.sum())", None, x=_X, y=_Y)),
+        method=False,
+    ),
+    Function(
+        "constant_pad_nd",
+        ("Tensor input, ints pad, Number value=0", _pad),
+        doc="A value around, or with negative numbers less of the tensor.",
+        samples=(Sample("torch.constant_pad_nd(x, (1, 0), 2.)", lambda x: np.pad(x, ((0, 0), (1, 0)), constant_values=2), x=_X),),
+        method=False,
+    ),
+    Function(
+        "dropout_",
+        ("Tensor input, float p, bool train", _dropout),
+        doc="Elements set to 0 by chance, in place.",
+        samples=(Sample("torch.dropout_(x * 1, 0.5, False)", np.copy, x=_X),),
+        method=False,
+    ),
+    Function(
+        "embedding",
+        ("Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False", _embedding),
+        doc="The rows of a table at the indices.",
+        samples=(Sample("torch.embedding(x, tensor([1, 0, 1]))", lambda x: x[[1, 0, 1]], x=_X),),
+        method=False,
+    ),
+    Function(
+        "layer_norm",
+        (
+            "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True",
+            normalization.layer_norm,
+        ),
+        doc="Mean 0 and variance 1 over the last dimensions, then scaled and shifted.",
+        samples=(Sample("torch.layer_norm(x, (2,), eps=0.5)", None, x=_X),),
+        method=False,
+    ),
+    Function(
+        "batch_norm",
+        (
+            "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
+            "float eps, bool cudnn_enabled",
+            _batch_norm,
+        ),
+        doc="Mean 0 and variance 1 for each channel.",
+        samples=(Sample("torch.batch_norm(x, None, None, None, None, True, 0.1, 0.5, False)", None, x=_X),),
+        method=False,
+    ),
+    Function(
+        "range",
+        (f"Number start, Number end, Number step=1, {_OPTIONS}", _range),
+        doc="Numbers from start to end, which is included; use arange.",
+        samples=(Sample("torch.range(1, 3)"),),
+        method=False,
+    ),
+)

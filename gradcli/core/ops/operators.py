@@ -1,0 +1,250 @@
+"""What the language's operators do when an operand is a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.signature import scalar_of
+from gradcli.core.functions.catalog import function, method
+from gradcli.core.kernels import blocks
+from gradcli.core.ops.elementwise import arithmetic, arithmetic_records, comparison
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+_NUMBERS = (Tensor, int, float, bool)
+
+
+def _unsupported(symbol: str, a: Any, b: Any) -> ProgramError:
+    from gradcli.core.calling.signature import hooks
+
+    return ProgramError(
+        "TypeError",
+        f"unsupported operand type(s) for {symbol}: '{hooks.type_name(a)}' and '{hooks.type_name(b)}'",
+    )
+
+
+def _operator(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operate(a: Any, b: Any) -> Any:
+        if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
+            raise _unsupported(symbol, a, b)
+        return run(a, b)
+
+    return operate
+
+
+def _sub(a: Any, b: Any) -> Any:
+    return arithmetic.sub(a, b) if type(a) is Tensor else arithmetic.rsub(b, a)
+
+
+def _div(a: Any, b: Any) -> Any:
+    return arithmetic.div(a, b) if type(a) is Tensor else arithmetic.rdiv(b, a)
+
+
+def _floor_divide(a: Any, b: Any) -> Any:
+    return arithmetic.floor_divide(_tensor_like(a, b), b)
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return arithmetic.remainder(a, b)
+
+
+def _tensor_like(a: Any, b: Any) -> Tensor:
+    """A number on the left as a 0-d tensor; numbers promote less than 0-d tensors, so only within b's category."""
+    if type(a) is Tensor:
+        return a
+    dtype = dtypes.result_type((a, b))
+    return Tensor(np.array(scalar_of(a, dtype), dtype.np), dtype)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    if type(a) is not Tensor or type(b) is not Tensor:
+        raise _unsupported("@", a, b)
+    return function("matmul")(a, b)
+
+
+def _named(name: str) -> Callable[[Any, Any], Any]:
+    def run(a: Any, b: Any) -> Any:
+        return function(name)(a, b)
+
+    return run
+
+
+#: for operands known to be tensors and numbers, a tensor among them
+PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "+": arithmetic.add,
+    "-": _sub,
+    "*": arithmetic.mul,
+    "/": _div,
+    "//": _floor_divide,
+    "%": _remainder,
+    "**": arithmetic.pow,
+    "@": _matmul,
+    "&": _named("bitwise_and"),
+    "|": _named("bitwise_or"),
+    "^": _named("bitwise_xor"),
+    "<<": _named("bitwise_left_shift"),
+    ">>": _named("bitwise_right_shift"),
+}
+
+#: for a tensor on the left, where nothing is special: they answer None where something is
+QUICK: dict[str, Callable[[Tensor, Any], Tensor | None]] = {
+    "+": arithmetic_records.ADD.quick,
+    "-": arithmetic_records.SUB.quick,
+    "*": arithmetic_records.MUL.quick,
+    "/": arithmetic_records.DIV.quick,
+}
+
+#: for any operands: Python's error where the other one is neither tensor nor number
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    symbol: run if symbol == "@" else _operator("** or pow()" if symbol == "**" else symbol, run) for symbol, run in PLAIN.items()
+}
+
+
+def _equality(run: Callable[[Any, Any], Any], other: bool) -> Callable[[Any, Any], Any]:
+    def compare(a: Any, b: Any) -> Any:
+        if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
+            return other  # a tensor is not equal to what is no number
+        return run(a, b)
+
+    return compare
+
+
+def _ordering(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def compare(a: Any, b: Any) -> Any:
+        if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
+            from gradcli.core.calling.signature import hooks
+
+            raise ProgramError(
+                "TypeError",
+                f"'{symbol}' not supported between instances of '{hooks.type_name(a)}' and '{hooks.type_name(b)}'",
+            )
+        return run(a, b)
+
+    return compare
+
+
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": _equality(comparison.eq, False),
+    "!=": _equality(comparison.ne, True),
+    "<": _ordering("<", comparison.lt),
+    "<=": _ordering("<=", comparison.le),
+    ">": _ordering(">", comparison.gt),
+    ">=": _ordering(">=", comparison.ge),
+}
+
+
+def _invert(a: Tensor) -> Any:
+    if a.dtype.is_floating_point:
+        raise ProgramError("TypeError", "~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return function("bitwise_not")(a)
+
+
+UNARY: dict[str, Callable[[Tensor], Any]] = {"-": arithmetic.neg, "+": arithmetic.positive, "~": _invert}
+
+_INPLACE_METHODS = {
+    "+": "add_",
+    "-": "sub_",
+    "*": "mul_",
+    "/": "div_",
+    "//": "floor_divide_",
+    "%": "remainder_",
+    "**": "pow_",
+    "&": "bitwise_and_",
+    "|": "bitwise_or_",
+    "^": "bitwise_xor_",
+}
+
+
+_DIRECT: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide}
+
+
+def _is_plain_write(target: Tensor, value: Any) -> bool:
+    """Whether nothing is recorded or converted: the update `w -= lr * w.grad` under no_grad, without detours."""
+    if state.enabled or target.meta is not None or not target.dtype.is_floating_point or target.dtype is dtypes.bfloat16:
+        return False
+    if type(value) is Tensor:
+        if value.dtype is not target.dtype or value.array.shape != target.array.shape:
+            return False
+    elif type(value) is not float and type(value) is not int:
+        return False
+    return 0 not in target.array.strides
+
+
+def augmented(symbol: str, target: Tensor, value: Any) -> Any:
+    """`target op= value`: in place on the tensor; `@=` and shifts are out of place, as in PyTorch."""
+    name = _INPLACE_METHODS.get(symbol)
+    if name is None:
+        return BINARY[symbol](target, value)
+    direct = _DIRECT.get(symbol)
+    if direct is not None and _is_plain_write(target, value):
+        blocks.settle()
+        array = target.array
+        direct(array, value.array if type(value) is Tensor else value, out=array)
+        target.counter().count += 1
+        return target
+    if type(value) not in _NUMBERS:
+        raise _unsupported(f"{symbol}=", target, value)
+    return method(name).method(target, (value,), {})
+
+
+def truth(tensor: Tensor) -> bool:
+    """`bool(tensor)`; PyTorch's errors for none or several elements."""
+    if state.mapped:
+        raise ProgramError(
+            "RuntimeError",
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
+            "please file an issue at https://github.com/pytorch/pytorch/issues .",
+        )
+    array = tensor.array
+    if array.size == 1:
+        return bool(array.item())
+    if array.size == 0:
+        raise ProgramError("RuntimeError", "Boolean value of Tensor with no values is ambiguous")
+    raise ProgramError("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
+
+
+_indexing: Any = None
+
+
+def _index_family() -> Any:
+    """The indexing family, loaded when the first index is met."""
+    global _indexing
+    if _indexing is None:
+        from gradcli.core.ops.index import indexing
+
+        _indexing = indexing
+    return _indexing
+
+
+def getitem(tensor: Tensor, index: Any) -> Any:
+    """`tensor[index]`."""
+    return (_indexing or _index_family()).getitem(tensor, index)
+
+
+def setitem(tensor: Tensor, index: Any, value: Any) -> None:
+    """`tensor[index] = value`."""
+    (_indexing or _index_family()).setitem(tensor, index, value)
+
+
+def iterate(tensor: Tensor) -> Any:
+    """The rows of a tensor, as `for row in tensor` sees them: an unbind along dimension 0."""
+    if tensor.array.ndim == 0:
+        raise ProgramError("TypeError", "iteration over a 0-d tensor")
+    return iter(function("unbind")(tensor, 0))
+
+
+def set_data(tensor: Tensor, value: Any) -> None:
+    """`tensor.data = value`: other values and shape, same place in the graph, no version bump."""
+    if type(value) is not Tensor:
+        from gradcli.core.calling.signature import hooks
+
+        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(value)}")
+    if tensor.requires_grad and not value.dtype.is_floating_point:
+        raise ProgramError("RuntimeError", "data set to a tensor that requires gradients must be floating point or complex dtype")
+    tensor.array = value.array
+    tensor.dtype = value.dtype

@@ -1,0 +1,1 @@
+"""Reductions and running reductions: sums, extremes, statistics, norms."""

@@ -1,0 +1,72 @@
+"""What reductions share: sums as accurate as torch's, reduced dimensions restored, computing in another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.graph.record import Op
+from gradcli.core.kernels.summation import LARGEST, total
+from gradcli.core.ops.reduce import dimensions
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+#: numpy's stubs have no overload for a keepdims that is a variable
+_reduce: Any = np.add.reduce
+
+#: numpy adds pairwise along the last axis only; longer sums across it are carried in double precision
+_LONG = 256
+
+
+def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
+    """Sum over dimensions (None: all), half precision carried in single."""
+    if x.dtype == np.float16:
+        return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
+    if x.dtype == np.float32 and x.size > LARGEST and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
+        return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float64)).astype(np.float32)
+    return np.asarray(total(x, axis=dims, keepdims=keepdim))
+
+
+def restored(xp: Any, value: Any, shape: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
+    """A reduced value with the reduced dimensions back as 1."""
+    if keepdim or not shape:
+        return value  # a 0-d input has nothing to restore
+    return xp.expand_dims(value, dimensions.wrap_dims(dim, len(shape)))
+
+
+def spread(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    return xp.broadcast_to(restored(xp, grad, shape, dim, keepdim) if dim else grad, shape)
+
+
+def count_of(shape: Sequence[int], dim: Sequence[int] | None) -> int:
+    """The number of elements that each result is made of."""
+    count = 1
+    for d in dimensions.wrap_dims(dim, len(shape)):
+        count *= shape[d]
+    return count
+
+
+class Typed(Op):
+    """An operation on one tensor whose last attribute is the dtype it computes in; the conversion has no node of its own."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        x, dtype = args[0], args[-1]
+        if x.requires_grad and state.enabled and not dtype.is_floating_point:
+            raise ProgramError("RuntimeError", f"Autograd not support dtype: {dtype.torch_name}")
+        array = x.array if x.dtype is dtype else dtypes.cast(x.array, dtype)
+        result = np.asarray(self.forward(array, *args[1:]))
+        if result.dtype is not dtype.np:
+            result = result.astype(dtype.np)
+        out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
+        if state.enabled:
+            if x.requires_grad:
+                self._link(out, args[:1], args[1:], (x.edge(),), 1)
+        elif state.inference:
+            out.meta = {"inference": True}
+        return out

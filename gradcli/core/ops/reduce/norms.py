@@ -1,0 +1,266 @@
+"""Vector norms. `norm`, `linalg.vector_norm` and the Frobenius norm all go through one record."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels.summation import total
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.arithmetic import sub
+from gradcli.core.ops.elementwise.arithmetic_records import DIV
+from gradcli.core.ops.elementwise.rounding import SGN
+from gradcli.core.ops.elementwise.where import MASKED_FILL
+from gradcli.core.ops.linalg.common import LinalgFunction
+from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.reduce.accumulate import Typed, restored
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    size = np.abs(wide)
+    value: Any
+    if order == math.inf:
+        value = np.max(size, axis=dims, keepdims=keepdim)
+    elif order == -math.inf:
+        value = np.min(size, axis=dims, keepdims=keepdim)
+    elif order == 0:
+        value = total(wide != 0, axis=dims, keepdims=keepdim)
+    elif order == 1:
+        value = total(size, axis=dims, keepdims=keepdim)
+    elif order == 2 and wide.dtype == np.float32 and wide.ndim and dims and wide.size:
+        value = _euclidean(wide, dims, keepdims=keepdim)
+    elif order == 2:
+        value = np.sqrt(total(wide * wide, axis=dims, keepdims=keepdim))
+    else:
+        value = total(size**order, axis=dims, keepdims=keepdim) ** (1 / order)
+    return np.asarray(value).astype(x.dtype)
+
+
+#: PyTorch's kernel keeps so many partial sums, and squares so many of what is left over at once
+_LANES, _AT_ONCE = 8, 4
+
+
+def _euclidean(x: Array, dims: tuple[int, ...], keepdims: bool) -> Array:
+    """The 2-norm of float32 values, summed in the order of PyTorch's kernel (norm_two_reduce_step in ReduceOpsKernel.cpp)."""
+    shape = [1 if d in dims else n for d, n in enumerate(x.shape) if keepdims or d not in dims]
+    kept = [d for d, n in enumerate(x.shape) if d not in dims and n > 1]
+    squares: Array
+    if not kept and not x.flags.forc:
+        squares = np.add.accumulate(np.square(x.reshape(-1)))[-1:]
+        return np.sqrt(squares).reshape(shape)
+    if not kept:  # in the order of memory
+        rows = x.reshape(1, -1, order="A")
+    elif min(dims) > max(kept) and (x.flags.c_contiguous or (len(dims) == 1 and x.strides[-1] == x.itemsize)):
+        rows = x.reshape(math.prod(x.shape[d] for d in kept), -1)
+    else:
+        squares = np.add.reduce(np.square(x), axis=dims)
+        return np.sqrt(squares).reshape(shape)
+    return np.sqrt(_square_sums(rows)).reshape(shape)
+
+
+def _square_sums(rows: Array) -> Array:
+    count = rows.shape[1]
+    whole = count // _LANES * _LANES
+    four = whole + (count - whole) // _AT_ONCE * _AT_ONCE
+    sums = np.zeros(len(rows), np.float32)
+    if whole:
+        lanes = np.add.reduce(np.square(rows[:, :whole]).reshape(len(rows), -1, _LANES), axis=1)
+        for at in range(_LANES):
+            sums = sums + lanes[:, at]
+    for at in range(whole, four):
+        sums = sums + np.square(rows[:, at])
+    for at in range(four, count):  # fused: the square is not rounded
+        sums = (np.square(rows[:, at], dtype=np.float64) + sums).astype(np.float32)
+    return sums
+
+
+def norm_forward(x: Array, order: float, dim: Any, keepdim: bool) -> Array:
+    """The norm along dimensions (None: all); a 0-d input counts as one element."""
+    return _norm_of(x, order, dimensions.wrap_dims(dim, x.ndim), keepdim)
+
+
+def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of a norm of order `order`; 0 where the norm is 0."""
+    shape = xp.plain(x).shape
+    if dim:
+        grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
+    zero = xp.plain(out) == 0
+    if order == 0:
+        return None
+    if order == 1:
+        return xp.call(SGN, x) * grad
+    if order == 2:
+        return grad * xp.call(MASKED_FILL, x / out, zero, 0)
+    if math.isinf(order):
+        size = np.abs(xp.plain(x))
+        hit = np.equal(size, xp.plain(out)) | np.isnan(size)
+        count = total(hit, axis=dimensions.wrap_dims(dim, len(shape)), keepdims=True)
+        dtype = xp.plain(x).dtype
+        return xp.call(SGN, x) * scalars.times_data(xp, xp.call(DIV, grad, np.asarray(count).astype(dtype)), hit.astype(dtype))
+    if order < 1:
+        powers = xp.call(MASKED_FILL, xp.abs(x) ** (order - 1), np.equal(xp.plain(x), 0), 0)
+        return xp.call(SGN, x) * powers * grad * out ** (1 - order)
+    scale = xp.call(MASKED_FILL, grad / out ** (order - 1), zero, 0)
+    if order < 2:
+        return xp.call(SGN, x) * xp.abs(x) ** (order - 1) * scale
+    return x * xp.abs(x) ** (order - 2) * scale
+
+
+def norm_formula(order: str) -> str:
+    """The formula of `norm_gradient`; `order` is the name of the argument."""
+    return (
+        "s = input.sum(dim, True).shape; r = out.reshape(s); at = (abs(input) == r) | input.isnan(); "
+        f"size = at / at.sum(dim, True) if abs({order}) == inf else 0 if {order} == 0 else "
+        f"where((r if {order} >= 1 else input) == 0, 0, (abs(input) / r)**({order} - 1)); grad.reshape(s) * size * sgn(input)"
+    )
+
+
+VECTOR_NORM = Typed(
+    "LinalgVectorNormBackward0",
+    lambda x, ord, dim, keepdim, dtype: norm_forward(x, ord, dim, keepdim),
+    "input",
+    "ord dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input, ord, out, dim, keepdim: norm_gradient(xp, grad, input, ord, out, dim, keepdim),
+        norm_formula("ord"),
+        "0 where the norm is 0; shared equally among ties of the infinity norm",
+    ),
+)
+
+
+def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """(sum |x|^ord)^(1/ord) along dimensions; None is all of them."""
+    if not input.dtype.is_floating_point:
+        raise ProgramError(
+            "RuntimeError", f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}"
+        )
+    if dtype is not None and not dtype.is_floating_point:
+        raise ProgramError("RuntimeError", f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
+    dims = dimensions.wrap_dims(dim, input.array.ndim)
+    order = float(ord)
+    if not input.array.size and (order < 0 or order == math.inf):
+        shown = "inf" if order == math.inf else "-inf" if order == -math.inf else f"{order:g}"
+        if len(dims) == input.array.ndim:
+            raise ProgramError(
+                "RuntimeError",
+                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity",
+            )
+        for d in dims:
+            if not input.array.shape[d]:
+                raise ProgramError(
+                    "RuntimeError",
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
+                    "the operation does not have an identity",
+                )
+    return VECTOR_NORM(input, order, dim, keepdim, dtype or input.dtype)
+
+
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
+    """`torch.norm`: the vector norm of order p; "fro" and None are 2, other names are matrix norms."""
+    if type(p) is str and p != "fro":
+        return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    # wrong arguments are found by what norm calls
+    return catalog.function("linalg.vector_norm")(input, 2.0 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
+
+
+def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
+    return norm_gradient(xp, grad, input - other, p, out, None, False)
+
+
+def _dist_other(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
+    gradient = _dist_rule(xp, grad, input, other, p, out)
+    return None if gradient is None else -gradient
+
+
+_DIST = (
+    "d = input - other; at = (abs(d) == out) | d.isnan(); size = at / at.sum() if abs(p) == inf else 0 if p == 0 else "
+    "where((out if p >= 1 else d) == 0, 0, (abs(d) / out)**(p - 1)); "
+)
+DIST = Op(
+    "DistBackward0",
+    lambda x, y, p: norm_forward(x - y, p, None, False),
+    "input other",
+    "p",
+    input=Rule(_dist_rule, _DIST + "grad * size * sgn(d)", "0 where input equals other"),
+    other=Rule(_dist_other, _DIST + "-grad * size * sgn(d)", "0 where input equals other"),
+)
+
+
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
+    """The norm of the difference."""
+    difference = sub(input, other)
+    if not difference.dtype.is_floating_point:
+        raise ProgramError(
+            "RuntimeError",
+            f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.",
+        )
+    return DIST(input, other, float(p))
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+
+
+def _reference(order: float, axis: Any = None) -> Any:
+    return lambda x: (np.abs(x) ** order).sum(axis) ** (1 / order)
+
+
+FUNCTIONS = (
+    Function(
+        "norm",
+        (
+            "Tensor input, any p='fro', any dim=None, any keepdim=False, any out=None, any dtype=None",
+            lambda x, p, dim, keepdim, out, dtype: norm(x, p, dim, keepdim, dtype),
+        ),
+        doc="The vector norm of order p over all elements or along dimensions.",
+        ops=(VECTOR_NORM,),
+        samples=(
+            Sample("norm(x)", _reference(2), x=_M),
+            Sample("norm(x, 1)", _reference(1), x=_M),
+            Sample("norm(x, 3, 1)", _reference(3, 1), x=_M),
+            Sample("norm(x, 1.5, dim=0)", _reference(1.5, 0), x=_M),
+            Sample("norm(x, 0.5)", _reference(0.5), x=_M),
+            Sample("norm(x, math.inf, dim=1, keepdim=True)", lambda x: np.abs(x).max(1, keepdims=True), x=_M),
+        ),
+        method=False,
+        python="norm",
+    ),
+    Function(
+        "Tensor.norm",
+        ("Tensor input, any p='fro', any dim=None, any keepdim=False, any dtype=None", norm),
+        doc="The vector norm of order p over all elements or along dimensions.",
+        ops=(VECTOR_NORM,),
+        samples=(Sample("x.norm()", _reference(2), x=_M), Sample("x.norm(p=1, dim=-1)", _reference(1, 1), x=_M)),
+        function=False,
+        python="Tensor.norm",
+    ),
+    LinalgFunction(
+        "vector_norm",
+        (
+            "Tensor input, Number ord=2, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None",
+            vector_norm,
+        ),
+        doc="The vector norm of order ord over all elements or along dimensions.",
+        ops=(VECTOR_NORM,),
+        samples=(
+            Sample("torch.linalg.vector_norm(x)", _reference(2), x=_M),
+            Sample("torch.linalg.vector_norm(x, 4, dim=0)", _reference(4, 0), x=_M),
+        ),
+        out=True,
+    ),
+    Function(
+        "dist",
+        ("Tensor input, Tensor other, Number p=2", dist),
+        doc="The norm of order p of input - other.",
+        ops=(DIST,),
+        samples=(Sample("dist(x, y)", lambda x, y: np.sqrt(((x - y) ** 2).sum()), x=_M, y=[[1.0, 2.0, 0.5]]),),
+    ),
+)

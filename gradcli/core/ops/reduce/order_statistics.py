@@ -1,0 +1,263 @@
+"""Medians, modes and quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling.named_tuples import NamedResult
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import selection
+from gradcli.core.ops.elementwise import arithmetic_records
+from gradcli.core.ops.index.selection import GATHER, SHARED, reducing, result, spread_evenly
+from gradcli.core.ops.index.sorting import SORT, rows
+from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.reduce.extremes import check_size
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError
+
+# --- medians and modes ---
+
+
+def _middle(x: Array, skip_nan: bool) -> Array:
+    """The lower median of all elements."""
+    flat = x.reshape(-1)
+    kind = flat.dtype.kind
+    if kind == "f":
+        missing = np.isnan(flat)
+        if not flat.size or missing.all() or (missing.any() and not skip_nan):
+            return np.asarray(np.nan, flat.dtype)
+        flat = flat[~missing]
+    limits.check_work(flat.size * 4)
+    return np.asarray(np.partition(flat, (flat.size - 1) // 2)[(flat.size - 1) // 2])
+
+
+def _median(skip_nan: bool) -> Callable[[Array, int], tuple[Array, Array]]:
+    def run(x: Array, dim: int) -> tuple[Array, Array]:
+        limits.check_work(x.size * max(x.size.bit_length(), 1))
+        if not x.size:
+            shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
+            return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
+        order = np.argsort(x, axis=dim, kind="stable")
+        missing = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
+        count = np.add.reduce(missing, axis=dim, keepdims=True)
+        place = np.maximum(x.shape[dim] - np.where(skip_nan, count, 0) - 1, 0) // 2
+        index = np.take_along_axis(order, place, dim)
+        if not skip_nan:
+            index = np.where(count > 0, np.expand_dims(np.argmax(missing, axis=dim), dim), index)
+        return np.take_along_axis(x, index, dim), index
+
+    return run
+
+
+def _median_records(name: str, skip_nan: bool) -> tuple[Op, Any]:
+    note = "shared equally among the elements that equal the median"
+    whole = Op(
+        f"{name}Backward0",
+        lambda x: _middle(x, skip_nan),
+        "input",
+        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), SHARED, note),
+    )
+    return whole, reducing(f"{name}Backward1", _median(skip_nan), note="to the element whose index is returned")
+
+
+MEDIAN, MEDIAN_DIM = _median_records("Median", False)
+NANMEDIAN, NANMEDIAN_DIM = _median_records("Nanmedian", True)
+
+
+def _refuse_bool(kernel: str, input: Tensor) -> None:
+    if input.dtype is dtypes.bool_:
+        raise dimensions.not_implemented(kernel, input.dtype)
+
+
+def _median_functions(name: str, whole: Op, along: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def of_all(input: Tensor) -> Any:
+        _refuse_bool("median_cpu", input)
+        return whole(input)
+
+    def of_dim(input: Tensor, dim: int, keepdim: bool) -> NamedResult:
+        check_size("median", input, dim)
+        _refuse_bool("median_out", input)
+        return result(name, along(input, dim, keepdim))
+
+    return of_all, of_dim
+
+
+def _mode_of_row(row: Array) -> int:
+    order = list(range(len(row)))
+    values = row.tolist()
+    if len(row) <= 16 or (len(row) <= 4096 and not any(v != v for v in values)):
+        # torch sorts with a plain <, for which nan is neither before nor behind; in long rows that leaves no order at all
+        selection.sort(order, 0, len(row), lambda i, j: bool(values[i] < values[j]))
+    else:
+        order = np.argsort(row, kind="stable").tolist()
+    best, most, run = order[0], 0, 0
+    for i, at in enumerate(order):
+        run += 1
+        if i + 1 == len(order) or values[at] != values[order[i + 1]]:
+            if run > most:
+                best, most = at, run
+            run = 0
+    return best
+
+
+def _mode(x: Array, dim: int) -> tuple[Array, Array]:
+    limits.check_work(x.size * max(x.size.bit_length(), 1))
+    if not x.size:
+        shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
+        return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
+    index = rows(x, dim, 1, _mode_of_row)
+    return np.take_along_axis(x, index, dim), index
+
+
+MODE = reducing("ModeBackward0", _mode, note="to the element whose index is returned")
+
+
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> NamedResult:
+    """The most frequent value, the smallest of several, and where it is."""
+    check_size("mode", input, dim)
+    return result("mode", MODE(input, dim, keepdim))
+
+
+# --- quantiles ---
+
+_SQUEEZE = Op(
+    "SqueezeBackward4",
+    lambda x, shape: x.reshape(shape),
+    "input",
+    "shape",
+    input=Rule(lambda xp, grad, input_shape: xp.reshape(grad, input_shape), "grad.reshape(input.shape)"),
+)
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _weights(ranks: Array, interpolation: str) -> tuple[Array, Array, Array]:
+    """For each rank the places below and above, and the weight of the latter."""
+    if interpolation == "lower":
+        ranks = np.floor(ranks)
+    elif interpolation == "higher":
+        ranks = np.ceil(ranks)
+    elif interpolation == "nearest":
+        ranks = np.rint(ranks)
+    below = np.floor(ranks)
+    weight = np.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - below
+    return below.astype(np.int64), np.ceil(ranks).astype(np.int64), weight
+
+
+def nanquantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Any:
+    """The quantiles of what is no nan."""
+    return quantile(input, q, dim, keepdim, interpolation, True)
+
+
+def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool = False) -> Any:
+    """Values below which a share q of the elements lies; between two elements by interpolation."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise ProgramError("RuntimeError", "quantile() input tensor must be either float or double dtype")
+    if type(q) is Tensor and q.dtype is not input.dtype:
+        raise ProgramError("RuntimeError", "quantile() q tensor must be same dtype as the input tensor")
+    if not input.array.size:
+        raise ProgramError("RuntimeError", "quantile() input tensor must be non-empty")
+    if interpolation not in _INTERPOLATIONS:
+        raise ProgramError(
+            "RuntimeError",
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got " + interpolation,
+        )
+    wanted = np.asarray(q.array if type(q) is Tensor else q, input.dtype.np)
+    if type(q) is not Tensor and not 0 <= q <= 1:
+        raise ProgramError("RuntimeError", f"quantile() q must be in the range [0, 1] but got {q:g}")
+    if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
+        raise ProgramError("RuntimeError", "quantile() q values must be in the range [0, 1]")
+    rank = input.array.ndim
+    flat: Any = catalog.function("flatten")(input) if dim is None else input
+    at = 0 if dim is None else dimensions.wrap_dim(dim, rank)
+    if dim is not None and rank:
+        flat = catalog.function("movedim")(input, at, -1)
+    values = _quantiles(flat, wanted.reshape(-1), interpolation, skip_nan)
+    kept = [1] * rank if dim is None else [*flat.array.shape[:-1]]
+    if dim is not None and rank:
+        kept = [*input.array.shape[:at], 1, *input.array.shape[at + 1 :]]
+    shape = kept if keepdim else [n for i, n in enumerate(kept) if dim is not None and rank and i != at]
+    if not wanted.ndim:
+        return _SQUEEZE(values, tuple(shape))
+    moved = catalog.function("movedim")(values, -1, 0) if values.array.ndim > 1 else values
+    return _SQUEEZE(moved, (wanted.size, *shape))
+
+
+def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool) -> Any:
+    """Along the last dimension, which becomes that of q; a nan makes its row nan, unless nan is skipped."""
+    if not x.array.ndim:
+        x = catalog.function("reshape")(x, (1,))
+    ordered = SORT(x, -1, False)[0]
+    size = x.array.shape[-1]
+    missing = np.isnan(x.array)
+    if skip_nan:
+        last = np.maximum(np.add.reduce(~missing, axis=-1, keepdims=True) - 1, 0).astype(x.dtype.np)
+        ranks = np.asarray(q * last)
+    else:
+        ranks = np.broadcast_to(q * x.dtype.np.type(size - 1), (*x.array.shape[:-1], q.size))
+        ranks = np.where(missing.any(-1, keepdims=True), x.dtype.np.type(size - 1), ranks)  # nan is sorted last
+    below, above, weight = _weights(ranks, interpolation)
+    low = GATHER(ordered, below, x.array.ndim - 1)
+    if interpolation in ("lower", "higher", "nearest"):
+        return low
+    return arithmetic_records.LERP_TENSOR(low, GATHER(ordered, above, x.array.ndim - 1), wrap(weight.astype(x.dtype.np)))
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+
+
+def _medians(name: str, whole: Op, along: Any, doc: str) -> Function:
+    of_all, of_dim = _median_functions(name, whole, along)
+    return Function(
+        name,
+        ("Tensor input |no out", of_all),
+        ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
+        doc=doc,
+        ops=(whole, along),
+        samples=(
+            Sample(f"{name}(x)", np.median, x=[0.5, -1.5, 2.0]),
+            Sample(f"x.{name}(1).values", lambda x: np.median(x, 1), x=_M),
+        ),
+        out=True,
+    )
+
+
+_Q = "int? dim=None, bool keepdim=False, *, str interpolation='linear'"
+
+FUNCTIONS = (
+    _medians("median", MEDIAN, MEDIAN_DIM, "The middle element, the lower of two; along dim with its index."),
+    _medians("nanmedian", NANMEDIAN, NANMEDIAN_DIM, "The middle element, nan left out."),
+    Function(
+        "mode",
+        ("Tensor input, int dim=-1, bool keepdim=False |outs", mode),
+        doc="The most frequent value along dim, and its index.",
+        ops=(MODE,),
+        samples=(Sample("mode(x).values", None, x=[[1.0, 2.0, 0.5], [3.0, -1.0, 0.0]]),),
+        out=True,
+    ),
+    Function(
+        "quantile",
+        (f"Tensor input, Tensor q, {_Q}", quantile),
+        (f"Tensor input, float q, {_Q}", quantile),
+        doc="The value below which a share q of the elements lies.",
+        samples=(
+            Sample("quantile(x, 0.3)", lambda x: np.quantile(x, 0.3), x=_M),
+            Sample("x.quantile(0.6, 1)", lambda x: np.quantile(x, 0.6, 1), x=_M),
+        ),
+        out=True,
+    ),
+    Function(
+        "nanquantile",
+        (f"Tensor input, Tensor q, {_Q}", nanquantile),
+        (f"Tensor input, float q, {_Q}", nanquantile),
+        doc="The value below which a share q of the elements lies, nan left out.",
+        samples=(Sample("nanquantile(x, 0.3)", lambda x: np.quantile(x, 0.3), x=_M),),
+        out=True,
+    ),
+)

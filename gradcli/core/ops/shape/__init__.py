@@ -1,0 +1,1 @@
+"""Operations that change the shape of tensors or where elements stand: views, joining, slicing, copies."""

@@ -1,0 +1,156 @@
+"""Copies and conversions between dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.device import check as check_device
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _dense_copy(a: Any) -> Any:
+    return a.copy(order="K")
+
+
+CLONE = Op("CloneBackward0", _dense_copy, "input", input=Rule(lambda grad: grad, "grad"))
+CONTIGUOUS = Op("CloneBackward0", lambda a: np.array(a, order="C"), "input", input=Rule(lambda grad: grad, "grad"))
+COPY = Op("CopyBackwards", _dense_copy, "input", full_name="torch::autograd::CopyBackwards", input=Rule(lambda grad: grad, "grad"))
+ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=Rule(lambda grad: grad, "grad"))
+
+
+class _ToCopy(Op):
+    """The conversion; its rule is the identity, the engine brings the gradient back to the input's dtype."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Tensor:
+        tensor, dtype = args
+        out = Tensor(dtypes.cast(tensor.array, dtype), dtype)
+        if state.enabled and dtype.is_floating_point:
+            self.record(out, (tensor,), (dtype,))
+        return out
+
+
+TO_COPY = _ToCopy("ToCopyBackward0", dtypes.cast, "input", "dtype", input=Rule(lambda grad: grad, "grad"))
+
+
+def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False) -> Tensor:
+    """The tensor as `dtype`; itself where nothing changes."""
+    if tensor.dtype is dtype and not copy:
+        return tensor
+    result: Tensor = TO_COPY(tensor, dtype)
+    return result
+
+
+def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
+    return to_dtype(input, dtype or input.dtype, copy)
+
+
+def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
+    from gradcli.core.calling.signature import hooks
+
+    if dtype is None:
+        return f"torch.{input.dtype.torch_name}Tensor"
+    if isinstance(dtype, str):
+        for known in dtypes.ALL:
+            if dtype == f"torch.{known.torch_name}Tensor":
+                return to_dtype(input, known)
+        raise ProgramError("ValueError", f"invalid type: '{dtype}'")
+    if isinstance(dtype, DType):
+        return to_dtype(input, dtype)
+    if isinstance(dtype, ScriptType) and dtype.module == "torch" and dtype.name.endswith("Tensor"):
+        return _type(input, f"torch.{dtype.name}", non_blocking, memory_format)
+    if hooks.as_dtype(dtype) is not None:
+        raise ProgramError("ValueError", f"invalid type: '{dtype.name}'")
+    raise ProgramError("TypeError", "dtype must be a type, str, or dtype object")
+
+
+def _cuda(input: Tensor, device: Any, non_blocking: bool, memory_format: Any) -> Tensor:
+    check_device("cuda")
+    return input
+
+
+def contiguous(input: Tensor) -> Tensor:
+    """A tensor in row-major order: itself where it already is."""
+    return input if input.array.flags.c_contiguous else CONTIGUOUS(input)
+
+
+def _caster(dtype: DType) -> Callable[..., Tensor]:
+    return lambda input, memory_format: to_dtype(input, dtype)
+
+
+_HOW = "bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None"
+_X = [0.5, -1.5, 2.0]
+
+FUNCTIONS = (
+    Function(
+        "clone",
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: CLONE(a)),
+        doc="A copy.",
+        ops=(CLONE,),
+        samples=(Sample("clone(x)", np.copy, x=_X),),
+    ),
+    Function(
+        "contiguous",
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: contiguous(a)),
+        doc="Row-major order in memory.",
+        function=False,
+    ),
+    Function(
+        "to",
+        (f"Tensor input, device? device=None, dtype? dtype=None, {_HOW}", _to_device),
+        (f"Tensor input, dtype dtype, {_HOW}", lambda a, dtype, _, copy, __: to_dtype(a, dtype, copy)),
+        (f"Tensor input, Tensor tensor, {_HOW}", lambda a, b, _, copy, __: to_dtype(a, b.dtype, copy)),
+        doc="Another dtype (the device can only be the cpu).",
+        ops=(TO_COPY,),
+        samples=(Sample("x.to(torch.float64)", np.copy, x=_X),),
+        function=False,
+    ),
+    Function(
+        "type",
+        ("Tensor input, any dtype=None, bool non_blocking=False, *, memory_format? memory_format=None", _type),
+        ("Tensor input, any dtype=None, bool async=False, *, memory_format? memory_format=None |deprecated", _type),
+        doc="Another dtype, by type or by name; without argument the type's name.",
+        function=False,
+    ),
+    Function("type_as", ("Tensor input, Tensor other", lambda a, b: to_dtype(a, b.dtype)), doc="The dtype of other.", function=False),
+    *(
+        Function(
+            name, ("Tensor input, *, memory_format? memory_format=None", _caster(dtype)), doc=f"As {dtype}.", ops=(TO_COPY,), function=False
+        )
+        for name, dtype in (
+            ("float", dtypes.float32),
+            ("double", dtypes.float64),
+            ("half", dtypes.float16),
+            ("bfloat16", dtypes.bfloat16),
+            ("int", dtypes.int32),
+            ("long", dtypes.int64),
+            ("short", dtypes.int16),
+            ("char", dtypes.int8),
+            ("byte", dtypes.uint8),
+            ("bool", dtypes.bool_),
+        )
+    ),
+    Function(
+        "cpu",
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: a),
+        doc="The tensor itself: it is on the cpu.",
+        function=False,
+    ),
+    Function(
+        "cuda",
+        ("Tensor input, device? device=None, bool non_blocking=False, *, memory_format? memory_format=None", _cuda),
+        doc="PyTorch's error: there is no such device.",
+        function=False,
+    ),
+)

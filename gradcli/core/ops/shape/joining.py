@@ -1,0 +1,216 @@
+"""Tensors put together: cat, stack and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.shape.broadcasting import ListFunction, atleast_1d, atleast_2d, atleast_3d, check_tensors
+from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.ops.shape.slicing import CAT, SLICE, STACK
+from gradcli.core.ops.shape.views import reshape
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
+
+
+def _promoted(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """All in their common dtype."""
+    first = tensors[0].dtype
+    if all(t.dtype is first for t in tensors):
+        return list(tensors)
+    dtype = dtypes.result_type(tensors)
+    return [to_dtype(t, dtype) for t in tensors]
+
+
+def _check_result(tensors: Sequence[Tensor]) -> None:
+    limits.check_elements(sum(t.array.size for t in tensors), tensors[0].dtype.itemsize)
+
+
+def _is_skipped(t: Tensor) -> bool:
+    # for compatibility PyTorch lets an empty vector be joined to anything
+    return bool(t.array.shape == (0,))
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Side by side along an existing dimension."""
+    check_tensors(tensors)
+    if not tensors:
+        raise ProgramError("ValueError", "torch.cat(): expected a non-empty list of Tensors")
+    for i, t in enumerate(tensors):
+        if not t.array.ndim:
+            raise ProgramError("RuntimeError", f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
+    rank = first.array.ndim
+    at = wrap_dim(dim, rank)
+    for i, t in enumerate(tensors):
+        shape = t.array.shape
+        if shape == first.array.shape or _is_skipped(t):
+            continue
+        if len(shape) != rank:
+            raise ProgramError("RuntimeError", f"Tensors must have same number of dimensions: got {rank} and {len(shape)}")
+        for k, (n, m) in enumerate(zip(first.array.shape, shape, strict=True)):
+            if n != m and k != at:
+                raise ProgramError(
+                    "RuntimeError",
+                    f"Sizes of tensors must match except in dimension {at}. Expected size {n} but got size {m} for tensor number {i} "
+                    "in the list.",
+                )
+    _check_result(tensors)
+    ready = _promoted(tensors)
+    if rank > 1:
+        ready = [_empty(t, (*first.array.shape[:at], 0, *first.array.shape[at + 1 :])) if _is_skipped(t) else t for t in ready]
+    return CAT(ready, dim, tuple(t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
+
+
+def _empty(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(np.zeros(shape, t.dtype.np), t.dtype)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Side by side along a new dimension."""
+    check_tensors(tensors)
+    if not tensors:
+        raise ProgramError("RuntimeError", "stack expects a non-empty TensorList")
+    shape = tensors[0].array.shape
+    wrap_dim(dim, len(shape) + 1)
+    for i, t in enumerate(tensors):
+        if t.array.shape != shape:
+            raise ProgramError(
+                "RuntimeError",
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}",
+            )
+    _check_result(tensors)
+    return STACK(_promoted(tensors), dim)  # type: ignore[no-any-return]
+
+
+def _stacked(name: str, prepare: Callable[[Tensor], Tensor], dim_of: Callable[[Tensor], int]) -> Callable[[Sequence[Tensor]], Tensor]:
+    """hstack, vstack, dstack: cat after giving every tensor enough dimensions."""
+
+    def run(tensors: Sequence[Tensor]) -> Tensor:
+        check_tensors(tensors)
+        if not tensors:
+            raise ProgramError("RuntimeError", f"{name} expects a non-empty TensorList")
+        ready = [prepare(t) for t in tensors]
+        return cat(ready, dim_of(ready[0]))
+
+    return run
+
+
+def _column(t: Tensor) -> Tensor:
+    return reshape(t, (t.array.size, 1)) if t.array.ndim < 2 else t
+
+
+hstack = _stacked("hstack", atleast_1d, lambda t: 0 if t.array.ndim == 1 else 1)
+vstack = _stacked("vstack", atleast_2d, lambda t: 0)
+dstack = _stacked("dstack", atleast_3d, lambda t: 2)
+column_stack = _stacked("column_stack", _column, lambda t: 1)
+
+
+def _diagonal_blocks(arrays: Sequence[Array]) -> Array:
+    blocks = [a if a.ndim == 2 else a.reshape(1, -1) for a in arrays]
+    made = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), np.result_type(*blocks))
+    row = column = 0
+    for b in blocks:
+        made[row : row + b.shape[0], column : column + b.shape[1]] = b
+        row, column = row + b.shape[0], column + b.shape[1]
+    return made
+
+
+def _blocks_rule(xp: Any, grad: Any, heights: Any, widths: Any, tensors_shape: Any) -> list[Any]:
+    parts: list[Any] = []
+    row = column = 0
+    for shape, height, width in zip(tensors_shape, heights, widths, strict=True):
+        if shape is None:
+            parts.append(None)
+        else:
+            rows = xp.call(SLICE, grad, 0, row, row + height, 1)
+            part = xp.call(SLICE, rows, 1, column, column + width, 1)
+            parts.append(part if len(shape) == 2 else xp.reshape(part, shape))
+        row, column = row + height, column + width
+    return parts
+
+
+BLOCK_DIAG: Op = Op(
+    "BlockDiagBackward0",
+    lambda arrays, heights, widths: _diagonal_blocks(arrays),
+    "tensors",
+    "heights widths",
+    variadic=True,
+    tensors=Rule(_blocks_rule, "grad.split(heights)[i].split(widths, 1)[i].reshape(tensors[i].shape)"),
+)
+
+
+def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+    """A matrix with the tensors as blocks on its diagonal."""
+    for i, t in enumerate(tensors):
+        if t.array.ndim > 2:
+            raise ProgramError(
+                "RuntimeError", f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.array.ndim} dimensions"
+            )
+    heights = tuple(t.array.shape[0] if t.array.ndim == 2 else 1 for t in tensors)
+    widths = tuple(t.array.shape[1] if t.array.ndim == 2 else t.array.size for t in tensors)
+    limits.check_elements(sum(heights) * sum(widths), 4)
+    return BLOCK_DIAG(_promoted(tensors), heights, widths)  # type: ignore[no-any-return]
+
+
+_M: Any = [[1.0, 2.0], [3.0, 4.0]]
+_N: Any = [[5.0, 6.0]]
+_V: Any = [1.0, 2.0]
+_W: Any = [3.0, 4.0]
+
+
+def _kin(name: str, run: Any, doc: str, reference: Any, aliases: Sequence[str] = ()) -> Function:
+    return Function(
+        name,
+        ("Tensors tensors", run),
+        doc=doc,
+        samples=(Sample(f"{name}((x, y))", lambda x, y: reference((x, y)), x=_V, y=_W),),
+        method=False,
+        aliases=aliases,
+        out=True,
+    )
+
+
+FUNCTIONS = (
+    Function(
+        "cat",
+        ("Tensors tensors, int dim=0", cat),
+        doc="Tensors side by side along an existing dimension.",
+        ops=(CAT,),
+        samples=(
+            Sample("cat([x, y])", lambda x, y: np.concatenate([x, y]), x=_M, y=_N),
+            Sample("cat([x, x], dim=-1)", lambda x: np.concatenate([x, x], -1), x=_M),
+        ),
+        method=False,
+        aliases=("concat", "concatenate"),
+        out=True,
+    ),
+    Function(
+        "stack",
+        ("Tensors tensors, int dim=0", stack),
+        doc="Tensors side by side along a new dimension.",
+        ops=(STACK,),
+        samples=(Sample("stack([x, y], -1)", lambda x, y: np.stack([x, y], -1), x=_V, y=_W),),
+        method=False,
+        out=True,
+    ),
+    _kin("hstack", hstack, "Tensors side by side, column after column.", np.hstack),
+    _kin("vstack", vstack, "Tensors below one another.", np.vstack, ("row_stack",)),
+    _kin("dstack", dstack, "Tensors behind one another.", np.dstack),
+    _kin("column_stack", column_stack, "Vectors as the columns of a matrix.", np.column_stack),
+    ListFunction(
+        "block_diag",
+        ("Tensors tensors", block_diag),
+        doc="A matrix with the tensors as blocks on its diagonal.",
+        ops=(BLOCK_DIAG,),
+        samples=(Sample("block_diag(x, y)", None, x=_M, y=_V),),
+        method=False,
+    ),
+)

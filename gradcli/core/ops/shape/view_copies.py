@@ -1,0 +1,331 @@
+"""`torch.NAME_copy`: what a view shows, in memory of its own; and `unsafe_split` and its kin, whose parts count as no views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.shape import casting, layout, rearrange, slicing, view_records, views
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def _dense(result: Any) -> Any:
+    return [np.array(part, order="C") for part in result] if isinstance(result, (list, tuple)) else np.array(result, order="C")
+
+
+def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
+    """The record of the copy of what a view shows; the gradient is that of the view. `shared`: the memory is the view's all the same."""
+    return Op(
+        name or f"{view.grad_fn}_copy",
+        view.forward if shared else lambda a, *attrs: _dense(view.forward(a, *attrs)),
+        "input",
+        " ".join(view.attrs),
+        outputs=" ".join(view.outputs),
+        differentiable=view.differentiable,
+        input=view.rules["input"],
+    )
+
+
+ALIAS = _copying(casting.ALIAS)
+AS_STRIDED = _copying(layout.AS_STRIDED)
+EXPAND = _copying(view_records.EXPAND)
+NARROW = _copying(slicing.SLICE, "NarrowCopyBackward0")
+PERMUTE = _copying(view_records.PERMUTE)
+SELECT = _copying(slicing.SELECT)
+SLICE = _copying(slicing.SLICE)
+SPLIT = _copying(slicing.SPLIT)
+SPLIT_SIZES = _copying(slicing.SPLIT_SIZES)
+SQUEEZE = _copying(view_records.SQUEEZE)
+SQUEEZE_DIM = _copying(view_records.SQUEEZE_DIM)
+SQUEEZE_DIMS = _copying(view_records.SQUEEZE_DIMS)
+T_RECORD = _copying(view_records.T_RECORD)
+TRANSPOSE = _copying(view_records.TRANSPOSE)
+UNBIND = _copying(slicing.UNBIND)
+UNFOLD = _copying(rearrange.UNFOLD)
+UNSQUEEZE = _copying(view_records.UNSQUEEZE)
+VIEW = _copying(view_records.VIEW)
+UNSAFE_SPLIT = _copying(slicing.SPLIT, "UnsafeSplitBackward0", True)
+UNSAFE_SPLIT_SIZES = _copying(slicing.SPLIT_SIZES, "UnsafeSplitWithSizesBackward0", True)
+
+
+def _no_derivative(grad: Any) -> Any:
+    raise ProgramError("RuntimeError", "derivative for aten::detach_copy is not implemented")
+
+
+DETACH = Op("NotImplemented", _dense, "input", full_name="torch::autograd::NotImplemented", input=Rule(_no_derivative, ""))
+
+
+def _plain(input: Tensor) -> Tensor:
+    """The same values without a place in the graph: what a view's own function checks is checked with them."""
+    return Tensor(input.array, input.dtype)
+
+
+def _checked(view: Callable[..., Any], copy: Op) -> Callable[..., Any]:
+    """The copy, after all that the view's function checks; both take the same arguments."""
+
+    def run(input: Tensor, *args: Any) -> Any:
+        _room(input)
+        view(_plain(input), *args)
+        return copy(input, *[tuple(a) if isinstance(a, (list, tuple)) else a for a in args])
+
+    return run
+
+
+def _room(input: Tensor) -> None:
+    limits.check_elements(input.array.size, input.dtype.itemsize)
+
+
+def as_strided_copy(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
+    """The memory of a tensor read with another shape and other strides."""
+    return AS_STRIDED(input, *layout.place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
+
+
+def expand_copy(input: Tensor, size: Sequence[int], implicit: bool) -> Tensor:
+    """Repeated along dimensions of size 1 and new leading ones."""
+    wanted = views.expanded_shape(input, size)
+    views.expand(_plain(input), wanted)
+    return EXPAND(input, wanted)  # type: ignore[no-any-return]
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Elements start .. start + length of a dimension."""
+    slicing.narrow(_plain(input), dim, start, length)
+    first = start % input.array.shape[dim] if start < 0 else start
+    return NARROW(input, dim, first, first + length, 1)  # type: ignore[no-any-return]
+
+
+def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
+    """Every step-th element of a dimension from start to end."""
+    if not input.array.ndim:
+        raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
+    wrap_dim(dim, input.array.ndim)
+    if step <= 0:
+        raise ProgramError("RuntimeError", "slice step must be positive")
+    return SLICE(input, dim, start or 0, slicing.END if end is None else end, step)  # type: ignore[no-any-return]
+
+
+def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
+    """The parts along a dimension, without it."""
+    return UNBIND(input, dim) if slicing.unbind(_plain(input), dim) else ()
+
+
+def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
+    """Another shape."""
+    _room(input)
+    return VIEW(input, views.infer_size(size, input.array.size))  # type: ignore[no-any-return]
+
+
+def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
+    views.check_same_dtype(input, dtype)
+    return casting.CLONE(_plain(input))  # type: ignore[no-any-return]
+
+
+def unsafe_chunk(input: Tensor, chunks: int, dim: int) -> Any:
+    """At most `chunks` parts of equal size along a dimension."""
+    slicing.chunk(_plain(input), chunks, dim)
+    length = input.array.shape[dim]
+    return UNSAFE_SPLIT(input, -(-length // chunks), dim) if length else UNSAFE_SPLIT_SIZES(input, (0,) * chunks, dim)
+
+
+def _split_sizes(copy: Op) -> Callable[..., Any]:
+    def run(input: Tensor, split_sizes: Sequence[int], dim: int) -> Any:
+        return copy(input, tuple(split_sizes), dim) if slicing.split_with_sizes(_plain(input), split_sizes, dim) else ()
+
+    return run
+
+
+_M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+_O: Any = [[[1.0], [2.0], [3.0]]]
+
+
+def _function(name: str, signature: str, run: Callable[..., Any], *ops: Op, of: str, samples: Sequence[Sample] = ()) -> Function:
+    flag = " |outs" if ops[0].outputs else ""
+    return Function(
+        name, (f"{signature}{flag}", run), doc=f"The copy of what {of} shows.", ops=ops, samples=samples, method=False, out=True
+    )
+
+
+def _unsafe(name: str, signature: str, run: Callable[..., Any], op: Op, sample: str) -> Function:
+    doc = "Parts along a dimension, whose in-place changes nothing of the rest is told of."
+    return Function(name, (signature, run), doc=doc, ops=(op,), samples=(Sample(sample, lambda x: x[:, 1:], x=_M),))
+
+
+FUNCTIONS = (
+    _function(
+        "alias_copy",
+        "Tensor input",
+        _checked(lambda a: a, ALIAS),
+        ALIAS,
+        of="the tensor",
+        samples=(Sample("torch.alias_copy(x)", np.copy, x=_M),),
+    ),
+    _function(
+        "as_strided_copy",
+        "Tensor input, ints size, ints stride, int? storage_offset=None",
+        as_strided_copy,
+        AS_STRIDED,
+        of="as_strided",
+        samples=(Sample("torch.as_strided_copy(x, (2, 2), (1, 2))", lambda x: x.reshape(-1)[[[0, 2], [1, 3]]], x=_M),),
+    ),
+    _function(
+        "detach_copy",
+        "Tensor input",
+        _checked(lambda a: a, DETACH),
+        DETACH,
+        of="detach",
+        samples=(Sample("torch.detach_copy(tensor([1.]))"),),
+    ),
+    _function(
+        "diagonal_copy",
+        "Tensor input, int offset=0, int dim1=0, int dim2=1",
+        _checked(rearrange.diagonal, rearrange.DIAGONAL_COPY),
+        rearrange.DIAGONAL_COPY,
+        of="diagonal",
+        samples=(Sample("torch.diagonal_copy(x, 1)", lambda x: np.diagonal(x, 1), x=_M),),
+    ),
+    _function(
+        "expand_copy",
+        "Tensor input, ints size, *, bool implicit=False",
+        expand_copy,
+        EXPAND,
+        of="expand",
+        samples=(Sample("torch.expand_copy(x, (2, -1, -1, 2))", lambda x: np.broadcast_to(x, (2, 1, 3, 2)), x=_O),),
+    ),
+    _function(
+        "narrow_copy",
+        "Tensor input, int dim, int start, int length",
+        narrow_copy,
+        NARROW,
+        of="narrow",
+        samples=(Sample("torch.narrow_copy(x, 1, -2, 2)", lambda x: x[:, 1:], x=_M),),
+    ),
+    Function(
+        "narrow_copy",
+        ("Tensor input, int dim, int start, int length", narrow_copy),
+        doc="The copy of what narrow shows.",
+        samples=(Sample("x.narrow_copy(1, 1, 2)", lambda x: x[:, 1:], x=_M),),
+        function=False,
+    ),
+    _function(
+        "permute_copy",
+        "Tensor input, ints dims",
+        _checked(views.permute, PERMUTE),
+        PERMUTE,
+        of="permute",
+        samples=(Sample("torch.permute_copy(x, (-1, 0, 1))", lambda x: np.transpose(x, (2, 0, 1)), x=_O),),
+    ),
+    _function(
+        "select_copy",
+        "Tensor input, int dim, int index",
+        _checked(slicing.select, SELECT),
+        SELECT,
+        of="select",
+        samples=(Sample("torch.select_copy(x, 1, -1)", lambda x: x[:, -1], x=_M),),
+    ),
+    _function(
+        "slice_copy",
+        "Tensor input, int dim=0, int? start=None, int? end=None, int step=1",
+        slice_copy,
+        SLICE,
+        of="a slice",
+        samples=(Sample("torch.slice_copy(x, 1, 0, None, 2)", lambda x: x[:, ::2], x=_M),),
+    ),
+    _function(
+        "split_copy",
+        "Tensor input, int split_size, int dim=0",
+        _checked(slicing.split, SPLIT),
+        SPLIT,
+        of="split",
+        samples=(Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
+    ),
+    _function(
+        "split_with_sizes_copy",
+        "Tensor input, ints split_sizes, int dim=0",
+        _split_sizes(SPLIT_SIZES),
+        SPLIT_SIZES,
+        of="split_with_sizes",
+        samples=(Sample("torch.split_with_sizes_copy(x, [1, 2], 1)[1]", lambda x: x[:, 1:], x=_M),),
+    ),
+    Function(
+        "squeeze_copy",
+        ("Tensor input", _checked(views.squeeze, SQUEEZE)),
+        ("Tensor input, int dim", _checked(views.squeeze_dim, SQUEEZE_DIM)),
+        ("Tensor input, ints dim", _checked(views.squeeze_dims, SQUEEZE_DIMS)),
+        doc="The copy of what squeeze shows.",
+        ops=(SQUEEZE, SQUEEZE_DIM, SQUEEZE_DIMS),
+        samples=(
+            Sample("torch.squeeze_copy(x)", np.squeeze, x=_O),
+            Sample("torch.squeeze_copy(x, -1)", lambda x: x[..., 0], x=_O),
+            Sample("torch.squeeze_copy(x, (0, 2))", np.squeeze, x=_O),
+        ),
+        method=False,
+        out=True,
+    ),
+    _function(
+        "t_copy", "Tensor input", _checked(views.t, T_RECORD), T_RECORD, of="t", samples=(Sample("torch.t_copy(x)", np.transpose, x=_M),)
+    ),
+    _function(
+        "transpose_copy",
+        "Tensor input, int dim0, int dim1",
+        _checked(views.transpose, TRANSPOSE),
+        TRANSPOSE,
+        of="transpose",
+        samples=(Sample("torch.transpose_copy(x, 0, -1)", np.transpose, x=_M),),
+    ),
+    _function(
+        "unbind_copy",
+        "Tensor input, int dim=0",
+        unbind_copy,
+        UNBIND,
+        of="unbind",
+        samples=(Sample("torch.unbind_copy(x, 1)[2]", lambda x: x[:, 2], x=_M),),
+    ),
+    _function(
+        "unfold_copy",
+        "Tensor input, int dimension, int size, int step",
+        _checked(rearrange.unfold, UNFOLD),
+        UNFOLD,
+        of="unfold",
+        samples=(Sample("torch.unfold_copy(x, -1, 2, 1)", lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 1), x=_M),),
+    ),
+    _function(
+        "unsqueeze_copy",
+        "Tensor input, int dim",
+        _checked(views.unsqueeze, UNSQUEEZE),
+        UNSQUEEZE,
+        of="unsqueeze",
+        samples=(Sample("torch.unsqueeze_copy(x, -1)", lambda x: x[..., None], x=_M),),
+    ),
+    Function(
+        "view_copy",
+        ("Tensor input, dtype dtype", _view_dtype),
+        ("Tensor input, ints size", view_copy),
+        doc="The copy of what view shows.",
+        ops=(VIEW,),
+        samples=(Sample("torch.view_copy(x, (3, -1))", lambda x: x.reshape(3, 2), x=_M),),
+        method=False,
+        out=True,
+    ),
+    _unsafe("unsafe_chunk", "Tensor input, int chunks, int dim=0", unsafe_chunk, UNSAFE_SPLIT, "unsafe_chunk(x[:, 1:], 1, 1)[0]"),
+    _unsafe(
+        "unsafe_split",
+        "Tensor input, int split_size, int dim=0",
+        _checked(slicing.split, UNSAFE_SPLIT),
+        UNSAFE_SPLIT,
+        "unsafe_split(x[:, 1:], 2, 1)[0]",
+    ),
+    _unsafe(
+        "unsafe_split_with_sizes",
+        "Tensor input, ints split_sizes, int dim=0",
+        _split_sizes(UNSAFE_SPLIT_SIZES),
+        UNSAFE_SPLIT_SIZES,
+        "unsafe_split_with_sizes(x, [1, 2], 1)[1]",
+    ),
+)

@@ -1,0 +1,1 @@
+"""The tensor: its dtype, device, node of the graph, and its text."""

@@ -1,0 +1,175 @@
+"""Data types and PyTorch's promotion rules (torch/csrc documentation "tensor attributes": categories and priorities)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.errors import ProgramError
+
+if TYPE_CHECKING:
+    from gradcli.core.tensor.tensor import Tensor
+
+
+class DType:
+    """A torch dtype. `np` is what it is stored as; bfloat16 is kept as float32 values rounded to bfloat16."""
+
+    __slots__ = ("name", "np", "torch_name", "c_name", "is_floating_point", "is_plain", "itemsize", "rank", "scalars")
+
+    def __init__(self, name: str, storage: type, torch_name: str, c_name: str, rank: int, itemsize: int) -> None:
+        self.name = name
+        self.np: np.dtype[Any] = np.dtype(storage)
+        self.torch_name = torch_name
+        self.c_name = c_name
+        self.is_floating_point = self.np.kind == "f"
+        #: float32 or float64: numpy computes with it just as torch does
+        self.is_plain = self.is_floating_point and self.np.itemsize == itemsize > 2
+        self.itemsize = itemsize
+        self.rank = rank
+        #: numbers met lately, as scalars of numpy's
+        self.scalars: dict[float, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def scalar(self, value: float) -> Any:
+        """A Python number as a scalar of numpy's, which numpy takes in half the time that the number itself takes."""
+        if type(value) is int:
+            check_whole(value)
+        made = self.np.type(value)
+        if value:  # 0.0 and -0.0 would share a place
+            if len(self.scalars) > 256:
+                self.scalars.clear()
+            self.scalars[value] = made
+        return made
+
+    @property
+    def category(self) -> int:
+        """0 bool, 1 integer, 2 floating point: the order in which categories win."""
+        return 2 if self.is_floating_point else 0 if self.rank == 0 else 1
+
+
+def check_whole(value: int) -> None:
+    """Refuse a whole number that 64 bits cannot hold, signed or unsigned, as PyTorch does where it takes numbers."""
+    if value >= 1 << 64:
+        raise ProgramError("OverflowError", "int too big to convert")
+    if value < -1 << 63:
+        raise ProgramError("OverflowError", "can't convert negative int to unsigned")
+
+
+bool_ = DType("bool", np.bool_, "Bool", "bool", 0, 1)
+uint8 = DType("uint8", np.uint8, "Byte", "unsigned char", 1, 1)
+int8 = DType("int8", np.int8, "Char", "signed char", 2, 1)
+int16 = DType("int16", np.int16, "Short", "short int", 3, 2)
+int32 = DType("int32", np.int32, "Int", "int", 4, 4)
+int64 = DType("int64", np.int64, "Long", "long int", 5, 8)
+float16 = DType("float16", np.float16, "Half", "c10::Half", 6, 2)
+bfloat16 = DType("bfloat16", np.float32, "BFloat16", "c10::BFloat16", 7, 2)
+float32 = DType("float32", np.float32, "Float", "float", 8, 4)
+float64 = DType("float64", np.float64, "Double", "double", 9, 8)
+
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+NAMED = {d.name: d for d in ALL} | {
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "long": int64,
+    "int": int32,
+    "short": int16,
+}
+_OF_NUMPY = {d.np: d for d in ALL if d is not bfloat16}
+
+_default: DType = float32
+
+
+def of(storage: np.dtype[Any]) -> DType:
+    """The torch dtype of a numpy array's dtype; a KeyError means numpy gave us something torch has not."""
+    return _OF_NUMPY[storage]
+
+
+def get_default() -> DType:
+    """The dtype of new floating point tensors."""
+    return _default
+
+
+def set_default(dtype: DType) -> None:
+    """`torch.set_default_dtype`."""
+    global _default
+    if not dtype.is_floating_point:
+        raise ProgramError(
+            "TypeError",
+            "only floating-point types are supported as the default type",
+        )
+    _default = dtype
+
+
+def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """float32 values rounded to bfloat16, ties to even: the upper 16 bits of the pattern."""
+    bits = np.array(array, np.float32, order="C").view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return np.where(np.isnan(array), array, rounded.view(np.float32)).astype(np.float32, copy=False)
+
+
+def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """A copy of `array` as `dtype`; floats truncate toward zero to 32 bits, as C does, and wrap where those are too many."""
+    if dtype is bfloat16:
+        return round_bfloat16(array)
+    if array.dtype.kind == "f" and dtype.np.kind in "iu" and dtype.np.itemsize < 8:
+        # what 32 bits cannot hold, nan too, becomes the lowest number
+        held = np.where((array > -2147483649.0) & (array < 2147483648.0), array, array.dtype.type(-2147483648.0))
+        return held.astype(np.int32).astype(dtype.np)
+    return array.astype(dtype.np)
+
+
+def promote(a: DType, b: DType) -> DType:
+    """`torch.promote_types`."""
+    if a is b:
+        return a
+    if a.rank > b.rank:
+        a, b = b, a
+    if b.is_floating_point:
+        if a is float16 and b is bfloat16:
+            return float32
+        return b
+    if a is uint8 and b is int8:
+        return int16
+    return b
+
+
+def scalar_dtype(value: object) -> DType:
+    """The dtype that a Python number has by itself."""
+    if value is True or value is False:
+        return bool_
+    return int64 if type(value) is int else _default
+
+
+def largest(dtype: DType) -> float:
+    """The largest finite value of a floating dtype."""
+    return 3.3895313892515355e38 if dtype is bfloat16 else float(np.finfo(dtype.np).max)
+
+
+def result_type(operands: Iterable[Tensor | float | bool]) -> DType:
+    """`torch.result_type`: tensors with dimensions win over 0-d tensors, those over Python numbers, within a category."""
+    kinds: list[DType | None] = [None, None, None]
+    for operand in operands:
+        if isinstance(operand, (bool, int, float)):
+            level, dtype = 2, scalar_dtype(operand)
+        else:
+            level, dtype = (0 if operand.array.ndim else 1), operand.dtype
+        known = kinds[level]
+        kinds[level] = dtype if known is None else promote(known, dtype)
+    result: DType | None = None
+    for lower in reversed(kinds):
+        result = _combine(lower, result)
+    assert result is not None
+    return result
+
+
+def _combine(higher: DType | None, lower: DType | None) -> DType | None:
+    if higher is None:
+        return lower
+    if lower is None or lower.category <= higher.category:
+        return higher
+    return promote(higher, lower)

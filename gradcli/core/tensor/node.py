@@ -1,0 +1,209 @@
+"""The graph that backward walks: immutable nodes with ordered parents, and the state that recording depends on."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import limits
+from gradcli.errors import InternalFault, LimitError, ProgramError
+
+if TYPE_CHECKING:
+    from gradcli.core.tensor.dtypes import DType
+    from gradcli.core.tensor.tensor import Tensor
+
+Edge = tuple["Node | None", int]
+NO_EDGE: Edge = (None, 0)
+#: in place of an output's number: a hook that gets what arrives at a node, or that and what the node makes of it
+BEFORE, AFTER = -1, -2
+
+
+class State:
+    """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
+
+    __slots__ = (
+        "enabled",
+        "grad_mode",
+        "inference",
+        "origin",
+        "sequence",
+        "recount",
+        "anomaly",
+        "anomaly_nan",
+        "anomaly_turns",
+        "walks",
+        "watch",
+        "saving",
+        "observed",
+        "mapped",
+        "multithreading",
+        "dual",
+    )
+
+    def __init__(self) -> None:
+        #: whether operations are recorded: in grad mode, outside inference mode
+        self.enabled = True
+        self.grad_mode = True
+        self.inference = False
+        #: opaque: whatever the language wants to find again on a node (or on an error)
+        self.origin: Any = None
+        self.sequence = 0
+        #: the sequence number at which the nodes that are alive are counted
+        self.recount: float = math.inf
+        self.anomaly = False
+        self.anomaly_nan = True
+        #: how many backward walks with create_graph are under way
+        self.walks = 0
+        #: the sequence numbers at which anomaly detection was switched, on first: what lies between is known by its place
+        self.anomaly_turns: tuple[int, ...] = ()
+        #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
+        self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
+        #: what `saved_tensors_hooks` are in force: the function that packs a tensor a node keeps, and the one that unpacks it
+        self.saving: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        #: whether a recorded step has to be looked at: `watch` or `saving` is set
+        self.observed = False
+        #: how many calls of vmap are running, in which no value may become a Python number
+        self.mapped = 0
+        #: what `set_multithreading_enabled` was told; without effect here
+        self.multithreading = True
+        #: the forward AD level that is open
+        self.dual: Any = None
+
+    def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
+        """Put a list in place that recorded steps are added to, or take it away."""
+        self.watch = watch
+        self.observed = watch is not None or self.saving is not None
+
+    def set_saving(self, pair: tuple[Callable[..., Any], Callable[..., Any]] | None) -> None:
+        """Put hooks on saved tensors in force, or none."""
+        self.saving = pair
+        self.observed = pair is not None or self.watch is not None
+
+    def set_anomaly(self, on: bool, check_nan: bool) -> None:
+        """Switch anomaly detection."""
+        if on is not self.anomaly:
+            self.anomaly_turns = (*self.anomaly_turns, self.sequence)
+        self.anomaly, self.anomaly_nan = on, check_nan
+
+
+state = State()
+
+
+class Node:
+    """A step of the graph. `edges` are (node, output number) of the inputs, (None, 0) where no gradient is wanted.
+
+    `shape` and `dtype` describe the single output; nodes with several outputs have them in `outputs` instead. A `plain`
+    node has one output, float32 or float64, and nobody waits for its gradient: the engine's quick way may pass it.
+    """
+
+    __slots__ = ("edges", "shape", "dtype", "outputs", "sequence", "origin", "hooks", "retained", "plain", "__weakref__")
+
+    edges: tuple[Edge, ...]
+
+    def __init__(self, edges: tuple[Edge, ...], shape: tuple[int, ...], dtype: DType) -> None:
+        self.edges = edges
+        self.shape = shape
+        self.dtype = dtype
+        self.outputs: tuple[tuple[tuple[int, ...], DType], ...] | None = None
+        self.sequence = state.sequence
+        state.sequence += 1
+        if state.sequence > state.recount:
+            recount()
+        self.origin = state.origin
+        #: tensor hooks: (output number, handle id, function on Tensor); those of the node have BEFORE or AFTER as the number
+        self.hooks: list[tuple[int, int, Callable[..., Any]]] | None = None
+        #: output number -> the tensor whose gradient is kept (retain_grad)
+        self.retained: dict[int, Tensor] | None = None
+        self.plain = dtype.is_plain
+
+    @property
+    def type_name(self) -> str:
+        """The literal class name in PyTorch, e.g. `MulBackward0`."""
+        raise NotImplementedError
+
+    def name(self) -> str:
+        """What `grad_fn.name()` returns: nodes that exist only in C++ carry their namespace."""
+        return self.type_name
+
+    @property
+    def listed(self) -> Sequence[int]:
+        """Which of the edges PyTorch has too: those of inputs that can have a derivative."""
+        return range(len(self.edges))
+
+    @property
+    def next_functions(self) -> tuple[Edge, ...]:
+        """Pairs of (node, output number), one for each input that can have a derivative."""
+        return tuple([self.edges[i] for i in self.listed])
+
+    @property
+    def saved_names(self) -> tuple[str, ...]:
+        """Names that `_saved_NAME` can read."""
+        return ()
+
+    def saved_value(self, name: str) -> Any:
+        """The value behind `_saved_NAME`."""
+        raise InternalFault(f"{self.type_name} saved no {name}")
+
+    def meta(self, number: int) -> tuple[tuple[int, ...], DType]:
+        """Shape and dtype of output `number`."""
+        if self.outputs is None:
+            return self.shape, self.dtype
+        return self.outputs[number]
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        """Gradients of the inputs from those of the outputs (arrays; Tensors when `traced`), None where not wanted."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget what was saved; a later walk through this node raises."""
+
+
+def bound_nodes() -> None:
+    """Put the bound on nodes in force; nodes made before do not count until the first count."""
+    state.recount = state.sequence + limits.current.nodes
+
+
+def recount() -> None:
+    """Count the nodes that are alive, and refuse one too many. Raises LimitError.
+
+    So many more can be made before there can be too many: the next count comes then, and counting costs next to nothing.
+    """
+    most = limits.current.nodes
+    alive = sum(isinstance(one, Node) for one in gc.get_objects())
+    if alive > most:
+        gc.collect()
+        alive = sum(isinstance(one, Node) for one in gc.get_objects())
+    if alive > most:
+        raise LimitError("nodes", f"a graph of more than {most:,.0f} nodes is over the limit")
+    state.recount = state.sequence + most - alive
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: adds what arrives to `variable.grad`."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor) -> None:
+        super().__init__((), variable.array.shape, variable.dtype)
+        self.variable = variable
+        self.origin = None
+
+    @property
+    def type_name(self) -> str:
+        return "AccumulateGrad"
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+
+def freed_error() -> ProgramError:
+    """The error of a second walk through a graph whose saved tensors are gone."""
+    return ProgramError(
+        "RuntimeError",
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
+        "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+        "after calling backward.",
+    )

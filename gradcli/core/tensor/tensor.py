@@ -1,0 +1,262 @@
+"""The tensor: a numpy array with a dtype, a place in the graph, and a version that views share."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
+from gradcli.errors import ProgramError
+
+Array = np.ndarray[Any, Any]
+
+
+class Size(tuple[int, ...]):
+    """`torch.Size`: a tuple that prints its name."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+
+class Version:
+    """How often a storage was written in place; shared by a base, its views and its detached aliases."""
+
+    __slots__ = ("count", "views")
+
+    def __init__(self) -> None:
+        self.count = 0
+        #: views taken while nothing here needed gradients; they join the graph when an in-place write brings one
+        self.views: list[weakref.ref[Tensor]] = []
+
+
+class View:
+    """What makes a tensor a differentiable view: its base, the version its node belongs to, and how it came about."""
+
+    __slots__ = ("base", "version", "creation", "source")
+
+    def __init__(self, base: Tensor, version: int, creation: str, source: str) -> None:
+        self.base = base
+        self.version = version
+        #: "default", "multi" (an output of split, unbind ...), "no_grad" or "inference"
+        self.creation = creation
+        #: the operation's name without `Backward0`, for messages
+        self.source = source
+
+
+class Tensor:
+    """A tensor. `array` always is an ndarray (0-d too); views of the storage are numpy views of one buffer."""
+
+    __slots__ = (
+        "array",
+        "dtype",
+        "requires_grad",
+        "grad",
+        "node",
+        "output_nr",
+        "version",
+        "view",
+        "meta",
+        "accumulator",
+        "__weakref__",
+    )
+
+    array: Array
+
+    def __init__(self, array: Array, dtype: DType) -> None:
+        self.array = array
+        self.dtype = dtype
+        self.requires_grad = False
+        self.grad: Tensor | None = None
+        self.node: Node | None = None
+        self.output_nr = 0
+        self.version: Version | None = None
+        self.view: View | None = None
+        #: rare properties: "parameter", "retains_grad", "hooks", "inference"
+        self.meta: dict[str, Any] | None = None
+        self.accumulator: weakref.ref[AccumulateGrad] | None = None
+
+    # --- place in the graph ---
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor, None for leaves. A view whose base was written to gets a fresh node."""
+        view = self.view
+        stale = view is not None and self.version is not None and view.version != self.version.count
+        # of views without a node only those made without recording have a say: they refuse to join the graph
+        if stale and view is not None and (self.node is not None or view.creation != "default"):
+            from gradcli.core.graph.in_place import refresh_view
+
+            refresh_view(self)
+        return self.node
+
+    @property
+    def is_leaf(self) -> bool:
+        """True unless an operation that was recorded made this tensor."""
+        return self.node is None
+
+    def edge(self) -> Edge:
+        """Where gradients for this tensor go: its node, or the accumulator of a leaf that requires grad."""
+        if self.node is not None:
+            return (self.node if self.view is None else self.grad_fn), self.output_nr
+        if not self.requires_grad:
+            return NO_EDGE
+        if self.view is not None and self.view.creation != "default":
+            return self.grad_fn, 0  # no node, or PyTorch's error if the base was written to meanwhile
+        return self.sink(), 0
+
+    def sink(self) -> AccumulateGrad:
+        """The accumulator of this leaf; one at a time, kept alive by the graph that uses it."""
+        known = self.accumulator
+        if known is not None:
+            alive = known()
+            if alive is not None:
+                return alive
+        made = AccumulateGrad(self)
+        self.accumulator = weakref.ref(made)
+        return made
+
+    # --- versions ---
+
+    def counter(self) -> Version:
+        """The version counter, made on first use."""
+        if self.version is None:
+            self.version = Version()
+        return self.version
+
+    @property
+    def version_number(self) -> int:
+        """`_version`: the number of in-place writes."""
+        return 0 if self.version is None else self.version.count
+
+    def property_of(self, name: str) -> Any:
+        """One of the rare properties, None when unset."""
+        return None if self.meta is None else self.meta.get(name)
+
+    def set_property(self, name: str, value: Any) -> None:
+        """Set one of the rare properties."""
+        if self.meta is None:
+            self.meta = {}
+        self.meta[name] = value
+
+    # --- plain facts ---
+
+    @property
+    def shape(self) -> Size:
+        """The sizes."""
+        return Size(self.array.shape)
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether this is an `nn.Parameter`."""
+        return self.meta is not None and bool(self.meta.get("parameter"))
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.array.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.array.size
+
+    def item(self) -> float | int | bool:
+        """The only element as a Python number."""
+        if self.array.size != 1:
+            raise ProgramError("RuntimeError", f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+        return self.array.item()  # type: ignore[no-any-return]
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; a number for 0-d."""
+        return self.array.tolist()
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("core tensors are not iterated; use unbind")
+
+    def __bool__(self) -> bool:
+        raise TypeError("core tensors have no truth value; use operators.truth")
+
+    # --- operators, for the rules that run on tensors ---
+
+    def __add__(self, other: Any) -> Any:
+        return _arithmetic().add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return _arithmetic().sub(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _arithmetic().rsub(self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        return _arithmetic().mul(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return _arithmetic().div(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _arithmetic().rdiv(self, other)
+
+    def __pow__(self, other: Any) -> Any:
+        return _arithmetic().pow(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _arithmetic().rpow(self, other)
+
+    def __neg__(self) -> Any:
+        return _arithmetic().neg(self)
+
+    def __eq__(self, other: object) -> Any:
+        return _comparison().eq(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _comparison().ne(self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _comparison().lt(self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _comparison().le(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _comparison().gt(self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _comparison().ge(self, other)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _arithmetic() -> Any:
+    from gradcli.core.ops.elementwise import arithmetic
+
+    return arithmetic
+
+
+def _comparison() -> Any:
+    from gradcli.core.ops.elementwise import comparison
+
+    return comparison
+
+
+def wrap(array: Any, dtype: DType | None = None) -> Tensor:
+    """A plain tensor of an array (or numpy scalar), which it shares; `dtype` only where the array cannot tell (bfloat16)."""
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    return Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype)

@@ -1,0 +1,1 @@
+"""Derivatives of functions: torch.func, torch.autograd.functional, forward mode, vmap, gradcheck."""

@@ -1,0 +1,127 @@
+"""torch.autograd.forward_ad: levels, and dual tensors that are made and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.named_tuples import named_tuple
+from gradcli.core.calling.script_types import Routine, ScriptType, script_type
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
+from gradcli.core.graph.grad_mode import Decorating
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.transforms import dual_tensors
+from gradcli.errors import ProgramError
+
+UnpackedDualTensor = named_tuple(
+    "torch.autograd.forward_ad.UnpackedDualTensor", lambda primal, tangent: (primal, tangent), "primal", "tangent"
+)
+UNPACKED_DUAL_TENSOR = UnpackedDualTensor.SCRIPT_TYPE
+
+#: the view of a dual tensor that has no tangent
+PRIMAL = Op("Identity", lambda a: a.view(np.ndarray), "input", view=True, input=Rule(lambda grad: grad, "grad"))
+
+
+def _fault(text: str) -> ProgramError:
+    return ProgramError("RuntimeError", text)
+
+
+def _level(level: Any) -> int:
+    """The level meant: -1 where none is open."""
+    return (-1 if state.dual is None else 0) if level is None else level
+
+
+def enter_dual_level() -> int:
+    """Open a level; returns its number."""
+    if state.dual is not None:
+        raise _fault("Nested forward mode AD is not supported at the moment")
+    dual_tensors.open_level()
+    return 0
+
+
+def exit_dual_level(*, level: Any = None) -> None:
+    """Close the level; every tangent is gone."""
+    if level is not None and level != _level(None):
+        raise _fault("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    if state.dual is None:
+        raise _fault("Dual level must be a positive number.")
+    dual_tensors.close_level()
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
+    """A view of `tensor` that carries `tangent`, which has the same shape."""
+    if _level(level) < 0:
+        raise _fault("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    for value, what in ((tensor, "primal"), (tangent, "tangent")):
+        if type(value) is not Tensor:
+            raise ProgramError("AttributeError", f"'{hooks.type_name(value)}' object has no attribute 'is_floating_point'")
+        if not value.dtype.is_floating_point:
+            raise ProgramError("ValueError", f"Expected {what} to be floating point or complex, but got: {value.dtype}")
+    if _level(level) != 0 or state.dual is None:
+        raise _fault("Invalid level given to _make_dual")
+    if dual_tensors.tangent_of(tensor) is not None:
+        raise _fault("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+    if dual_tensors.tangent_of(tangent) is not None:
+        raise _fault("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+    if tensor.array.shape != tangent.array.shape:
+        raise _fault(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
+            f"is of size {list(tensor.array.shape)} while the given forward gradient is of size {list(tangent.array.shape)}."
+        )
+    made: Tensor = catalog.method("view").method(tensor, (tensor.array.shape,), {})
+    if tensor.array.strides != tangent.array.strides and tensor.array.size > 1:
+        laid = dual_tensors.zeros_like(tensor)
+        catalog.method("copy_").method(laid, (tangent,), {})
+        tangent = laid
+    dual_tensors.set_tangent(made, tangent)
+    return made
+
+
+def unpack_dual(tensor: Any, *, level: Any = None) -> Any:
+    """A view of the tensor without its tangent, and the tangent (None without one)."""
+    number = _level(level)
+    if number < 0:
+        return UnpackedDualTensor((tensor, None))
+    if type(tensor) is not Tensor:
+        raise ProgramError("TypeError", f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {hooks.type_name(tensor)}")
+    if number != 0 or state.dual is None:
+        raise _fault("Invalid level given to _fw_primal")
+    with dual_tensors.Undisturbed(state.dual):
+        primal = PRIMAL(tensor)
+    return UnpackedDualTensor((primal, dual_tensors.tangent_of(tensor)))
+
+
+class DualLevel(Decorating):
+    """`dual_level()`: a block in which a level is open."""
+
+    __slots__ = ("__weakref__",)
+
+    SCRIPT_NAME = "dual_level"
+    SCRIPT_TYPE: ScriptType
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self) -> None:
+        """It opens when the block begins."""
+
+    def copy(self) -> DualLevel:
+        return DualLevel()
+
+    def enter(self) -> int:
+        return enter_dual_level()
+
+    def exit(self) -> None:
+        exit_dual_level()
+
+
+DUAL_LEVEL = script_type(DualLevel, "torch.autograd.forward_ad")
+ENTER_DUAL_LEVEL = Routine(enter_dual_level)
+EXIT_DUAL_LEVEL = Routine(exit_dual_level)
+MAKE_DUAL = Routine(make_dual)
+UNPACK_DUAL = Routine(unpack_dual)

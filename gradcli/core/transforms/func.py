@@ -1,0 +1,396 @@
+"""torch.func: gradients as functions of functions, which nest and compose.
+
+Each call opens a level. Its inputs get stand-ins, the only tensors that are differentiated there, so that a tensor
+reached in another way (a closure, an outer level's input) is a constant. When the level closes, a result keeps its
+history only if something other than the level's own stand-ins has a part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.autograd import backward
+from gradcli.core.autograd.saved_tensor_hooks import Disabled
+from gradcli.core.autograd.torch_autograd import detach, set_requires_grad
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.tensor.node import AccumulateGrad, Node, state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.transforms.functional import call, one_hot_rows, stacked, stand_in, type_text, zeros_like
+from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
+from gradcli.errors import ProgramError
+
+Gradients = Sequence[Tensor | None]
+
+_JVP = "jvp(f, primals, tangents)"
+_VJP = "vjp(f, *primals)"
+_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+
+
+def name_of(func: Any) -> str:
+    """`func.__name__`, which what is made from a function takes over."""
+    name = getattr(func, "name", None)
+    return name if isinstance(name, str) else "function"
+
+
+def _fault(text: str) -> ProgramError:
+    return ProgramError("RuntimeError", text)
+
+
+class Level:
+    """The stand-ins of one call. Inside `with` they require grad and everything is recorded."""
+
+    __slots__ = ("before", "own", "recording", "start")
+
+    def __init__(self) -> None:
+        self.before = state.enabled
+        #: leaves of this level, by identity
+        self.own: dict[int, Tensor] = {}
+        self.start = state.sequence
+        self.recording = recording(True)
+
+    def __enter__(self) -> Level:
+        self.recording = recording(True)
+        self.recording.__enter__()
+        for leaf in self.own.values():
+            leaf.requires_grad = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for leaf in self.own.values():
+            leaf.requires_grad = False
+        self.recording.__exit__()
+
+    def leaf(self, tensor: Tensor) -> Tensor:
+        """Make a tensor a leaf of this level."""
+        set_requires_grad(tensor, True)
+        self.own[id(tensor)] = tensor
+        return tensor
+
+    def stand_in(self, value: Any) -> Tensor:
+        """What the function gets in place of an input that is differentiated."""
+        if type(value) is not Tensor:
+            raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
+        if value.requires_grad and self.before:
+            return stand_in(value)
+        return self.leaf(detach(value))
+
+    def matters_outside(self, tensor: Tensor) -> bool:
+        """Whether a gradient of `tensor` would reach anything but this level's own leaves."""
+        if not tensor.requires_grad or not self.before:
+            return False
+        if tensor.node is None:
+            return id(tensor) not in self.own
+        seen: set[Node] = set()
+        stack: list[Node | None] = [tensor.grad_fn]
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            if type(node) is AccumulateGrad:
+                if node.variable.requires_grad and id(node.variable) not in self.own:
+                    return True
+            elif node.sequence < self.start:
+                return True  # recorded before the level began
+            stack += [edge[0] for edge in node.edges]
+        return False
+
+    def leave(self, value: Any) -> Any:
+        """A nest of results as the caller may have it."""
+        return map_leaves(self._left, value)
+
+    def _left(self, value: Any) -> Tensor:
+        if type(value) is not Tensor:
+            raise _fault(f"Expected tensors, got unsupported type {type_text(value)}")
+        if not value.requires_grad or self.matters_outside(value):
+            return value
+        return detach(value)
+
+    def gradients(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], v: Gradients | None, keep: bool, graph: bool) -> list[Tensor]:
+        """Gradients of the inputs, zeros where nothing depends on them."""
+        given = [None] * len(outputs) if v is None else v
+        pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad]
+        found: Gradients = [None] * len(inputs)
+        if pairs:
+            found = backward.grad(
+                [o for o, _ in pairs], inputs, [g for _, g in pairs], retain_graph=keep, create_graph=graph, allow_unused=True
+            )
+        return [zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]
+
+
+# --- which arguments ---
+
+
+def _positions(argnums: Any, count: int) -> list[int]:
+    """`argnums` as non-negative positions."""
+    if not isinstance(argnums, (int, tuple)):
+        raise _fault(f"argnums must be int or Tuple[int, ...], got: {type_text(argnums)}")
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    found = []
+    for number in numbers:
+        if not isinstance(number, int):
+            raise _fault(f"argnum must be int, got: {type_text(number)}")
+        if not -count <= number < count:
+            raise _fault(f"Got argnum={number}, but only {count} positional inputs")
+        found.append(number % count)
+    if not found:
+        raise _fault("argnums must be non-empty")
+    if len(set(found)) != len(found):
+        raise _fault(f"argnums elements must be unique, got {argnums}")
+    return found
+
+
+def _points(level: Level, args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], Any]:
+    """The arguments with stand-ins in place, and those of `argnums` as one nest."""
+    placed = list(args)
+    positions = _positions(argnums, len(args))
+    for at in positions:
+        placed[at] = map_leaves(level.stand_in, args[at])
+    return placed, tuple(placed[at] for at in positions) if isinstance(argnums, tuple) else placed[positions[0]]
+
+
+def _split_aux(result: Any, has_aux: Any, caller: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise _fault(f"{caller}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+def _tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
+    """The outputs of a function, which must all be tensors."""
+    leaves, spec = flatten(value)
+    if not leaves or (len(leaves) == 1 and leaves[0] is None):
+        raise _fault(f"{caller}: Expected f to be a function that has non-empty output (got output = {leaves})")
+    for leaf in leaves:
+        if type(leaf) is not Tensor:
+            raise _fault(f"{caller}: expected f(*primals) to return only tensors, got unsupported type {type_text(leaf)}")
+    return leaves, spec
+
+
+# --- gradients of scalar functions ---
+
+
+def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    level = Level()
+    with Disabled(_NO_HOOKS), level:
+        placed, points = _points(level, args, argnums)
+        output, aux = _split_aux(call(func, placed, kwargs), has_aux, "grad_and_value(f)(*args)")
+        if type(output) is not Tensor:
+            raise _fault(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type_text(output)}")
+        if output.array.ndim:
+            raise _fault(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        leaves, spec = flatten(points)
+        outside = level.matters_outside(output)
+        found = level.gradients((output,), leaves, None, keep=outside, graph=outside)
+        gradients = level.leave(rebuild(spec, found))
+        return gradients, level.leave(output), level.leave(aux) if has_aux else None
+
+
+def grad(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine:
+    """`grad(f)(*args)`: the gradient of f, which returns one number, with respect to the arguments `argnums`."""
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradients, _, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
+        return (gradients, aux) if has_aux else gradients
+
+    return Routine(wrapper, name_of(func))
+
+
+def grad_and_value(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine:
+    """`grad_and_value(f)(*args)`: gradient and value as a pair."""
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradients, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
+        return (gradients, (value, aux)) if has_aux else (gradients, value)
+
+    return Routine(wrapper, name_of(func))
+
+
+# --- products ---
+
+
+def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
+    """`(f(*primals), pull)`, where `pull(v)` gives v^T J; a third part with `has_aux`."""
+    level = Level()
+    with Disabled(_NO_HOOKS), level:
+        points = map_leaves(level.stand_in, primals)
+        output, aux = _split_aux(call(func, points), has_aux, _VJP)
+        outputs, out_spec = _tensor_leaves(output, _VJP)
+        for o in outputs:
+            if not o.dtype.is_floating_point:
+                raise _fault(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+        leaves, in_spec = flatten(points)
+        outside = any(level.matters_outside(o) for o in outputs)
+        results = level.leave(output)
+        extra = level.leave(aux) if has_aux else None
+
+    def wrapper(cotangents: Any, retain_graph: Any = True, create_graph: Any = None) -> Any:
+        given, given_spec = flatten(cotangents)
+        if given_spec != out_spec:
+            raise _fault(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {given_spec.outline()}, primal output: {out_spec.outline()}"
+            )
+        wanted = state.enabled if create_graph is None else create_graph
+        with level:
+            graph = bool(wanted and (outside or any(g.requires_grad for g in given)))
+            found = level.gradients(outputs, leaves, given, keep=bool(retain_graph), graph=graph)
+            return rebuild(in_spec, [level.leave(g) for g in found])
+
+    pull = Routine(wrapper)
+    return (results, pull, extra) if has_aux else (results, pull)
+
+
+def _tangents(primals: Any, tangents: Any) -> tuple[list[Tensor], Any, list[Tensor]]:
+    """The primals' leaves and shape, and the tangents' leaves, checked."""
+    if not isinstance(primals, tuple):
+        raise _fault(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    leaves, spec = flatten(primals)
+    directions, given_spec = flatten(tangents)
+    if spec != given_spec:
+        raise _fault(
+            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
+            f"tensors, tangents also must be. Got primals with structure {spec.listing()} and tangents with structure "
+            f"{given_spec.listing()}"
+        )
+    for values, what in ((leaves, "primals"), (directions, "tangents")):
+        if not values:
+            raise _fault(f"{_JVP}: Expected {what} to contain at least one Tensor.")
+        for value in values:
+            if type(value) is not Tensor:
+                raise _fault(f"{_JVP}: Expected {what} to only contain Tensors, got {type_text(value)}")
+    for primal, tangent in zip(leaves, directions, strict=True):
+        if primal.array.shape != tangent.array.shape:
+            raise _fault(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
+                f"{list(tangent.array.shape)}."
+            )
+    return leaves, spec, directions
+
+
+def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux: Any = False) -> Any:
+    """`(f(*primals), J u)` for the direction u, `tangents`: the derivative of v^T J with respect to v, applied to u."""
+    given, spec, directions = _tangents(primals, tangents)
+    level = Level()
+    with level:
+        leaves = [level.stand_in(p) for p in given]
+        output, aux = _split_aux(call(func, rebuild(spec, leaves)), has_aux, _JVP)
+        outputs, out_spec = _tensor_leaves(output, _JVP)
+        outside = any(level.matters_outside(o) for o in outputs) or any(level.matters_outside(t) for t in directions)
+        moved = [_push(level, o, leaves, directions, outside) for o in outputs]
+        if strict and any(m is None for m in moved):
+            raise _fault(f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True.")
+        products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
+        result = (level.leave(output), rebuild(out_spec, products))
+        return (*result, level.leave(aux)) if has_aux else result
+
+
+def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
+    """`(f(*primals), push)`, where `push(*tangents)` gives J u. The function is called once."""
+    given, spec = flatten(primals)
+    level = Level()
+    with level:
+        leaves = [level.stand_in(p) for p in given]
+        outputs, out_spec = _tensor_leaves(call(func, rebuild(spec, leaves)), _JVP)
+        outside = any(level.matters_outside(o) for o in outputs)
+        results = rebuild(out_spec, [level.leave(o) for o in outputs])
+
+    def jvp_fn(*tangents: Any) -> Any:
+        directions, given_spec = flatten(tangents)
+        if given_spec != spec:
+            raise _fault(f"Expected the tangents {given_spec.listing()} to have the same argspec as the primals {spec.listing()}")
+        for i, (direction, leaf) in enumerate(zip(directions, leaves, strict=True)):
+            start = f"tangent:{i} with {{}} in flattened pytree doesn't match the {{}} of the corresponding primal."
+            if direction.array.shape != leaf.array.shape:
+                raise _fault(start.format(f"shape {direction.shape}", f"shape {leaf.shape}"))
+            if direction.dtype is not leaf.dtype:
+                raise _fault(start.format(f"dtype {direction.dtype}", f"dtype {leaf.dtype}"))
+        with level:
+            moved = [_push(level, o, leaves, directions, outside) for o in outputs]
+            products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
+        return rebuild(out_spec, products)
+
+    return results, Routine(jvp_fn)
+
+
+def _push(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
+    """J u for one output; None if it depends on no input."""
+    if not output.requires_grad:
+        return None
+    probe = level.leaf(zeros_like(output))
+    back = backward.grad((output,), leaves, (probe,), create_graph=True, allow_unused=True)
+    pairs = [(b, d) for b, d in zip(back, directions, strict=True) if b is not None and b.requires_grad]
+    if not pairs:
+        return None if all(b is None for b in back) else zeros_like(output)
+    outputs, weights = [b for b, _ in pairs], [d for _, d in pairs]
+    (found,) = backward.grad(outputs, (probe,), weights, retain_graph=True, create_graph=graph, allow_unused=True)
+    return zeros_like(output) if found is None else found
+
+
+# --- whole matrices ---
+
+
+def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], caller: str) -> Any:
+    level = Level()
+    with Disabled(_NO_HOOKS) if caller == _VJP else nullcontext(), level:
+        placed, points = _points(level, args, argnums)
+        output, aux = _split_aux(call(func, placed), has_aux, caller)
+        outputs, out_spec = _tensor_leaves(output, caller)
+        leaves, in_spec = flatten(points)
+        outside = any(level.matters_outside(o) for o in outputs)
+        blocks = [rebuild(in_spec, _rows(level, o, leaves, outside)) for o in outputs]
+        extra = level.leave(aux) if has_aux else None
+    result = rebuild(out_spec, blocks)
+    return (result, extra) if has_aux else result
+
+
+def _rows(level: Level, output: Tensor, leaves: list[Tensor], graph: bool) -> list[Tensor]:
+    """The derivatives of one output with respect to each leaf, one backward pass for each of its elements."""
+    for leaf in leaves:
+        limits.check_elements(output.array.size * leaf.array.size, leaf.array.itemsize)
+    rows = [level.gradients((output,), leaves, (unit,), keep=True, graph=graph) for unit in one_hot_rows(output)]
+    return [level.leave(stacked([row[k] for row in rows], output, leaf, graph)) for k, leaf in enumerate(leaves)]
+
+
+def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any = None) -> Routine:
+    """`jacrev(f)(*args)`: all derivatives, by backward passes."""
+    if not (chunk_size is None or chunk_size > 0):
+        raise ProgramError("ValueError", "jacrev: `chunk_size` should be greater than 0.")
+
+    def wrapper_fn(*args: Any) -> Any:
+        return _jacobian(func, argnums, has_aux, args, _VJP)
+
+    return Routine(wrapper_fn, name_of(func))
+
+
+def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any = "error") -> Routine:
+    """`jacfwd(f)(*args)`: the same derivatives as `jacrev`, by the same backward passes."""
+
+    def wrapper_fn(*args: Any) -> Any:
+        return _jacobian(func, argnums, has_aux, args, _JVP)
+
+    return Routine(wrapper_fn, name_of(func))
+
+
+def hessian(func: Any, argnums: Any = 0) -> Routine:
+    """`hessian(f)(*args)`: all second derivatives."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+GRAD = Routine(grad)
+GRAD_AND_VALUE = Routine(grad_and_value)
+VJP = Routine(vjp)
+JVP = Routine(jvp)
+LINEARIZE = Routine(linearize)
+JACREV = Routine(jacrev)
+JACFWD = Routine(jacfwd)
+HESSIAN = Routine(hessian)

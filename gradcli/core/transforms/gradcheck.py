@@ -1,0 +1,386 @@
+"""torch.autograd.gradcheck and gradgradcheck: gradients by rule against central differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.autograd import backward as engine
+from gradcli.core.autograd.torch_autograd import set_requires_grad
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.text import formatted
+from gradcli.core.transforms.functional import call, one_hot_rows, zeros_like
+from gradcli.core.transforms.gradcheck_modes import Directions, backward_products, forward_jacobians, forward_products, numeric_products
+from gradcli.errors import ProgramError
+
+
+def differences(array: Array, evaluate: Callable[[], Sequence[Array]], eps: float) -> list[Array]:
+    """Central differences (f(x+eps) - f(x-eps)) / (2 eps), element by element of `array`, which is changed and restored.
+
+    `evaluate` computes the outputs from what `array` holds. One matrix for each output, of shape (elements of the
+    array, elements of the output): its transposed Jacobian.
+    """
+    rows: list[list[Array]] = []
+    for at in np.ndindex(array.shape):
+        value = array[at]
+        try:
+            array[at] = value - eps
+            low = [np.array(o) for o in evaluate()]
+            array[at] = value + eps
+            high = [np.array(o) for o in evaluate()]
+        finally:
+            array[at] = value
+        rows.append([((b - a) / (2 * eps)).reshape(-1) for a, b in zip(low, high, strict=True)])
+    return [np.stack(column) for column in zip(*rows, strict=True)]
+
+
+def numeric_gradient(function: Callable[..., Any], arrays: Sequence[Array], eps: float = 1e-6) -> list[Array]:
+    """The gradient of `function(*arrays)`, one number, with respect to each array: central differences in float64."""
+    points = [np.array(a, np.float64) for a in arrays]
+    found = []
+    for point in points:
+        columns = differences(point, lambda: [np.asarray(function(*points), np.float64)], eps)
+        found.append(columns[0].reshape(point.shape) if columns else np.zeros(point.shape))
+    return found
+
+
+def _tensors(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _tracked(values: Sequence[Any]) -> list[Tensor]:
+    return [v for v in values if type(v) is Tensor and v.requires_grad]
+
+
+def _failure(text: str) -> ProgramError:
+    return ProgramError("GradcheckError", text)
+
+
+def gradcheck(
+    func: Any,
+    inputs: Any,
+    *,
+    eps: Any = 1e-6,
+    atol: Any = 1e-5,
+    rtol: Any = 1e-3,
+    raise_exception: Any = True,
+    nondet_tol: Any = 0.0,
+    check_undefined_grad: Any = True,
+    check_grad_dtypes: Any = False,
+    check_batched_grad: Any = False,
+    check_batched_forward_grad: Any = False,
+    check_forward_ad: Any = False,
+    check_backward_ad: Any = True,
+    fast_mode: Any = False,
+    masked: Any = None,
+) -> bool:
+    """Compare the gradients of `func` with central differences: True, or a GradcheckError that shows both Jacobians.
+
+    `fast_mode` compares one number for each pair of input and output, in random directions. Batched gradients have no
+    second implementation here that could differ.
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise ProgramError("AssertionError", "Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise ProgramError("AssertionError", "Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise ProgramError("AssertionError", "Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    try:
+        check = Check(func, _tensors(inputs), eps, atol, rtol, nondet_tol)
+        if check_backward_ad:
+            check.backward(bool(fast_mode))
+        if check_forward_ad:
+            check.forward(bool(fast_mode))
+        if check_backward_ad:
+            _check_zero(check.outputs, check.sources)
+    except ProgramError as error:
+        if raise_exception or error.type_name != "GradcheckError":
+            raise
+        return False
+    return True
+
+
+class Check:
+    """One call of gradcheck: the function, its inputs and what it returned for them."""
+
+    __slots__ = ("func", "inputs", "eps", "atol", "rtol", "nondet_tol", "results", "outputs", "sources")
+
+    def __init__(self, func: Any, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
+        _check_inputs(inputs)
+        self.func, self.inputs = func, inputs
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
+        self.results = _outputs(func, inputs)
+        self.outputs = _tracked(self.results)
+        self.sources = _tracked(inputs)
+
+    def outputs_of(self, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
+        """What the function returns for other inputs."""
+        return _outputs(self.func, inputs)
+
+    def _numeric(self) -> list[list[Array]]:
+        """For each output that requires grad the transposed Jacobians; zero must be those of the others, if they are all."""
+        numeric = _numeric(self.func, self.inputs, self.results, self.eps)
+        if not self.outputs and any(np.any(block) for row in numeric for block in row):
+            raise _failure("Numerical gradient for function expected to be zero")
+        return [row for result, row in zip(self.results, numeric, strict=True) if result.requires_grad]
+
+    def backward(self, fast: bool) -> None:
+        """Compare with backward passes."""
+        if fast and self.outputs:
+            directions = Directions(self.inputs, self.outputs, False)
+            numeric = numeric_products(self.outputs_of, self.inputs, directions, self.eps)
+            self._compare_fast(numeric, backward_products(self.inputs, self.outputs, directions), directions, False)
+            return
+        for i, (output, row) in enumerate(zip(self.outputs, self._numeric(), strict=True)):
+            for j, (a, n) in enumerate(zip(_analytic(output, self.sources, self.nondet_tol), row, strict=True)):
+                if not _close(a, n, self.rtol, self.atol):
+                    raise _failure(_mismatch(i, j, self._text(n, output), self._text(a, self.sources[j]), False))
+
+    def forward(self, fast: bool) -> None:
+        """Compare with forward mode."""
+        if fast and self.outputs:
+            directions = Directions(self.inputs, self.outputs, True)
+            numeric = numeric_products(self.outputs_of, self.inputs, directions, self.eps)
+            self._compare_fast(numeric, forward_products(self.outputs_of, self.inputs, directions), directions, True)
+            return
+        rows = self._numeric()
+        analytic = forward_jacobians(self.outputs_of, self.inputs) if self.outputs else []
+        for i, (output, row) in enumerate(zip(self.outputs, rows, strict=True)):
+            for j, n in enumerate(row):
+                a = analytic[j][i]
+                if not _close(a, n, self.rtol, self.atol):
+                    raise _failure(_mismatch(i, j, self._text(n, output), self._text(a, output), True))
+
+    def _compare_fast(self, numeric: list[list[Array]], analytic: list[list[Array]], directions: Directions, forward: bool) -> None:
+        for i, row in enumerate(numeric):
+            for j, n in enumerate(row):
+                a = analytic[i][j]
+                if not _close(a, n, self.rtol, directions.tolerance(self.atol, i, j)):
+                    output = self.outputs[j]
+                    start = _mismatch(j, i, self._text(n, output), self._text(a, output), forward)
+                    raise _failure(start + self._slowly(i, j, forward))
+
+    def _slowly(self, i: int, j: int, forward: bool) -> str:
+        """What fast mode tells of input i and output j besides: the Jacobians."""
+        output = self.outputs[j]
+        n = self._numeric()[j][i]
+        a = forward_jacobians(self.outputs_of, self.inputs)[i][j] if forward else _analytic(output, self.sources, np.inf)[i]
+        largest = Tensor(np.asarray(np.abs(n - a).max()), output.dtype)
+        told = _SLOWLY.format(self._text(n, output), self._text(a, output), formatted(largest))
+        return told + (_SLOW_IS_FINE if _close(a, n, self.rtol, self.atol) else "")
+
+    @staticmethod
+    def _text(values: Array, like: Tensor) -> str:
+        """Numbers as an f-string shows a tensor of them."""
+        return formatted(Tensor(np.asarray(values), like.dtype))
+
+
+def _close(a: Array, n: Array, rtol: float, atol: float) -> bool:
+    common = np.promote_types(a.dtype, n.dtype)
+    return bool(np.allclose(a.astype(common), n.astype(common), rtol, atol))
+
+
+def _mismatch(output: int, source: int, numerical: str, analytical: str, forward: bool) -> str:
+    mode = "computed with forward mode " if forward else ""
+    return f"Jacobian {mode}mismatch for output {output} with respect to input {source},\nnumerical:{numerical}\nanalytical:{analytical}\n"
+
+
+_SLOWLY = """
+The above quantities relating the numerical and analytical jacobians are computed \nin fast mode. \
+See: https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. \
+Below, we recompute numerical and analytical jacobians in slow mode:
+
+Numerical:
+ {}
+Analytical:
+{}
+
+The max per-element difference (slow mode) is: {}.
+"""
+_SLOW_IS_FINE = """\
+Fast gradcheck failed but element-wise differences are small. This means that the
+test might've passed in slow_mode!
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck:
+
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `fast_mode=False` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_fast_mode=False`
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_fast_mode=False`"""
+
+
+def _outputs(func: Any, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
+    """What the function returns, as a tuple of tensors."""
+    results = _tensors(call(func, inputs))
+    for result in results:
+        if type(result) is not Tensor:
+            raise ProgramError("AttributeError", f"'{hooks.type_name(result)}' object has no attribute 'requires_grad'")
+    return results
+
+
+def _check_inputs(inputs: tuple[Any, ...]) -> None:
+    for i, tensor in enumerate(inputs):
+        if type(tensor) is not Tensor or not tensor.requires_grad:
+            continue
+        if tensor.dtype is not dtypes.float64:
+            warnings.emit(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
+                "fail if all the inputs are not of double precision floating point or complex. "
+            )
+        if any(stride == 0 and size > 1 for stride, size in zip(tensor.array.strides, tensor.array.shape, strict=True)):
+            raise ProgramError(
+                "RuntimeError",
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
+                "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
+                "gradcheck.",
+            )
+    if not _tracked(inputs):
+        raise ProgramError(
+            "ValueError",
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.",
+        )
+
+
+def _numeric(func: Any, inputs: tuple[Any, ...], results: Sequence[Tensor], eps: float) -> list[list[Array]]:
+    """For each output the transposed Jacobians, one for each input that requires grad."""
+
+    def evaluate() -> list[Array]:
+        return [t.array for t in _outputs(func, inputs)]
+
+    sources = _tracked(inputs)
+    for source in sources:
+        limits.check_elements(source.array.size * sum(r.array.size for r in results), source.array.itemsize)
+    columns = [differences(source.array, evaluate, eps) for source in sources]
+    if any(not column for column in columns):  # an input without elements was never moved
+        columns = [column or [np.zeros((0, r.array.size), r.dtype.np) for r in results] for column in columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _analytic(output: Tensor, sources: list[Tensor], nondet_tol: float) -> list[Array]:
+    """The transposed Jacobians of one output by backward passes, which are run twice: they must agree."""
+    first, second = _passes(output, sources), _passes(output, sources)
+    for a, b in zip(first, second, strict=True):
+        if a.size and np.abs(a - b).max() > nondet_tol:
+            raise _failure(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+                "values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
+                f"{nondet_tol}.{_NONDETERMINISTIC}"
+            )
+    return first
+
+
+_NONDETERMINISTIC = """
+
+NOTE: If your op relies on non-deterministic operations i.e., it is listed here:
+https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
+this failure might be expected.
+
+If you are adding a new operator, please file an issue and then use one of the
+workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
+If the test
+- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
+  with `nondet_tol=<tol>` as a keyword argument.
+- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
+  to have `gradcheck_nondet_tol=<tol>`.
+- is a Module test (e.g., in common_nn.py), then modify the corresponding
+  module_test entry to have `gradcheck_nondet_tol=<tol>`
+"""
+
+
+def _passes(output: Tensor, sources: list[Tensor]) -> list[Array]:
+    made = [np.zeros((s.array.size, output.array.size), s.dtype.np) for s in sources]
+    for j, unit in enumerate(one_hot_rows(output)):
+        found = engine.grad((output,), sources, (unit,), retain_graph=True, allow_unused=True)
+        for block, gradient in zip(made, found, strict=True):
+            if gradient is not None:
+                block[:, j] = gradient.array.reshape(-1)
+    return made
+
+
+def _check_zero(outputs: list[Tensor], sources: list[Tensor]) -> None:
+    """A gradient of zeros must come back as zeros; where it does not, 0 * inf has made a nan."""
+    if not outputs:
+        return
+    found = engine.grad(outputs, sources, [zeros_like(o) for o in outputs], allow_unused=True)
+    if any(g is not None and not (g.array == 0).all() for g in found):
+        raise _failure("backward not multiplied by grad_output")
+
+
+def gradgradcheck(
+    func: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: Any = 1e-6,
+    atol: Any = 1e-5,
+    rtol: Any = 1e-3,
+    gen_non_contig_grad_outputs: Any = False,
+    raise_exception: Any = True,
+    nondet_tol: Any = 0.0,
+    check_undefined_grad: Any = True,
+    check_grad_dtypes: Any = False,
+    check_batched_grad: Any = False,
+    check_fwd_over_rev: Any = False,
+    check_rev_over_rev: Any = True,
+    fast_mode: Any = False,
+    masked: Any = False,
+) -> bool:
+    """`gradcheck` of the gradient, as a function of the inputs and of the gradients of the outputs.
+
+    Without `grad_outputs` these are drawn uniformly from [-1, 1) by the default generator.
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise ProgramError("AssertionError", "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for wanted_check, name in ((check_undefined_grad, "check_undefined_grad"), (check_batched_grad, "check_batched_grad")):
+        if wanted_check and not check_rev_over_rev:
+            raise ProgramError("AssertionError", f"Setting {name}=True requires check_rev_over_rev to be True")
+    given = _tensors(inputs)
+    vectors = tuple(_drawn(o) for o in _tracked(_outputs(func, given))) if grad_outputs is None else _tensors(grad_outputs)
+    count = len(vectors)
+    wanted = [k for k, v in enumerate(given) if type(v) is Tensor and v.requires_grad]
+    tracked = [k for k, v in enumerate(given + vectors) if type(v) is Tensor and v.requires_grad]
+
+    def gradient(*args: Any) -> tuple[Tensor, ...]:
+        for k in tracked:  # forward mode brings them without
+            set_requires_grad(args[k], True)
+        points, v = args[: len(args) - count], args[len(args) - count :]
+        outputs = _tracked(_outputs(func, points))
+        found = engine.grad(outputs, [points[k] for k in wanted], v, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        gradient,
+        given + vectors,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        fast_mode=fast_mode,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+    )
+
+
+def _drawn(output: Tensor) -> Tensor:
+    """A random gradient for an output."""
+    made = zeros_like(output)
+    catalog.method("uniform_").method(made, (-1, 1), {})
+    set_requires_grad(made, True)
+    return made
+
+
+GRADCHECK = Routine(gradcheck)
+GRADGRADCHECK = Routine(gradgradcheck)

@@ -1,0 +1,179 @@
+"""torch.func.vmap: a function of one sample, applied to a batch. The samples are run one after the other and stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.functions import catalog
+from gradcli.core.random import generator
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.transforms.func import name_of
+from gradcli.core.transforms.functional import call, type_text
+from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
+from gradcli.errors import ProgramError
+
+
+def _value_error(text: str) -> ProgramError:
+    return ProgramError("ValueError", text)
+
+
+def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "error", *, chunk_size: Any = None) -> Routine:
+    """`vmap(f, in_dims, out_dims)(*args)`: f on each slice of the arguments along `in_dims` (None: the whole), results stacked."""
+    if randomness not in ("error", "different", "same"):
+        raise ProgramError("RuntimeError", f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise _value_error(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        _check_out_dims(func, out_dims)
+        leaves, spec, dims, count = _batch(func, in_dims, args)
+        samples = []
+        before = generator.default.get_state()
+        for at in range(max(count, 1)):
+            sliced = [leaf if dim is None else _slice(leaf, dim, at) for leaf, dim in zip(leaves, dims, strict=True)]
+            state.mapped += 1
+            try:
+                samples.append(flatten(call(func, rebuild(spec, sliced), kwargs)))
+            finally:
+                state.mapped -= 1
+            if at == 0 and not np.array_equal(before, generator.default.get_state()):
+                _check_randomness(randomness)
+            if randomness == "same" and at < count - 1:
+                generator.default.set_state(before)
+        return _joined(func, samples, out_dims, count)
+
+    return Routine(wrapped, name_of(func))
+
+
+def _check_randomness(randomness: str) -> None:
+    """After random numbers were drawn for a sample."""
+    if randomness == "error":
+        raise ProgramError(
+            "RuntimeError",
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+            "flags on vmap or perform the randomness operation out of vmap",
+        )
+    if randomness == "different":  # PyTorch draws for the whole batch at once, in another order
+        raise ProgramError("NotImplementedError", "randomness='different' is not part of gradcli; draw before vmap")
+
+
+def _check_out_dims(func: Any, out_dims: Any) -> None:
+    for dim in flatten(out_dims)[0]:
+        if dim is not None and not isinstance(dim, int):
+            raise _value_error(
+                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+                "representing where in the outputs the vmapped dimension should appear."
+            )
+
+
+def _shown(dims: Any) -> str:
+    return repr(dims) if isinstance(dims, (tuple, list, dict)) else str(dims)
+
+
+def _batch(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], Spec, list[int | None], int]:
+    """The arguments' leaves and shape, the dimension of each leaf to slice, and how many samples there are."""
+    where = f"vmap({name_of(func)}, in_dims={_shown(in_dims)}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise _value_error(
+            f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type_text(in_dims)}."
+        )
+    if not args:
+        raise _value_error(
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    leaves, spec = flatten(args)
+    dims = spread(in_dims, spec)
+    if dims is None:
+        raise _value_error(
+            f"{where}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{flatten(in_dims)[1].listing()} but inputs has structure {spec.listing()}."
+        )
+    for leaf, dim in zip(leaves, dims, strict=True):
+        _check_dim(where, leaf, dim)
+    sizes = [leaf.array.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
+    if not sizes:
+        raise _value_error("vmap: Expected at least one Tensor to vmap over")
+    if any(size != sizes[0] for size in sizes):
+        raise _value_error(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        )
+    return leaves, spec, dims, sizes[0]
+
+
+def _check_dim(where: str, leaf: Any, dim: Any) -> None:
+    if dim is None:
+        return
+    if not isinstance(dim, int):
+        raise _value_error(f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+    if type(leaf) is not Tensor:
+        raise _value_error(
+            f"{where}: Got in_dim={dim} for an input but the input is of type {type_text(leaf)}. We cannot vmap over non-Tensor "
+            "arguments, please use None as the respective in_dim"
+        )
+    ndim = leaf.array.ndim
+    if not -ndim <= dim < ndim:
+        raise _value_error(
+            f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {ndim} so expected in_dim to "
+            f"satisfy -{ndim} <= in_dim < {ndim}."
+        )
+
+
+def _slice(tensor: Tensor, dim: int, at: int) -> Tensor:
+    """One sample; of an empty batch a sample of zeros, which only shows what shape results have."""
+    if not tensor.array.shape[dim]:
+        shape = list(tensor.array.shape)
+        del shape[dim % len(shape)]
+        return Tensor(np.zeros(shape, tensor.dtype.np), tensor.dtype)
+    sample: Tensor = catalog.function("select")(tensor, dim, at)
+    return sample
+
+
+def _joined(func: Any, samples: Sequence[tuple[list[Any], Spec]], out_dims: Any, count: int) -> Any:
+    """The results of all samples as one nest of batched tensors."""
+    spec = samples[0][1]
+    single = spec == LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1
+    dims = list(out_dims) if single else spread(out_dims, spec)
+    if dims is None:
+        raise _value_error(
+            f"vmap({name_of(func)}, ..., out_dims={_shown(out_dims)})(<inputs>): out_dims is not compatible with the structure of "
+            f"`outputs`. out_dims has structure {flatten(out_dims)[1].listing()} but outputs has structure {spec.listing()}."
+        )
+    columns = [[leaves[k] for leaves, _ in samples] for k in range(spec.leaves)]
+    return rebuild(spec, [_stacked(func, column, dim, count) for column, dim in zip(columns, dims, strict=True)])
+
+
+def _stacked(func: Any, values: list[Any], dim: int | None, count: int) -> Any:
+    name = name_of(func)
+    first = values[0]
+    if dim is None:
+        # the same object every time depends on no sample
+        if type(first) is Tensor and any(v is not first for v in values):
+            raise _value_error(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        return first
+    if type(first) is not Tensor:
+        raise _value_error(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type_text(first)}. Did you mean to set out_dims= to "
+            "None for output?"
+        )
+    limits.check_elements(first.array.size * count, first.array.itemsize)
+    ndim = first.array.ndim + 1
+    if not -ndim <= dim < ndim:
+        raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got {dim})")
+    if any(v.requires_grad for v in values):
+        return catalog.function("stack")(tuple(values[:count]), dim)
+    if not count:
+        shape = list(first.array.shape)
+        shape.insert(dim % ndim, 0)
+        return Tensor(np.zeros(shape, first.dtype.np), first.dtype)
+    return Tensor(np.stack([v.array for v in values], dim), first.dtype)
+
+
+VMAP = Routine(vmap)

@@ -1,0 +1,253 @@
+"""What `torch` holds besides tensor functions: where each name lives, loaded on first use.
+
+`find("optim.SGD")` gives a dtype, number, Routine, ScriptType or Function; `members("optim")` the names below a place.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from gradcli.core.functions import catalog
+from gradcli.core.functions._index import FUNCTIONS
+from gradcli.core.tensor import dtypes
+
+#: namespaces that scripts see as modules
+MODULES = (
+    "",
+    "autograd",
+    "autograd.anomaly_mode",
+    "autograd.forward_ad",
+    "autograd.functional",
+    "autograd.grad_mode",
+    "autograd.graph",
+    "autograd.variable",
+    "backends",
+    "backends.mps",
+    "cuda",
+    "func",
+    "linalg",
+    "nn",
+    "nn.functional",
+    "nn.init",
+    "nn.parameter",
+    "nn.utils",
+    "optim",
+    "optim.lr_scheduler",
+    "random",
+    "special",
+    "utils",
+    "utils.data",
+)
+
+_AUTOGRAD = "gradcli.core.autograd.torch_autograd"
+_FORWARD = "gradcli.core.transforms.forward_ad"
+_SWITCHES = "gradcli.core.autograd.modes"
+_EDGES = "gradcli.core.autograd.gradient_edge"
+_SAVING = "gradcli.core.autograd.saved_tensor_hooks"
+_SETTINGS = "gradcli.core.vocabulary.settings"
+_SEEDS = "gradcli.core.random.seeds"
+_TORCH_TYPES = "gradcli.core.vocabulary.torch_types"
+_FUNCTIONAL = "gradcli.core.transforms.functional"
+_FUNC = "gradcli.core.transforms.func"
+_VMAP = "gradcli.core.transforms.vmap"
+_GRADCHECK = "gradcli.core.transforms.gradcheck"
+
+#: name -> (module, attribute)
+PLACES: dict[str, tuple[str, str]] = {
+    "autograd.backward": (_AUTOGRAD, "BACKWARD"),
+    "autograd.grad": (_AUTOGRAD, "GRAD"),
+    "autograd.functional.jacobian": (_FUNCTIONAL, "JACOBIAN"),
+    "autograd.functional.hessian": (_FUNCTIONAL, "HESSIAN"),
+    "autograd.functional.vjp": (_FUNCTIONAL, "VJP"),
+    "autograd.functional.jvp": (_FUNCTIONAL, "JVP"),
+    "autograd.functional.hvp": (_FUNCTIONAL, "HVP"),
+    "autograd.functional.vhp": (_FUNCTIONAL, "VHP"),
+    "autograd.gradcheck": (_GRADCHECK, "GRADCHECK"),
+    "autograd.gradgradcheck": (_GRADCHECK, "GRADGRADCHECK"),
+    "func.grad": (_FUNC, "GRAD"),
+    "func.grad_and_value": (_FUNC, "GRAD_AND_VALUE"),
+    "func.vjp": (_FUNC, "VJP"),
+    "func.jvp": (_FUNC, "JVP"),
+    "func.jacrev": (_FUNC, "JACREV"),
+    "func.jacfwd": (_FUNC, "JACFWD"),
+    "func.hessian": (_FUNC, "HESSIAN"),
+    "func.vmap": (_VMAP, "VMAP"),
+    "func.functional_call": ("gradcli.core.nn.functional_call", "FUNCTIONAL_CALL"),
+    "func.stack_module_state": ("gradcli.core.nn.functional_call", "STACK_MODULE_STATE"),
+    "func.linearize": (_FUNC, "LINEARIZE"),
+    "vmap": (_VMAP, "VMAP"),
+    "autograd.set_detect_anomaly": (_SWITCHES, "SET_DETECT_ANOMALY"),
+    "autograd.detect_anomaly": (_SWITCHES, "DETECT_ANOMALY"),
+    "autograd.anomaly_mode.set_detect_anomaly": (_SWITCHES, "SET_DETECT_ANOMALY"),
+    "autograd.anomaly_mode.detect_anomaly": (_SWITCHES, "DETECT_ANOMALY"),
+    "set_anomaly_enabled": (_SWITCHES, "SET_ANOMALY_ENABLED"),
+    "autograd.set_multithreading_enabled": (_SWITCHES, "SET_MULTITHREADING_ENABLED"),
+    "autograd.grad_mode.set_multithreading_enabled": (_SWITCHES, "SET_MULTITHREADING_ENABLED"),
+    "autograd.is_multithreading_enabled": (_SWITCHES, "IS_MULTITHREADING_ENABLED"),
+    "autograd.is_view_replay_enabled": (_SWITCHES, "IS_VIEW_REPLAY_ENABLED"),
+    "no_grad": (_SWITCHES, "NO_GRAD"),
+    "enable_grad": (_SWITCHES, "ENABLE_GRAD"),
+    "inference_mode": (_SWITCHES, "INFERENCE_MODE"),
+    "set_grad_enabled": (_SWITCHES, "SET_GRAD_ENABLED"),
+    "is_grad_enabled": (_SWITCHES, "IS_GRAD_ENABLED"),
+    "is_anomaly_enabled": (_SWITCHES, "IS_ANOMALY_ENABLED"),
+    "is_anomaly_check_nan_enabled": (_SWITCHES, "IS_ANOMALY_CHECK_NAN_ENABLED"),
+    "is_inference_mode_enabled": (_SWITCHES, "IS_INFERENCE_MODE_ENABLED"),
+    "autograd.no_grad": (_SWITCHES, "NO_GRAD"),
+    "autograd.enable_grad": (_SWITCHES, "ENABLE_GRAD"),
+    "autograd.set_grad_enabled": (_SWITCHES, "SET_GRAD_ENABLED"),
+    "autograd.inference_mode": (_SWITCHES, "INFERENCE_MODE"),
+    "autograd.grad_mode.no_grad": (_SWITCHES, "NO_GRAD"),
+    "autograd.grad_mode.enable_grad": (_SWITCHES, "ENABLE_GRAD"),
+    "autograd.grad_mode.set_grad_enabled": (_SWITCHES, "SET_GRAD_ENABLED"),
+    "autograd.grad_mode.inference_mode": (_SWITCHES, "INFERENCE_MODE"),
+    "autograd.graph.register_multi_grad_hook": ("gradcli.core.autograd.hooks", "REGISTER_MULTI_GRAD_HOOK"),
+    "autograd.graph.saved_tensors_hooks": (_SAVING, "SAVED_TENSORS_HOOKS"),
+    "autograd.graph.save_on_cpu": (_SAVING, "SAVE_ON_CPU"),
+    "autograd.graph.disable_saved_tensors_hooks": (_SAVING, "DISABLE_SAVED_TENSORS_HOOKS"),
+    "autograd.graph.allow_mutation_on_saved_tensors": (_SAVING, "ALLOW_MUTATION_ON_SAVED_TENSORS"),
+    "autograd.forward_ad.dual_level": (_FORWARD, "DUAL_LEVEL"),
+    "autograd.forward_ad.enter_dual_level": (_FORWARD, "ENTER_DUAL_LEVEL"),
+    "autograd.forward_ad.exit_dual_level": (_FORWARD, "EXIT_DUAL_LEVEL"),
+    "autograd.forward_ad.make_dual": (_FORWARD, "MAKE_DUAL"),
+    "autograd.forward_ad.unpack_dual": (_FORWARD, "UNPACK_DUAL"),
+    "autograd.forward_ad.UnpackedDualTensor": (_FORWARD, "UNPACKED_DUAL_TENSOR"),
+    "autograd.graph.Node": (_EDGES, "NODE"),
+    "autograd.graph.GradientEdge": (_EDGES, "GRADIENT_EDGE"),
+    "autograd.graph.get_gradient_edge": (_EDGES, "GET_GRADIENT_EDGE"),
+    "autograd.graph.increment_version": (_EDGES, "INCREMENT_VERSION"),
+    "cuda.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
+    "cuda.device_count": (_TORCH_TYPES, "DEVICE_COUNT"),
+    "cuda.manual_seed": (_TORCH_TYPES, "SEED_NOTHING"),
+    "cuda.manual_seed_all": (_TORCH_TYPES, "SEED_NOTHING"),
+    "backends.mps.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
+    "backends.mps.is_built": (_TORCH_TYPES, "NOT_AVAILABLE"),
+    "manual_seed": (_SEEDS, "MANUAL_SEED"),
+    "seed": (_SEEDS, "SEED"),
+    "initial_seed": (_SEEDS, "INITIAL_SEED"),
+    "get_rng_state": (_SEEDS, "GET_RNG_STATE"),
+    "set_rng_state": (_SEEDS, "SET_RNG_STATE"),
+    "random.manual_seed": (_SEEDS, "MANUAL_SEED"),
+    "random.initial_seed": (_SEEDS, "INITIAL_SEED"),
+    "random.get_rng_state": (_SEEDS, "GET_RNG_STATE"),
+    "random.set_rng_state": (_SEEDS, "SET_RNG_STATE"),
+    "Generator": (_SEEDS, "GENERATOR"),
+    "default_generator": (_SEEDS, "DEFAULT_GENERATOR"),
+    "get_default_dtype": (_SETTINGS, "GET_DEFAULT_DTYPE"),
+    "set_default_dtype": (_SETTINGS, "SET_DEFAULT_DTYPE"),
+    "set_printoptions": (_SETTINGS, "SET_PRINTOPTIONS"),
+    "promote_types": (_SETTINGS, "PROMOTE_TYPES"),
+    "result_type": (_SETTINGS, "RESULT_TYPE"),
+    "can_cast": (_SETTINGS, "CAN_CAST"),
+    "is_tensor": (_SETTINGS, "IS_TENSOR"),
+    "set_num_threads": (_SETTINGS, "SET_NUM_THREADS"),
+    "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
+    "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
+    "device": (_TORCH_TYPES, "DEVICE"),
+    "finfo": (_TORCH_TYPES, "FINFO"),
+    "iinfo": (_TORCH_TYPES, "IINFO"),
+    "Tensor": (_TORCH_TYPES, "TENSOR"),
+    "FloatTensor": (_TORCH_TYPES, "FLOAT_TENSOR"),
+    "DoubleTensor": (_TORCH_TYPES, "DOUBLE_TENSOR"),
+    "LongTensor": (_TORCH_TYPES, "LONG_TENSOR"),
+    "IntTensor": (_TORCH_TYPES, "INT_TENSOR"),
+    "BoolTensor": (_TORCH_TYPES, "BOOL_TENSOR"),
+    "Size": (_TORCH_TYPES, "SIZE"),
+    "dtype": (_TORCH_TYPES, "DTYPE"),
+    "strided": (_TORCH_TYPES, "STRIDED"),
+    "contiguous_format": (_TORCH_TYPES, "CONTIGUOUS_FORMAT"),
+    "preserve_format": (_TORCH_TYPES, "PRESERVE_FORMAT"),
+    "autograd.Variable": (_TORCH_TYPES, "VARIABLE"),
+    "autograd.variable.Variable": (_TORCH_TYPES, "VARIABLE"),
+}
+
+#: classes, by module: NAME is the attribute NAME_TYPE in capitals
+_TYPES = {
+    ("optim", "optim.optimizer"): "Optimizer",
+    ("optim", "optim.sgd"): "SGD",
+    ("optim", "optim.adam"): "Adam AdamW Adamax NAdam RAdam",
+    ("optim", "optim.adaptive"): "Adadelta Adagrad RMSprop Rprop ASGD",
+    ("optim", "optim.lbfgs"): "LBFGS",
+    ("optim.lr_scheduler", "optim.scheduler"): "LRScheduler",
+    ("optim.lr_scheduler", "optim.by_epoch"): (
+        "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR ConstantLR LinearLR PolynomialLR"
+    ),
+    ("optim.lr_scheduler", "optim.composite"): "SequentialLR ChainedScheduler CyclicLR",
+    ("optim.lr_scheduler", "optim.cyclic"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
+    ("utils.data", "data.datasets"): "Dataset TensorDataset Subset ConcatDataset",
+    ("utils.data", "data.loading"): "Sampler SequentialSampler RandomSampler BatchSampler DataLoader",
+    ("nn", "nn.module"): "Module",
+    ("nn", "nn.layers"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
+    ("nn", "nn.convolution"): "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    ("nn", "nn.pooling"): (
+        "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
+        "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d"
+    ),
+    ("nn", "nn.norms"): "BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm LocalResponseNorm",
+    ("nn", "nn.padding"): (
+        "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d "
+        "ReplicationPad1d ReplicationPad2d ReplicationPad3d CircularPad1d CircularPad2d CircularPad3d"
+    ),
+    ("nn", "nn.dropouts"): "Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
+    ("nn", "nn.resize"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
+    ("nn", "nn.recurrent"): "RNNBase RNN LSTM GRU",
+    ("nn", "nn.cells"): "RNNCell LSTMCell GRUCell",
+    ("nn", "nn.embedding_bag"): "EmbeddingBag Unfold Fold RReLU",
+    ("nn", "nn.attention"): "MultiheadAttention",
+    ("nn", "nn.distances"): "CosineSimilarity PairwiseDistance Bilinear Softmax2d",
+    ("nn", "nn.margins"): "MultiMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss TripletMarginWithDistanceLoss",
+    ("nn", "nn.containers"): "Sequential ModuleList",
+    ("nn", "nn.containers_by_name"): "ModuleDict ParameterList ParameterDict",
+    ("nn", "nn.activations"): (
+        "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "
+        "Softmax LogSoftmax Softmin GLU Sigmoid Tanh LogSigmoid Softsign Tanhshrink PReLU"
+    ),
+    ("nn", "nn.losses"): (
+        "MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss PoissonNLLLoss "
+        "GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss SoftMarginLoss TripletMarginLoss"
+    ),
+}
+PLACES |= {
+    f"{place}.{name}": (f"gradcli.core.{module}", f"{name.upper()}_TYPE")
+    for (place, module), names in _TYPES.items()
+    for name in names.split()
+}
+_INIT = (
+    "uniform_ normal_ constant_ ones_ zeros_ eye_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ trunc_normal_ "
+    "orthogonal_ sparse_ calculate_gain"
+)
+_UTILS = "clip_grad_norm_ clip_grad_value_ get_total_norm parameters_to_vector vector_to_parameters"
+_OLD_INIT = "uniform normal constant eye xavier_uniform xavier_normal kaiming_uniform kaiming_normal orthogonal sparse dirac"
+PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init_names", name.upper()) for name in _OLD_INIT.split()}
+PLACES["nn.init.dirac_"] = ("gradcli.core.nn.init_names", "DIRAC_")
+PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init", name.upper()) for name in _INIT.split()}
+PLACES |= {f"nn.utils.{name}": ("gradcli.core.nn.utils", name.upper()) for name in _UTILS.split()}
+PLACES["nn.Parameter"] = PLACES["nn.parameter.Parameter"] = ("gradcli.core.nn.parameter", "PARAMETER")
+
+PLACES["utils.data.random_split"] = ("gradcli.core.data.datasets", "RANDOM_SPLIT")
+PLACES["utils.data.default_collate"] = ("gradcli.core.data.loading", "DEFAULT_COLLATE")
+
+_NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
+
+
+def find(name: str) -> Any:
+    """The value of `torch.NAME`; None if there is none (or it is a module)."""
+    if name in FUNCTIONS:
+        return catalog.function(name)
+    place = PLACES.get(name)
+    if place is not None:
+        return getattr(import_module(place[0]), place[1])
+    if name in _NUMBERS:
+        return _NUMBERS[name]
+    return dtypes.NAMED.get(name)
+
+
+def members(module: str) -> list[str]:
+    """The names directly below a module, submodules included, sorted."""
+    prefix = f"{module}." if module else ""
+    names = {*FUNCTIONS, *PLACES, *MODULES}
+    if not module:
+        names |= {*_NUMBERS, *dtypes.NAMED}
+    found = {n[len(prefix) :].split(".")[0] for n in names if n.startswith(prefix) and n != module and n}
+    return sorted(found)

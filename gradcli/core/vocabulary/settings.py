@@ -1,0 +1,135 @@
+"""The default dtype, print options and other settings of `torch`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.signature import hooks
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes, printing
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
+from gradcli.errors import ProgramError
+
+#: how tensors print; `torch.set_printoptions` changes it
+print_options = printing.PrintOptions()
+
+
+def reset(seed: int = 0) -> None:
+    """Settings as in a fresh session. The seed is fixed, so that the same text gives the same numbers every time."""
+    global print_options
+    print_options = printing.PrintOptions()
+    dtypes.set_default(dtypes.float32)
+    generator.default.manual_seed(seed)
+
+
+def text(tensor: Tensor) -> str:
+    """`repr(tensor)` in PyTorch's layout."""
+    try:
+        node = tensor.grad_fn
+        name = None if node is None else node.type_name
+    except ProgramError:
+        name = "Invalid"  # a view that may not be part of the graph any more
+    tangent = None
+    if state.dual is not None:
+        from gradcli.core.transforms.dual_tensors import tangent_of
+
+        found = tangent_of(tensor)
+        tangent = None if found is None else formatted(found)
+    return printing.tensor_text(
+        tensor.array,
+        tensor.dtype.name,
+        options=print_options,
+        default_dtype=dtypes.get_default().name,
+        requires_grad=tensor.requires_grad,
+        grad_fn=name,
+        is_parameter=tensor.is_parameter,
+        tangent=tangent,
+    )
+
+
+# --- dtypes and printing ---
+
+
+def _get_default_dtype() -> DType:
+    return dtypes.get_default()
+
+
+def _set_default_dtype(d: Any) -> None:
+    dtype = d if isinstance(d, DType) else hooks.as_dtype(d)
+    if dtype is None:
+        raise ProgramError("TypeError", "invalid dtype object: only floating-point types are supported as the default type")
+    dtypes.set_default(dtype)
+
+
+def _set_printoptions(
+    precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None
+) -> None:
+    printing.set_printoptions(
+        print_options,
+        precision=precision,
+        threshold=threshold,
+        edgeitems=edgeitems,
+        linewidth=linewidth,
+        profile=profile,
+        sci_mode=sci_mode,
+    )
+
+
+def _promote_types(type1: Any, type2: Any) -> DType:
+    return dtypes.promote(type1, type2)
+
+
+def _result_type(tensor1: Any, tensor2: Any) -> DType:
+    return dtypes.result_type((tensor1, tensor2))
+
+
+def _can_cast(from_: Any, to: Any) -> bool:
+    source, target = from_, to
+    return bool(source.category <= target.category)
+
+
+def _is_tensor(obj: Any) -> bool:
+    return type(obj) is Tensor
+
+
+GET_DEFAULT_DTYPE = Routine(_get_default_dtype, "get_default_dtype")
+SET_DEFAULT_DTYPE = Routine(_set_default_dtype, "set_default_dtype")
+SET_PRINTOPTIONS = Routine(_set_printoptions, "set_printoptions")
+PROMOTE_TYPES = Routine(_promote_types, "promote_types")
+RESULT_TYPE = Routine(_result_type, "result_type")
+CAN_CAST = Routine(_can_cast, "can_cast")
+IS_TENSOR = Routine(_is_tensor, "is_tensor")
+
+
+# --- what has no effect here, because the answer does not depend on it ---
+
+
+#: more threads than any machine has
+_MOST_THREADS = 1 << 16
+
+
+def _set_num_threads(num_threads: int) -> None:
+    """Accepted and without effect: it changes how long PyTorch takes, never what it answers."""
+    if not isinstance(num_threads, int):
+        raise ProgramError("TypeError", f"set_num_threads expects an int, but got {hooks.type_name(num_threads)}")
+    if num_threads <= 0:
+        raise ProgramError("RuntimeError", "set_num_threads expects a positive integer")
+    if num_threads > _MOST_THREADS:
+        raise ProgramError("RuntimeError", f"set_num_threads: there is no machine with {num_threads:,} threads")
+
+
+def _get_num_threads() -> int:
+    return 1
+
+
+def _use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    return None
+
+
+SET_NUM_THREADS = Routine(_set_num_threads, "set_num_threads")
+GET_NUM_THREADS = Routine(_get_num_threads, "get_num_threads")
+USE_DETERMINISTIC_ALGORITHMS = Routine(_use_deterministic_algorithms, "use_deterministic_algorithms")

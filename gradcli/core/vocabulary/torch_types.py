@@ -1,0 +1,285 @@
+"""The small types of `torch`: layouts, devices, facts about number types, and the types of tensors as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.signature import hooks
+from gradcli.core.ops.create import creation
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.device import check as check_device
+from gradcli.core.tensor.device import kind_of
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.errors import ProgramError
+
+
+class Symbol:
+    """A named constant of torch's that only stands for itself: `torch.strided`, a memory format."""
+
+    __slots__ = ("name", "type_name")
+
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_NAME = "layout"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+STRIDED = Symbol("strided")
+CONTIGUOUS_FORMAT = Symbol("contiguous_format")
+PRESERVE_FORMAT = Symbol("preserve_format")
+
+
+class Device:
+    """`torch.device`. Others than the cpu can be named, and hold no tensors. `str(d)` is its name."""
+
+    __slots__ = ("name",)
+
+    SCRIPT_NAME = "device"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"type": lambda d: d.kind, "index": lambda d: d.index}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def kind(self) -> str:
+        """`type`: the name without the index."""
+        return self.name.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:
+        """Which of the devices of this kind; None where it was not said."""
+        number = self.name.partition(":")[2]
+        return int(number) if number else None
+
+    def enter(self) -> None:
+        """As a block it is where new tensors are made."""
+        check_device(self)
+
+    def exit(self) -> None:
+        """End the block."""
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.kind}'{index})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+CPU = Device("cpu")
+
+
+_NO_SUCH_DEVICE = (
+    "device() received an invalid combination of arguments - got ({}), but expected one of:\n * (torch.device device)\n"
+    " * (str type, int index = -1)\n"
+)
+
+
+def _device(*args: Any, **kwargs: Any) -> Device:
+    given = [*args, *(kwargs.pop(name) for name in ("device", "type", "index") if name in kwargs)]
+    if not given or len(given) > 2 or kwargs:
+        got = ", ".join([*map(hooks.type_name, given), *(f"{name}={hooks.type_name(value)}" for name, value in kwargs.items())])
+        raise ProgramError("TypeError", _NO_SUCH_DEVICE.format(got))
+    named = str(given[0]) if isinstance(given[0], (str, Device)) else given[0]
+    if not isinstance(named, str):
+        check_device(named)
+    kind = kind_of(named)
+    if len(given) == 1:
+        return Device(named)
+    if type(given[1]) is not int:
+        raise ProgramError("TypeError", f"device(): argument 'index' (position 2) must be int, not {hooks.type_name(given[1])}")
+    if kind != named:
+        raise ProgramError("RuntimeError", f"type (string) must not include an index because index was passed explicitly: {named}")
+    return Device(f"{kind}:{given[1]}")
+
+
+def _not_available() -> bool:
+    return False
+
+
+def _device_count() -> int:
+    return 0
+
+
+def _seed_nothing(seed: int) -> None:
+    """Without effect: there is no generator but the cpu's."""
+
+
+NOT_AVAILABLE = Routine(_not_available, "is_available")
+DEVICE_COUNT = Routine(_device_count, "device_count")
+SEED_NOTHING = Routine(_seed_nothing, "manual_seed")
+DEVICE = ScriptType("device", "torch", _device, lambda v: type(v) is Device)
+
+
+class TypeInfo:
+    """`torch.finfo` and `torch.iinfo`."""
+
+    __slots__ = ("dtype", "info")
+
+    SCRIPT_NAME = "finfo"
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+        "eps": lambda t: t.number("eps"),
+        "max": lambda t: t.number("max"),
+        "min": lambda t: t.number("min"),
+        "tiny": lambda t: t.number("tiny"),
+        "smallest_normal": lambda t: t.number("tiny"),
+        "resolution": lambda t: t.number("resolution"),
+        "bits": lambda t: t.dtype.itemsize * 8,
+        "dtype": lambda t: t.dtype.name,
+    }
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype
+        self.info: Any = np.finfo(dtype.np) if dtype.is_floating_point else np.iinfo(dtype.np)
+
+    def number(self, name: str) -> float | int:
+        """One of numpy's figures as a Python number."""
+        value = {"eps": "eps", "max": "max", "min": "min", "tiny": "tiny", "resolution": "resolution"}[name]
+        if self.dtype is dtypes.bfloat16:
+            table = {
+                "eps": 0.0078125,
+                "max": 3.3895313892515355e38,
+                "min": -3.3895313892515355e38,
+                "tiny": 1.1754943508222875e-38,
+                "resolution": 0.01,
+            }
+            return table[name]
+        found = {
+            "eps": lambda i: i.eps,
+            "max": lambda i: i.max,
+            "min": lambda i: i.min,
+            "tiny": lambda i: i.tiny,
+            "resolution": lambda i: i.resolution,
+        }
+        if not self.dtype.is_floating_point and name not in ("max", "min"):
+            raise ProgramError("AttributeError", f"'torch.iinfo' object has no attribute '{value}'")
+        number = found[name](self.info)
+        return int(number) if not self.dtype.is_floating_point else float(number)
+
+    def __repr__(self) -> str:
+        def g(name: str) -> str:
+            return f"{self.number(name):g}"
+
+        if not self.dtype.is_floating_point:
+            return f"iinfo(min={g('min')}, max={g('max')}, dtype={self.dtype.name})"
+        return (
+            f"finfo(resolution={g('resolution')}, min={g('min')}, max={g('max')}, eps={g('eps')}, "
+            f"smallest_normal={g('tiny')}, tiny={g('tiny')}, dtype={self.dtype.name})"
+        )
+
+
+def _finfo(dtype: Any = None) -> TypeInfo:
+    wanted = dtypes.get_default() if dtype is None else dtype
+    if not wanted.is_floating_point:
+        raise ProgramError("TypeError", f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{wanted!r}'")
+    return TypeInfo(wanted)
+
+
+def _iinfo(dtype: Any) -> TypeInfo:
+    if dtype.is_floating_point:
+        raise ProgramError("TypeError", f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{dtype!r}'")
+    return TypeInfo(dtype)
+
+
+FINFO = ScriptType("finfo", "torch", _finfo, lambda v: type(v) is TypeInfo and v.dtype.is_floating_point)
+IINFO = ScriptType("iinfo", "torch", _iinfo, lambda v: type(v) is TypeInfo and not v.dtype.is_floating_point)
+
+
+_NO_SUCH_NEW = (
+    "new() received an invalid combination of arguments - got ({got}), but expected one of:\n * (*, torch.device device = None)\n"
+    "      didn't match because some of the arguments have invalid types: ({wrong})\n * (torch.Storage storage)\n * (Tensor other)\n"
+    " * (tuple of ints size, *, torch.device device = None)\n * (object data, *, torch.device device = None)\n"
+)
+_OPTIONS = (
+    "TensorOptions(dtype={}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+    "memory_format=(nullopt))"
+)
+
+
+def _same_type(tensor: Tensor, dtype: DType | None) -> Tensor:
+    """`torch.LongTensor(tensor)`: the same values, of the same dtype only."""
+    if dtype is not None and tensor.dtype is not dtype:
+        expected, got = _OPTIONS.format(dtype.c_name), _OPTIONS.format(tensor.dtype.c_name)
+        raise ProgramError("TypeError", f"expected {expected} (got {got})")
+    return Tensor(tensor.array, tensor.dtype)
+
+
+def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
+    """`torch.Tensor(...)`, `torch.LongTensor(...)`: sizes as integers, or data."""
+
+    def construct(*args: Any) -> Tensor:
+        wanted = dtype or dtypes.get_default()
+        if len(args) == 1 and isinstance(args[0], Size):
+            return creation.constant("empty", tuple(args[0]), 0, wanted, False)
+        if not args:
+            return creation.from_data([], wanted)
+        first = args[0]
+        if len(args) == 1 and type(first) is Tensor:
+            return _same_type(first, dtype)
+        elif len(args) == 1 and type(first) is not int:
+            if not isinstance(first, (list, tuple, range, str)):
+                raise ProgramError("TypeError", f"new(): data must be a sequence (got {hooks.type_name(first)})")
+            return creation.from_data(first, wanted)
+        if type(first) is not int:
+            got = ", ".join(hooks.type_name(a) for a in args)
+            wrong = ", ".join(f"!{hooks.type_name(a)}!" for a in args)
+            raise ProgramError("TypeError", _NO_SUCH_NEW.format(got=got, wrong=wrong))
+        for i, size in enumerate(args):
+            if type(size) is not int:
+                text = f"type must be tuple of ints,but got {hooks.type_name(size)}"
+                raise ProgramError("TypeError", f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"")
+        return creation.constant("empty", tuple(args), 0, wanted, False)
+
+    return construct
+
+
+def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
+    return ScriptType(name, "torch", _legacy(dtype), lambda v: type(v) is Tensor and (dtype is None or v.dtype is dtype))
+
+
+def _size(iterable: Any = ()) -> Size:
+    return Size(iterable)
+
+
+def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:
+    if volatile:
+        warnings.emit("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
+    if data is None:
+        data = creation.from_data([], dtypes.get_default())
+    if type(data) is not Tensor:
+        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(data)}")
+    made = Tensor(data.array, data.dtype)
+    return creation.finish(made.array, made.dtype, requires_grad)
+
+
+TENSOR = _tensor_type("Tensor", None)
+FLOAT_TENSOR = _tensor_type("FloatTensor", dtypes.float32)
+DOUBLE_TENSOR = _tensor_type("DoubleTensor", dtypes.float64)
+LONG_TENSOR = _tensor_type("LongTensor", dtypes.int64)
+INT_TENSOR = _tensor_type("IntTensor", dtypes.int32)
+BOOL_TENSOR = _tensor_type("BoolTensor", dtypes.bool_)
+SIZE = ScriptType("Size", "torch", _size, lambda v: isinstance(v, Size))
+DTYPE = ScriptType("dtype", "torch", None, lambda v: isinstance(v, DType))
+VARIABLE = ScriptType("Variable", "torch.autograd.variable", _variable, lambda v: type(v) is Tensor)

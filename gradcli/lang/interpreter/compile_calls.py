@@ -1,0 +1,336 @@
+"""Calls, attributes and subscripts. Long chains of them are run in a loop, so that they do not nest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.tensor.node import state
+from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_displays import sequence
+from gradcli.lang.interpreter.compiling import Context, Frame, Run
+from gradcli.lang.names import attributes
+from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Slice, Starred, Subscript
+from gradcli.lang.values import calls, operators, subscripts
+from gradcli.lang.values.functions import UserFunction, invoke
+from gradcli.lang.values.shape_labels import label_arguments, label_tensor
+from gradcli.lang.values.values import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
+
+#: a chain `x.a().b().c` of more parts than this is run in a loop instead of by nested closures
+_LOOP_FROM = 40
+
+Arguments = Callable[[Frame], tuple[Any, dict[str, Any]]]
+
+
+def call(node: Call, context: Context) -> Run:
+    """A call."""
+    parts = _links(node)
+    if len(parts) > _LOOP_FROM:
+        return _chain(parts, context)
+    function = node.function
+    plain = not node.keywords and not any(isinstance(a, Starred) for a in node.args)
+    if isinstance(function, Attribute):
+        owner = context.expression(function.value)
+        if plain:
+            return _method_plain(node, function, owner, context.expressions(node.args))
+        return _method(node, function, owner, _arguments(node, context))
+    run_function = context.expression(function)
+    if plain:
+        return _call_plain(node, run_function, context.expressions(node.args))
+    return _call_general(node, run_function, _arguments(node, context))
+
+
+def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
+    if len(args) == 1:
+        only = args[0]
+
+        def run_one(frame: Frame) -> Any:
+            callee = function(frame)
+            arg = only(frame)
+            kind = type(callee)
+            if kind is UserFunction:
+                return invoke(callee, (arg,), NO_KEYWORDS, node)
+            state.origin = node
+            if kind is Builtin:
+                try:
+                    return callee.function(arg)
+                except TypeError as error:
+                    raise wrong_call(callee, error, (arg,)) from None
+            try:
+                return callee(arg) if callable(callee) else calls.call(callee, (arg,), node)
+            except ProgramError as error:
+                label_arguments(error, node, (arg,))
+                raise
+
+        return run_one
+
+    def run(frame: Frame) -> Any:
+        callee = function(frame)
+        values = [arg(frame) for arg in args]
+        kind = type(callee)
+        if kind is UserFunction:
+            return invoke(callee, values, NO_KEYWORDS, node)
+        state.origin = node
+        if kind is Builtin:
+            try:
+                return callee.function(*values)
+            except TypeError as error:
+                raise wrong_call(callee, error, values) from None
+        try:
+            return callee(*values) if callable(callee) else calls.call(callee, tuple(values), node)
+        except ProgramError as error:
+            label_arguments(error, node, values)
+            raise
+
+    return run
+
+
+def _call_general(node: Call, function: Run, arguments: Arguments) -> Run:
+    def run(frame: Frame) -> Any:
+        callee = function(frame)
+        args, kwargs = arguments(frame)
+        if type(callee) is UserFunction:
+            return invoke(callee, args, kwargs, node)
+        state.origin = node
+        try:
+            return callee(*args, **kwargs) if callable(callee) else calls.call(callee, tuple(args), node, kwargs)
+        except ProgramError as error:
+            label_arguments(error, node, args, kwargs)
+            raise
+
+    return run
+
+
+def _method_plain(node: Call, attribute: Attribute, owner: Run, args: tuple[Run, ...]) -> Run:
+    """`owner.name(args)`: the method is found and called without making a bound method in between."""
+    find = attributes.finder(attribute.name)
+    name = attribute.name
+    known_space: Any = MISSING
+    known_member: Any = MISSING
+
+    def run(frame: Frame) -> Any:
+        nonlocal known_space, known_member
+        value = owner(frame)
+        if value is known_space:
+            values = [arg(frame) for arg in args]
+            state.origin = node
+            try:
+                return known_member(*values)
+            except ProgramError as error:
+                label_arguments(error, node, values)
+                raise
+        method = find(type(value))
+        if method is None:
+            state.origin = attribute
+            callee = attributes.get_attribute(value, name)
+            if type(value) is Namespace and callable(callee):
+                known_space, known_member = value, callee  # namespaces never change
+            values = [arg(frame) for arg in args]
+            try:
+                return calls.call(callee, tuple(values), node)
+            except ProgramError as error:
+                label_arguments(error, node, values)
+                raise
+        values = [arg(frame) for arg in args]
+        state.origin = node
+        try:
+            return method(value, *values)
+        except ProgramError as error:
+            label_arguments(error, node, values, owner=value)
+            raise
+
+    return run
+
+
+def _method(node: Call, attribute: Attribute, owner: Run, arguments: Arguments) -> Run:
+    find = attributes.finder(attribute.name)
+    name = attribute.name
+
+    def run(frame: Frame) -> Any:
+        value = owner(frame)
+        method = find(type(value))
+        if method is None:
+            state.origin = attribute
+            callee = attributes.get_attribute(value, name)
+            args, kwargs = arguments(frame)
+            try:
+                return calls.call(callee, tuple(args), node, kwargs)
+            except ProgramError as error:
+                label_arguments(error, node, args, kwargs)
+                raise
+        args, kwargs = arguments(frame)
+        state.origin = node
+        try:
+            return method(value, *args, **kwargs)
+        except ProgramError as error:
+            label_arguments(error, node, args, kwargs, owner=value)
+            raise
+
+    return run
+
+
+def _arguments(node: Call, context: Context) -> Arguments:
+    """A closure that evaluates the arguments of a call with keywords or stars, in the order of the text."""
+    positional = sequence(node.args, context)
+    keywords = [(k.name, context.expression(k.value), k) for k in node.keywords]
+    if all(name is not None for name, _, _ in keywords):
+
+        def run_named(frame: Frame) -> tuple[Any, dict[str, Any]]:
+            return positional(frame), {name: value(frame) for name, value, _ in keywords}  # type: ignore[misc]
+
+        return run_named
+
+    def run(frame: Frame) -> tuple[Any, dict[str, Any]]:
+        args = positional(frame)
+        kwargs: dict[str, Any] = {}
+        for name, value, place in keywords:
+            given = value(frame)
+            state.origin = place
+            for key, item in [(name, given)] if name is not None else _spread(given):
+                if key in kwargs:
+                    raise ProgramError("TypeError", f"got multiple values for keyword argument '{key}'")
+                kwargs[key] = item
+        return args, kwargs
+
+    return run
+
+
+def _spread(given: Any) -> list[tuple[str, Any]]:
+    """The items of what follows `**` in a call."""
+    if type(given) is not dict:
+        raise ProgramError("TypeError", f"argument after ** must be a mapping, not {operators.type_name(given)}")
+    for key in given:
+        if type(key) is not str:
+            raise ProgramError("TypeError", "keywords must be strings")
+    return list(given.items())
+
+
+# --- long chains ----------------------------------------------------------------------------------
+
+
+def _links(node: Expr) -> list[Expr]:
+    """The postfix operations from `node` inwards, outermost first, and what they begin with; at most a few past the bound."""
+    parts: list[Expr] = []
+    at = node
+    while True:
+        parts.append(at)
+        if isinstance(at, Call):
+            at = at.function
+        elif isinstance(at, Attribute | Subscript):
+            at = at.value
+        else:
+            return parts
+
+
+def _chain(parts: list[Expr], context: Context) -> Run:
+    """Evaluate what the chain begins with, then one operation after the other."""
+    *links, first_node = parts
+    first = context.expression(first_node)
+    steps: list[Callable[[Frame, Any], Any]] = []
+    for link in reversed(links):
+        if isinstance(link, Call):
+            steps.append(_call_link(link, context))
+        elif isinstance(link, Attribute):
+            steps.append(_attribute_link(link))
+        else:
+            assert isinstance(link, Subscript)
+            steps.append(_subscript_link(link, context))
+
+    def run(frame: Frame) -> Any:
+        value = first(frame)
+        for step in steps:
+            value = step(frame, value)
+        return value
+
+    return run
+
+
+def _call_link(node: Call, context: Context) -> Callable[[Frame, Any], Any]:
+    arguments = _arguments(node, context)
+
+    def step(frame: Frame, callee: Any) -> Any:
+        args, kwargs = arguments(frame)
+        return calls.call(callee, tuple(args), node, kwargs)
+
+    return step
+
+
+def _attribute_link(node: Attribute) -> Callable[[Frame, Any], Any]:
+    name = node.name
+
+    def step(frame: Frame, value: Any) -> Any:
+        state.origin = node
+        return attributes.get_attribute(value, name)
+
+    return step
+
+
+def _subscript_link(node: Subscript, context: Context) -> Callable[[Frame, Any], Any]:
+    index = context.expression(node.index)
+
+    def step(frame: Frame, value: Any) -> Any:
+        key = index(frame)
+        state.origin = node
+        return subscripts.getitem(value, key)
+
+    return step
+
+
+# --- attributes and subscripts --------------------------------------------------------------------
+
+
+def attribute(node: Attribute, context: Context) -> Run:
+    """`value.name`."""
+    parts = _links(node)
+    if len(parts) > _LOOP_FROM:
+        return _chain(parts, context)
+    value = context.expression(node.value)
+    name = node.name
+    known_space: Any = MISSING
+    known_member: Any = MISSING
+
+    def run(frame: Frame) -> Any:
+        nonlocal known_space, known_member
+        owner = value(frame)
+        if owner is known_space:
+            return known_member  # namespaces never change
+        state.origin = node
+        result = attributes.get_attribute(owner, name)
+        if type(owner) is Namespace:
+            known_space, known_member = owner, result
+        return result
+
+    return run
+
+
+def subscript(node: Subscript, context: Context) -> Run:
+    """`value[index]`."""
+    parts = _links(node)
+    if len(parts) > _LOOP_FROM:
+        return _chain(parts, context)
+    value = context.expression(node.value)
+    index = context.expression(node.index)
+
+    def run(frame: Frame) -> Any:
+        container = value(frame)
+        key = index(frame)
+        if type(container) is list and type(key) is int and -len(container) <= key < len(container):
+            return container[key]
+        state.origin = node
+        try:
+            return subscripts.getitem(container, key)
+        except ProgramError as error:
+            label_tensor(error, node.value, container)
+            raise
+
+    return run
+
+
+def slice_(node: Slice, context: Context) -> Run:
+    """`lower:upper:step`; constant ones are made once."""
+    bounds = (node.lower, node.upper, node.step)
+    if all(bound is None or (type(bound) is Constant) for bound in bounds):
+        value = slice(*[None if bound is None else bound.value for bound in bounds])  # type: ignore[attr-defined]
+        return lambda frame: value
+    runs = [None if bound is None else context.expression(bound) for bound in bounds]
+    return lambda frame: slice(*[None if run is None else run(frame) for run in runs])

@@ -1,0 +1,175 @@
+"""`try`, `raise` and `with`: only the program's own errors are seen by `except`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.tensor.node import state
+from gradcli.errors import LimitError, ProgramError, is_exception_subtype
+from gradcli.lang.interpreter.compile_names import delete, store
+from gradcli.lang.interpreter.compile_statements import block
+from gradcli.lang.interpreter.compile_targets import assign_to
+from gradcli.lang.interpreter.compiling import Context, Frame, Run
+from gradcli.lang.syntax.nodes import Expr, Handler, Name, Raise, Try, With
+from gradcli.lang.values import operators
+from gradcli.lang.values.runtime import locate, runtime
+from gradcli.lang.values.values import ExceptionType
+
+
+class Handling:
+    """One `except` clause: what it catches, and what it does with it."""
+
+    __slots__ = ("body", "place", "put", "type", "unbind")
+
+    def __init__(self, node: Handler, context: Context) -> None:
+        self.type = None if node.type is None else context.expression(node.type)
+        self.place = node.type
+        self.put = None if node.name is None else store(node.name, context)
+        # Python unbinds the name when the clause ends
+        name = Name(node.source, node.start, node.end, node.name) if node.name is not None else None
+        self.unbind = None if name is None else delete(name, context, quiet=True)
+        self.body = block(node.body, context)
+
+    def catches(self, frame: Frame, error: ProgramError) -> bool:
+        """Whether the clause is for this error."""
+        if self.type is None:
+            return True
+        wanted = self.type(frame)
+        state.origin = self.place
+        for one in wanted if isinstance(wanted, tuple) else (wanted,):
+            if type(one) is not ExceptionType:
+                raise ProgramError("TypeError", "catching classes that do not inherit from BaseException is not allowed")
+            if matches(error.type_name, one.name):
+                return True
+        return False
+
+    def run(self, frame: Frame, error: ProgramError) -> Any:
+        """Run the clause."""
+        if self.put is not None:
+            self.put(frame, error)
+        runtime.handling.append(error)
+        try:
+            return self.body(frame)
+        finally:
+            runtime.handling.pop()
+            if self.unbind is not None:
+                self.unbind(frame)
+
+
+def matches(name: str, ancestor: str) -> bool:
+    """Whether `except ancestor` catches errors of the type `name`; core's own types are Exceptions."""
+    return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
+
+
+def try_(node: Try, context: Context) -> Run:
+    """`try` with `except`, `else` and `finally`."""
+    guarded = _with_handlers(node, context) if node.handlers else block(node.body, context)
+    if not node.finalbody:
+        return guarded
+    final = block(node.finalbody, context)
+
+    def run(frame: Frame) -> Any:
+        try:
+            signal = guarded(frame)
+        except LimitError:
+            raise  # the bounds are used up: there is nothing left to run `finally` with
+        except (ProgramError, KeyboardInterrupt) as error:
+            if isinstance(error, ProgramError):
+                locate(error)
+            leaving = final(frame)
+            if leaving is not None:
+                return leaving
+            raise
+        leaving = final(frame)
+        return signal if leaving is None else leaving
+
+    return run
+
+
+def _with_handlers(node: Try, context: Context) -> Run:
+    body = block(node.body, context)
+    handlers = [Handling(handler, context) for handler in node.handlers]
+    orelse = block(node.orelse, context) if node.orelse else None
+
+    def run(frame: Frame) -> Any:
+        depth = runtime.depth
+        try:
+            signal = body(frame)
+        except ProgramError as error:
+            runtime.depth = depth
+            locate(error)
+            # host frames hang on the traceback, and all tensors on them
+            error.__traceback__ = error.__context__ = None
+            caught = error
+        else:
+            if signal is None and orelse is not None:
+                return orelse(frame)
+            return signal
+        for handler in handlers:
+            if handler.catches(frame, caught):
+                return handler.run(frame, caught)
+        raise caught
+
+    return run
+
+
+def raise_(node: Raise, context: Context) -> Run:
+    """`raise`, `raise error`, `raise error from cause`."""
+    if node.error is None:
+
+        def run_again(frame: Frame) -> Any:
+            state.origin = node
+            if not runtime.handling:
+                raise ProgramError("RuntimeError", "No active exception to reraise")
+            raise runtime.handling[-1]
+
+        return run_again
+    error = context.expression(node.error)
+    cause = None if node.cause is None else context.expression(node.cause)
+
+    def run(frame: Frame) -> Any:
+        value = error(frame)
+        if cause is not None:
+            because = cause(frame)
+            state.origin = node
+            if because is not None and not isinstance(because, ProgramError | ExceptionType):
+                raise ProgramError("TypeError", "exception causes must derive from BaseException")
+        state.origin = node
+        if type(value) is ExceptionType:
+            value = value()
+        if not isinstance(value, ProgramError):
+            raise ProgramError("TypeError", "exceptions must derive from BaseException")
+        raise value
+
+    return run
+
+
+def with_(node: With, context: Context) -> Run:
+    """`with a, b as c: body`."""
+    run = block(node.body, context)
+    for place, target in reversed(node.items):
+        run = _with_one(place, target, run, context)
+    return run
+
+
+def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> Run:
+    manager_run = context.expression(place)
+    put = None if target is None else assign_to(target, context)
+
+    def run(frame: Frame) -> Any:
+        manager = manager_run(frame)
+        state.origin = place
+        if not hasattr(type(manager), "enter"):
+            raise ProgramError("TypeError", f"'{operators.type_name(manager)}' object does not support the context manager protocol")
+        value = manager.enter()
+        try:
+            if put is not None:
+                put(frame, value)
+            return body(frame)
+        except ProgramError as error:
+            locate(error)
+            raise
+        finally:
+            manager.exit()
+
+    return run

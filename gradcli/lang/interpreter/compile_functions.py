@@ -1,0 +1,281 @@
+"""`def`, `lambda` and comprehensions: functions of their own, with frames that are lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.tensor.node import state
+from gradcli.lang.interpreter.compile_names import store
+from gradcli.lang.interpreter.compile_operators import condition
+from gradcli.lang.interpreter.compile_targets import assign_to
+from gradcli.lang.interpreter.compiling import Context, Frame, Run
+from gradcli.lang.interpreter.scope import Scope
+from gradcli.lang.python import mappings
+from gradcli.lang.syntax.nodes import Comprehension, For_, FunctionDef, Lambda, Parameter, Return
+from gradcli.lang.values import calls, operators, subscripts
+from gradcli.lang.values.functions import Code, UserFunction
+from gradcli.lang.values.runtime import tick
+from gradcli.lang.values.values import UNBOUND, IteratorValue
+
+
+def function_def(node: FunctionDef, context: Context) -> Run:
+    """`def`: makes the function, runs it through its decorators, binds the name."""
+    inner = context.inner(node)
+    code = _code(node.name, node.parameters, inner)
+    code.run = _body(node, inner)
+    make = _maker(code, node, inner, context)
+    decorators = [(context.expression(d), d) for d in node.decorators]
+    put = store(node.name, context)
+
+    def run(frame: Frame) -> None:
+        wrappers = [(wrapper(frame), place) for wrapper, place in decorators]
+        function: Any = make(frame)
+        for wrapper, place in reversed(wrappers):
+            function = calls.apply_decorator(wrapper, function, place)
+        put(frame, function)
+
+    return run
+
+
+def lambda_(node: Lambda, context: Context) -> Run:
+    """`lambda`: a function whose code is one expression."""
+    inner = context.inner(node)
+    code = _code("<lambda>", node.parameters, inner)
+    code.run = inner.expression(node.body)
+    return _maker(code, node, inner, context)
+
+
+#: kinds of parameters that arguments without a name go to
+_PLACED = ("positional", "plain")
+
+
+def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
+    scope = inner.scope
+    stars = {p.kind: p.name for p in parameters if p.name and p.kind in ("*", "**")}
+    code = Code(
+        name,
+        tuple([p.name for p in parameters if p.kind in _PLACED]),
+        tuple([p.name for p in parameters if p.kind == "keyword"]),
+        stars.get("*"),
+        stars.get("**"),
+        sum(p.kind == "positional" for p in parameters),
+    )
+    code.qualified = _qualified(name, scope)
+    code.locals = len(scope.slots) - len(scope.parameters) - len(scope.frees)
+    code.cell_slots = tuple(_cell_slots(inner))
+    code.counting = inner.counting
+    return code
+
+
+def _qualified(name: str, scope: Scope) -> str:
+    """The name with those of the functions (and comprehensions) around it."""
+    parts = [name]
+    around = scope.parent
+    while around is not None and not around.is_module and parts[0] not in around.globals:
+        node = around.node
+        if isinstance(node, FunctionDef):
+            parts.insert(0, node.name)
+        else:
+            parts.insert(0, "<lambda>" if isinstance(node, Lambda) else _COMPREHENSIONS[node.kind])  # type: ignore[attr-defined]
+        around = around.parent
+    return ".<locals>.".join(parts)
+
+
+_COMPREHENSIONS = {"list": "<listcomp>", "set": "<setcomp>", "dict": "<dictcomp>", "generator": "<genexpr>"}
+
+
+def _cell_slots(inner: Context) -> list[int]:
+    """Slots of the scope's own variables that live in cells."""
+    scope = inner.scope
+    return sorted(scope.slots[name] for name in scope.cells if name not in scope.frees)
+
+
+def _maker(code: Code, node: FunctionDef | Lambda, inner: Context, context: Context) -> Run:
+    """A closure that makes the function: evaluates the defaults and takes the cells it shares."""
+    plain = [context.expression(p.default) for p in node.parameters if p.kind in _PLACED and p.default is not None]
+    named = [(p.name, context.expression(p.default)) for p in node.parameters if p.kind == "keyword" and p.default is not None]
+    shared = _shared(inner, context)
+    is_module = context.scope.is_module
+
+    def run(frame: Frame) -> UserFunction:
+        return UserFunction(
+            code,
+            frame if is_module else frame[0],
+            tuple([default(frame) for default in plain]),
+            {name: default(frame) for name, default in named},
+            tuple([frame[slot] for slot in shared]),
+        )
+
+    return run
+
+
+def _shared(inner: Context, context: Context) -> list[int]:
+    """The slots of the frame outside whose cells the inner function takes."""
+    return [context.scope.slots[name] for name in inner.scope.frees]
+
+
+def _body(node: FunctionDef, inner: Context) -> Run:
+    """The code of a `def`: runs the statements until one returns."""
+    statements = node.body
+    if len(statements) == 1 and isinstance(statements[0], Return) and statements[0].value is not None:
+        return inner.expression(statements[0].value)
+    last = statements[-1]
+    result: Run | None = None
+    if isinstance(last, Return) and last.value is not None:
+        result = inner.expression(last.value)
+        statements = statements[:-1]
+    runs = tuple([inner.statement(s) for s in statements])
+
+    def run(frame: Frame) -> Any:
+        for statement in runs:
+            signal = statement(frame)
+            if signal is not None:
+                return signal[0]
+        return None if result is None else result(frame)
+
+    return run
+
+
+# --- comprehensions -------------------------------------------------------------------------------
+
+Walk = Callable[[Frame, Any], Iterator[None]]
+
+
+def comprehension(node: Comprehension, context: Context) -> Run:
+    """`[... for ...]` and its kin. The first iterable is evaluated in the frame outside."""
+    inner = context.inner(node)
+    enter = _enter(inner, context)
+    first_node = node.clauses[0].iterable
+    first = context.expression(first_node)
+    walk = _walk(node.clauses, inner)
+    finish = _FINISH[node.kind](node, inner)
+    lazy = node.kind == "generator"
+
+    def run(frame: Frame) -> Any:
+        iterable = first(frame)
+        state.origin = first_node
+        source = operators.iterate(iterable)
+        own = enter(frame)
+        made = finish(own, walk(own, source))
+        return IteratorValue("generator", made, (iterable,)) if lazy else made
+
+    return run
+
+
+def _enter(inner: Context, context: Context) -> Run:
+    """A closure that makes the frame of a comprehension from the frame outside."""
+    shared = _shared(inner, context)
+    own = [UNBOUND] * (len(inner.scope.slots) - len(shared))
+    cell_slots = _cell_slots(inner)
+    is_module = context.scope.is_module
+
+    def run(frame: Frame) -> Frame:
+        made = [frame if is_module else frame[0], *own, *[frame[slot] for slot in shared]]
+        for slot in cell_slots:
+            made[slot] = [UNBOUND]
+        return made
+
+    return run
+
+
+def _walk(clauses: tuple[For_, ...], inner: Context) -> Walk:
+    """A host generator that stops wherever the element is to be evaluated."""
+    clause, *others = clauses
+    put = assign_to(clause.target, inner)
+    tests = [condition(c, inner) for c in clause.conditions]
+    counting = inner.counting
+    if not others:
+
+        def run_last(frame: Frame, source: Any) -> Iterator[None]:
+            for value in source:
+                if counting:
+                    tick()
+                put(frame, value)
+                for test in tests:
+                    if not test(frame):
+                        break
+                else:
+                    yield
+
+        return run_last
+    next_node = others[0].iterable
+    next_iterable = inner.expression(next_node)
+    next_walk = _walk(tuple(others), inner)
+
+    def run(frame: Frame, source: Any) -> Iterator[None]:
+        for value in source:
+            if counting:
+                tick()
+            put(frame, value)
+            for test in tests:
+                if not test(frame):
+                    break
+            else:
+                iterable = next_iterable(frame)
+                state.origin = next_node
+                yield from next_walk(frame, operators.iterate(iterable))
+
+    return run
+
+
+def _finish_list(node: Comprehension, inner: Context) -> Callable[[Frame, Iterator[None]], Any]:
+    element = inner.expression(node.element)
+
+    def finish(frame: Frame, walk: Iterator[None]) -> Any:
+        if inner.counting:
+            out: list[Any] = []
+            for _ in walk:
+                out.append(element(frame))
+                limits.check_list(len(out))
+            return out
+        return [element(frame) for _ in walk]
+
+    return finish
+
+
+def _finish_set(node: Comprehension, inner: Context) -> Callable[[Frame, Iterator[None]], Any]:
+    element = inner.expression(node.element)
+    place = node.element
+
+    def finish(frame: Frame, walk: Iterator[None]) -> Any:
+        out: set[Any] = set()
+        for _ in walk:
+            value = element(frame)
+            state.origin = place
+            mappings.add(operators.OPS, out, value)
+        return out
+
+    return finish
+
+
+def _finish_dict(node: Comprehension, inner: Context) -> Callable[[Frame, Iterator[None]], Any]:
+    assert node.value is not None
+    key_run = inner.expression(node.element)
+    value_run = inner.expression(node.value)
+    place = node.element
+
+    def finish(frame: Frame, walk: Iterator[None]) -> Any:
+        out: dict[Any, Any] = {}
+        for _ in walk:
+            key = key_run(frame)
+            value = value_run(frame)
+            state.origin = place
+            subscripts.put(out, key, value)
+            limits.check_list(len(out))
+        return out
+
+    return finish
+
+
+def _finish_generator(node: Comprehension, inner: Context) -> Callable[[Frame, Iterator[None]], Any]:
+    element = inner.expression(node.element)
+
+    def finish(frame: Frame, walk: Iterator[None]) -> Any:
+        return (element(frame) for _ in walk)
+
+    return finish
+
+
+_FINISH = {"list": _finish_list, "set": _finish_set, "dict": _finish_dict, "generator": _finish_generator}

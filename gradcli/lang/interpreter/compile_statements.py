@@ -1,0 +1,299 @@
+"""Simple statements, loops, branches and blocks.
+
+A statement's closure gives None to go on, BREAK, CONTINUE, or a one-tuple with the value of `return`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.tensor.node import state
+from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_names import direct_key, store
+from gradcli.lang.interpreter.compile_operators import condition
+from gradcli.lang.interpreter.compile_targets import assign_to, delete_target
+from gradcli.lang.interpreter.compiling import Context, Frame, Run
+from gradcli.lang.names import imports
+from gradcli.lang.syntax.nodes import (
+    Assert,
+    Assign,
+    Break,
+    Continue,
+    Delete,
+    ExprStmt,
+    For,
+    Global,
+    If,
+    Import,
+    ImportFrom,
+    Name,
+    Nonlocal,
+    Pass,
+    Return,
+    Stmt,
+    While,
+)
+from gradcli.lang.values import operators
+from gradcli.lang.values.runtime import runtime, tick
+
+
+class Signal:
+    """The type of BREAK and CONTINUE."""
+
+    __slots__ = ()
+
+
+BREAK = Signal()
+CONTINUE = Signal()
+
+#: statements that always go on to the next
+_SIMPLE = (ExprStmt, Assign, Delete, Assert, Import, ImportFrom, Global, Nonlocal, Pass)
+
+
+def block(statements: tuple[Stmt, ...], context: Context) -> Run:
+    """Statements one after the other, until one signals."""
+    runs = tuple([context.statement(s) for s in statements])
+    if len(runs) == 1:
+        return runs[0]
+    if len(runs) == 2:
+        first, second = runs
+
+        def run_two(frame: Frame) -> Any:
+            signal = first(frame)
+            if signal is not None:
+                return signal
+            return second(frame)
+
+        return run_two
+
+    def run(frame: Frame) -> Any:
+        for statement in runs:
+            signal = statement(frame)
+            if signal is not None:
+                return signal
+        return None
+
+    return run
+
+
+def expression_statement(node: ExprStmt, context: Context) -> Run:
+    """An expression for its effect."""
+    value = context.expression(node.value)
+
+    def run(frame: Frame) -> None:
+        value(frame)
+
+    def run_shown(frame: Frame) -> None:
+        result = value(frame)
+        if result is not None and runtime.display is not None:
+            runtime.display(node, result)
+
+    return run_shown if context.one_off and context.scope.is_module else run
+
+
+def assign(node: Assign, context: Context) -> Run:
+    """`a = b = value`."""
+    value = context.expression(node.value)
+    if len(node.targets) == 1:
+        target = node.targets[0]
+        key = direct_key(target.id, context) if isinstance(target, Name) else None
+        if key is not None:
+
+            def run_name(frame: Frame) -> None:
+                frame[key] = value(frame)
+
+            return run_name
+        put = assign_to(target, context)
+
+        def run_one(frame: Frame) -> None:
+            put(frame, value(frame))
+
+        return run_one
+    puts = [assign_to(target, context) for target in node.targets]
+
+    def run(frame: Frame) -> None:
+        result = value(frame)
+        for put in puts:
+            put(frame, result)
+
+    return run
+
+
+def for_(node: For, context: Context) -> Run:
+    """`for`: the iterable's items one by one."""
+    iterable = context.expression(node.iterable)
+    body = block(node.body, context)
+    orelse = block(node.orelse, context) if node.orelse else None
+    key = direct_key(node.target.id, context) if isinstance(node.target, Name) else None
+    place = node.iterable
+    counting = context.counting
+    if key is None or counting:
+        return _for_general(node, context, iterable, body, orelse)
+
+    def run(frame: Frame) -> Any:
+        values = iterable(frame)
+        state.origin = place
+        for value in operators.iterate(values):
+            frame[key] = value
+            signal = body(frame)
+            if signal is not None:
+                if signal is BREAK:
+                    return None
+                if signal is not CONTINUE:
+                    return signal
+        return orelse(frame) if orelse is not None else None
+
+    return run
+
+
+def _for_general(node: For, context: Context, iterable: Run, body: Run, orelse: Run | None) -> Run:
+    put = assign_to(node.target, context)
+    place = node.iterable
+    counting = context.counting
+
+    def run(frame: Frame) -> Any:
+        values = iterable(frame)
+        state.origin = place
+        for value in operators.iterate(values):
+            if counting:
+                state.origin = node
+                tick()
+            put(frame, value)
+            signal = body(frame)
+            if signal is not None:
+                if signal is BREAK:
+                    return None
+                if signal is not CONTINUE:
+                    return signal
+        return orelse(frame) if orelse is not None else None
+
+    return run
+
+
+def while_(node: While, context: Context) -> Run:
+    """`while`."""
+    test = condition(node.test, context)
+    body = block(node.body, context)
+    orelse = block(node.orelse, context) if node.orelse else None
+    counting = context.counting
+
+    def run(frame: Frame) -> Any:
+        while test(frame):
+            if counting:
+                state.origin = node
+                tick()
+            signal = body(frame)
+            if signal is not None:
+                if signal is BREAK:
+                    return None
+                if signal is not CONTINUE:
+                    return signal
+        return orelse(frame) if orelse is not None else None
+
+    return run
+
+
+def if_(node: If, context: Context) -> Run:
+    """`if`, with any number of `elif`."""
+    branches = [(condition(test, context), block(body, context)) for test, body in node.branches]
+    orelse = block(node.orelse, context) if node.orelse else None
+    if len(branches) == 1:
+        test, body = branches[0]
+
+        def run_one(frame: Frame) -> Any:
+            if test(frame):
+                return body(frame)
+            return orelse(frame) if orelse is not None else None
+
+        return run_one
+
+    def run(frame: Frame) -> Any:
+        for test, body in branches:
+            if test(frame):
+                return body(frame)
+        return orelse(frame) if orelse is not None else None
+
+    return run
+
+
+def return_(node: Return, context: Context) -> Run:
+    """`return`: the signal is a tuple that holds the value."""
+    if node.value is None:
+        return lambda frame: (None,)
+    value = context.expression(node.value)
+    return lambda frame: (value(frame),)
+
+
+def assert_(node: Assert, context: Context) -> Run:
+    """`assert test, message`."""
+    test = condition(node.test, context)
+    message = None if node.message is None else context.expression(node.message)
+
+    def run(frame: Frame) -> None:
+        if test(frame):
+            return
+        if message is None:
+            state.origin = node
+            raise ProgramError("AssertionError", "", args=())
+        value = message(frame)
+        state.origin = node
+        raise operators.make_error("AssertionError", (value,))
+
+    return run
+
+
+def delete(node: Delete, context: Context) -> Run:
+    """`del`."""
+    parts = [delete_target(target, context) for target in node.targets]
+
+    def run(frame: Frame) -> None:
+        for part in parts:
+            part(frame)
+
+    return run
+
+
+def pass_(node: Pass | Global | Nonlocal, context: Context) -> Run:
+    """Statements with nothing to do at run time."""
+    return lambda frame: None
+
+
+def break_(node: Break, context: Context) -> Run:
+    """`break`."""
+    return lambda frame: BREAK
+
+
+def continue_(node: Continue, context: Context) -> Run:
+    """`continue`."""
+    return lambda frame: CONTINUE
+
+
+def import_(node: Import, context: Context) -> Run:
+    """`import a.b as c`: binds what is built in already."""
+    puts = [(dotted, alias, store(alias or dotted.partition(".")[0], context)) for dotted, alias in node.names]
+
+    def run(frame: Frame) -> None:
+        state.origin = node
+        for dotted, alias, put in puts:
+            put(frame, imports.module(dotted, whole=alias is not None))
+
+    return run
+
+
+def import_from(node: ImportFrom, context: Context) -> Run:
+    """`from a import b as c`, and `from a import *`."""
+    if not node.names:
+
+        def run_star(frame: Frame) -> None:
+            state.origin = node
+            imports.star(node.module, frame)
+
+        return run_star
+    puts = [(name, store(alias or name, context)) for name, alias in node.names]
+
+    def run(frame: Frame) -> None:
+        state.origin = node
+        for name, put in puts:
+            put(frame, imports.member(node.module, name))
+
+    return run

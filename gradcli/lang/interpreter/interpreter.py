@@ -1,0 +1,245 @@
+"""Running programs: one `Interpreter` holds the names of a session and where its output goes."""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.calling import signature, warnings
+from gradcli.core.kernels import blocks
+from gradcli.core.tensor.node import state
+from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
+from gradcli.lang.interpreter.compiler import compile_expression, compile_program
+from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
+from gradcli.lang.values import types, values
+from gradcli.lang.values.addresses import Addresses
+from gradcli.lang.values.runtime import Display, locate, runtime
+from gradcli.source import Span
+
+#: host frames at most: deep enough for `calls` nested calls, far from the end of the host's stack
+_HOST_DEPTH = 9_000
+#: thresholds of the cycle collector: a large graph is no garbage, and looking through it again and again takes most of the time;
+#: the bound on memory collects before it refuses
+_COLLECT = (100_000, 20, 10)
+
+Write = Callable[[str], None]
+Warn = Callable[[str, str, "Span | None"], None]
+
+
+def _as_dtype(value: Any) -> Any:
+    """`dtype=float` and its like."""
+    from gradcli.core.tensor import dtypes
+
+    if value is types.FLOAT:
+        return dtypes.float64
+    if value is types.INT:
+        return dtypes.int64
+    return dtypes.bool_ if value is types.BOOL else None
+
+
+class Interpreter:
+    """Runs programs that share their names.
+
+    `write` gets the program's output, `warn` each warning's category, text and place. With `one_off` bare `sum`, `max` ...
+    are torch's when their first argument is a tensor, as in one-off expressions and at the prompt.
+    """
+
+    def __init__(self, *, write: Write, warn: Warn, one_off: bool = False) -> None:
+        self._write = write
+        self._warn = warn
+        self._one_off = one_off
+        self._globals: dict[str, Any] = {}
+        self._addresses = Addresses()
+        #: warnings given, by text and line, and those that are given once
+        self._warned: set[tuple[str, str, str, int]] = set()
+        self._warned_once: set[str] = set()
+        self._written = 0
+        self._steps = 0
+        self._running = False
+        blocks.keep_freed_memory()
+
+    # --- running ---
+
+    def run(self, program: Program) -> None:
+        """Run a file's statements. Raises the program's error, with its place, where nothing caught it."""
+        with self._active():
+            self._run(program)
+
+    def run_file(self, program: Program) -> None:
+        """As `run`, with Python's own `sum`, `max` ..., whatever this interpreter's inputs have."""
+        before, self._one_off = self._one_off, False
+        try:
+            self.run(program)
+        finally:
+            self._one_off = before
+
+    def execute_input(self, program: Program, display: Display | None = None) -> Any:
+        """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.
+
+        `display` gets the values of expression statements within blocks.
+        """
+        with self._active():
+            runtime.display = None if display is None else self._displaying(display)
+            value = self._run(program)
+        last = program.body[-1] if program.body else None
+        if not isinstance(last, ExprStmt):
+            return None
+        if value is not None:
+            self._globals["_"] = value
+        return value
+
+    def _displaying(self, display: Display) -> Display:
+        def shown(statement: ExprStmt, value: Any) -> None:
+            self._globals["_"] = value
+            display(statement, value)
+
+        return shown
+
+    def evaluate(self, expression: Expr) -> Any:
+        """The value of an expression."""
+        with self._active():
+            return compile_expression(expression, self._one_off)(self._globals)
+
+    def call(self, function: Any, *args: Any) -> Any:
+        """Call a function value from outside a program."""
+        from gradcli.lang.values.calls import call
+
+        with self._active():
+            return call(function, args, None)
+
+    def text(self, value: Any) -> str:
+        """`repr(value)`, with this session's numbers for addresses."""
+        from gradcli.lang.values.text import repr_text
+
+        with self._active():
+            return repr_text(value)
+
+    def _run(self, program: Program) -> Any:
+        variables = self._globals
+        value: Any = None
+        for _, run in compile_program(program, self._one_off):
+            value = run(variables)
+            if values.CHECK_VALUES:
+                self._check(value)
+        return value
+
+    def _check(self, value: Any) -> None:
+        for one in (value, *self._globals.values()):
+            if not values.is_value(one):
+                raise InternalFault(f"a host object of type {type(one).__name__} became a value")
+
+    @contextmanager
+    def _active(self) -> Iterator[None]:
+        """Put this session's state in place; turn what escapes into one of our errors, with its place."""
+        if self._running:
+            yield  # a callback of core's
+            return
+        kept = {name: getattr(runtime, name) for name in runtime.__slots__}
+        sink = warnings.set_sink(self._on_warning)
+        given = warnings.set_given(self._warned_once)
+        recursion, collecting = sys.getrecursionlimit(), gc.get_threshold()
+        self._enter()
+        try:
+            with limits.evaluation:
+                yield
+        except GradcliError as error:
+            self._located(error)
+            raise
+        except RecursionError:
+            raise self._located(LimitError("calls", "expressions and calls are nested too deeply")) from None
+        except MemoryError:
+            raise self._located(LimitError("bytes", "there is not enough memory")) from None
+        except OverflowError:
+            raise self._located(ProgramError("OverflowError", "int too big to convert")) from None
+        except ValueError as error:
+            if str(error) != "generator already executing":
+                raise self._located(InternalFault(f"ValueError: {error}")) from error
+            raise self._located(ProgramError("ValueError", str(error))) from None
+        except Exception as error:
+            raise self._located(InternalFault(f"{type(error).__name__}: {error}")) from error
+        finally:
+            self._running = False
+            self._written, self._steps = runtime.written, runtime.steps
+            sys.setrecursionlimit(recursion)
+            gc.set_threshold(*collecting)
+            warnings.set_sink(sink)
+            warnings.set_given(given)
+            for name, value in kept.items():
+                setattr(runtime, name, value)
+
+    def _enter(self) -> None:
+        bounds = limits.current
+        self._running = True
+        sys.setrecursionlimit(max(_HOST_DEPTH, 1000))
+        gc.set_threshold(*_COLLECT)
+        state.origin = None
+        signature.hooks.type_name = types.type_name
+        signature.hooks.as_dtype = _as_dtype
+        runtime.write = self._write
+        runtime.display = None
+        runtime.depth = 0
+        runtime.max_depth = bounds.calls
+        runtime.steps, runtime.max_steps = self._steps, bounds.steps
+        runtime.deadline = time.monotonic() + bounds.time if bounds.time < math.inf else math.inf
+        runtime.written = self._written
+        runtime.addresses = self._addresses
+        runtime.handling = []
+
+    @staticmethod
+    def _located(error: GradcliError) -> GradcliError:
+        locate(error)
+        error.calls.reverse()
+        return error
+
+    def _on_warning(self, category: str, message: str) -> None:
+        """Once for each text and line, as Python's default filter has it."""
+        place = state.origin
+        span = place.span if isinstance(place, Node) else None
+        where = ("", 0) if span is None else (span.source.name, span.source.position(span.start)[0])
+        key = (category, message, *where)
+        if key not in self._warned:
+            self._warned.add(key)
+            self._warn(category, message, span)
+
+    def begin_input(self) -> None:
+        """Every input of the prompt has the bounds on steps and output for itself."""
+        self._steps = self._written = 0
+
+    # --- names ---
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """The names and their values; the dict that programs use."""
+        return self._globals
+
+    def get(self, name: str) -> Any:
+        """The value of a name, or values.MISSING."""
+        return self._globals.get(name, values.MISSING)
+
+    def move(self, names: dict[str, Any]) -> None:
+        """Keep the names in `names` from now on: a dict of a class of its own sees what programs bind."""
+        names |= self._globals
+        self._globals = names
+
+    def set(self, name: str, value: Any) -> None:
+        """Bind a name."""
+        self._globals[name] = value
+
+    def names(self) -> list[str]:
+        """The names that are bound, in the order of first binding."""
+        return list(self._globals)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The names and their values, for `restore`; the values themselves are shared."""
+        return dict(self._globals)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Bind exactly what was bound when the snapshot was taken."""
+        self._globals.clear()
+        self._globals.update(snapshot)

@@ -1,0 +1,345 @@
+"""Names resolved ahead of running: which are global, which live in a slot of a frame, which are shared with closures.
+
+A module's frame is the dict of its globals. A function's frame is a list: the globals, the parameters, the other
+locals, then the cells it got from the functions around it. A local that an inner function uses lives in a cell, a
+one-element list, so that both see one variable. Comprehensions are functions of their own, as in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gradcli.errors import LanguageError
+from gradcli.lang.syntax.nodes import (
+    Assign,
+    Attribute,
+    AugAssign,
+    Comprehension,
+    Delete,
+    Expr,
+    For,
+    FunctionDef,
+    Global,
+    Handler,
+    Import,
+    ImportFrom,
+    Lambda,
+    ListExpr,
+    Name,
+    NamedExpr,
+    Node,
+    Nonlocal,
+    Parameter,
+    Starred,
+    Subscript,
+    Try,
+    TupleExpr,
+    With,
+)
+
+FunctionNode = FunctionDef | Lambda | Comprehension
+
+#: where a name lives
+GLOBAL, LOCAL, CELL = "global", "local", "cell"
+
+
+class Scope:
+    """The names of a module or of one function."""
+
+    __slots__ = (
+        "bound",
+        "cells",
+        "children",
+        "deleted",
+        "frees",
+        "globals",
+        "node",
+        "nonlocals",
+        "parameters",
+        "parent",
+        "slots",
+        "uses",
+        "wanted",
+    )
+
+    def __init__(self, node: Node, parent: Scope | None) -> None:
+        self.node = node
+        self.parent = parent
+        self.children: dict[Node, Scope] = {}
+        #: names bound here, in order of first binding
+        self.bound: dict[str, None] = {}
+        self.uses: set[str] = set()
+        self.deleted: set[str] = set()
+        self.globals: set[str] = set()
+        self.nonlocals: dict[str, Node] = {}
+        #: names that this scope or one inside it needs from outside
+        self.wanted: set[str] = set()
+        self.slots: dict[str, int] = {}
+        self.cells: set[str] = set()
+        self.frees: tuple[str, ...] = ()
+        self.parameters: tuple[str, ...] = ()
+
+    @property
+    def is_module(self) -> bool:
+        """Whether frames of this scope are the dict of globals itself."""
+        return self.parent is None
+
+    def where(self, name: str) -> tuple[str, int]:
+        """The kind of place of `name`, and its slot in a frame (0 for globals)."""
+        slot = self.slots.get(name)
+        if slot is None:
+            return GLOBAL, 0
+        return (CELL if name in self.cells else LOCAL), slot
+
+    @property
+    def size(self) -> int:
+        """The length of a frame."""
+        return 1 + len(self.slots)
+
+
+def analyse(program: Node, body: Iterable[Node]) -> Scope:
+    """The scope of a whole program (or of a single expression), with those of all functions inside it."""
+    scope = Scope(program, None)
+    _collect(scope, body)
+    _resolve(scope, frozenset())
+    return scope
+
+
+# --- what each scope binds and uses ---------------------------------------------------------------
+
+
+def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
+    """Fill in the scope from its statements; functions inside become children. Chains are walked, not recursed into."""
+    stack: list[Node] = list(nodes)
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if isinstance(node, Name):
+            scope.uses.add(node.id)
+        elif kind in _SPECIAL:
+            _SPECIAL[kind](scope, node, stack)
+        else:
+            _push_children(node, stack)
+    for child in scope.children.values():
+        scope.wanted |= child.wanted
+    scope.wanted |= scope.uses
+    scope.wanted -= scope.globals
+    if scope.parent is not None:
+        scope.wanted -= scope.bound.keys()
+
+
+def _push_children(node: Node, stack: list[Node]) -> None:
+    """Put the syntax nodes held by `node`'s fields on the stack."""
+    for field in type(node).__slots__:
+        _push(getattr(node, field), stack)
+
+
+def _push(value: object, stack: list[Node]) -> None:
+    if isinstance(value, Node):
+        stack.append(value)
+    elif type(value) is tuple:
+        for item in value:
+            _push(item, stack)
+
+
+def _add(scope: Scope, name: str, node: Node) -> None:
+    """Note that `node` binds a name. Dunder names belong to the host and are never bound."""
+    if len(name) > 4 and name.startswith("__") and name.endswith("__"):
+        raise LanguageError(f"names such as {name} cannot be bound in gradcli's language", span=node.span)
+    scope.bound[name] = None
+
+
+def _bind(scope: Scope, target: Node, stack: list[Node]) -> None:
+    """The names that an assignment to `target` binds; the rest of it is read."""
+    pending = [target]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Name):
+            _add(scope, node.id, node)
+        elif isinstance(node, TupleExpr | ListExpr):
+            pending.extend(reversed(node.items))
+        elif isinstance(node, Starred):
+            pending.append(node.value)
+        elif isinstance(node, Subscript):
+            stack += [node.value, node.index]
+        elif isinstance(node, Attribute):
+            stack.append(node.value)
+
+
+def _assign(scope: Scope, node: Assign, stack: list[Node]) -> None:
+    for target in node.targets:
+        _bind(scope, target, stack)
+    stack.append(node.value)
+
+
+def _aug_assign(scope: Scope, node: AugAssign, stack: list[Node]) -> None:
+    if isinstance(node.target, Name):
+        scope.uses.add(node.target.id)
+    _bind(scope, node.target, stack)
+    stack.append(node.value)
+
+
+def _for(scope: Scope, node: For, stack: list[Node]) -> None:
+    _bind(scope, node.target, stack)
+    stack += [node.iterable, *node.body, *node.orelse]
+
+
+def _with(scope: Scope, node: With, stack: list[Node]) -> None:
+    for context, target in node.items:
+        stack.append(context)
+        if target is not None:
+            _bind(scope, target, stack)
+    stack += node.body
+
+
+def _try(scope: Scope, node: Try, stack: list[Node]) -> None:
+    stack += [*node.body, *node.handlers, *node.orelse, *node.finalbody]
+
+
+def _handler(scope: Scope, node: Handler, stack: list[Node]) -> None:
+    if node.name is not None:
+        _add(scope, node.name, node)
+        scope.deleted.add(node.name)
+    if node.type is not None:
+        stack.append(node.type)
+    stack += node.body
+
+
+def _delete(scope: Scope, node: Delete, stack: list[Node]) -> None:
+    for target in node.targets:
+        _bind(scope, target, stack)
+        pending: list[Expr] = [target]
+        while pending:
+            at = pending.pop()
+            if isinstance(at, Name):
+                scope.deleted.add(at.id)
+            elif isinstance(at, TupleExpr | ListExpr):
+                pending.extend(at.items)
+
+
+def _named(scope: Scope, node: NamedExpr, stack: list[Node]) -> None:
+    """`:=` inside a comprehension binds in the function (or module) around all comprehensions."""
+    name = node.target.id
+    owner = scope
+    while isinstance(owner.node, Comprehension) and owner.parent is not None:
+        owner.uses.add(name)
+        owner = owner.parent
+    _add(owner, name, node.target)
+    stack.append(node.value)
+
+
+def _import(scope: Scope, node: Import, stack: list[Node]) -> None:
+    for dotted, alias in node.names:
+        _add(scope, alias or dotted.partition(".")[0], node)
+
+
+def _import_from(scope: Scope, node: ImportFrom, stack: list[Node]) -> None:
+    if not node.names and scope.parent is not None:
+        raise LanguageError("import * only allowed at module level", span=node.span)
+    for name, alias in node.names:
+        _add(scope, alias or name, node)
+
+
+def _global(scope: Scope, node: Global, stack: list[Node]) -> None:
+    scope.globals.update(node.names)
+
+
+def _nonlocal(scope: Scope, node: Nonlocal, stack: list[Node]) -> None:
+    if scope.parent is None:
+        raise LanguageError("nonlocal declaration not allowed at module level", span=node.span)
+    for name in node.names:
+        scope.nonlocals[name] = node
+        scope.uses.add(name)
+
+
+def _function(scope: Scope, node: FunctionDef | Lambda, stack: list[Node]) -> None:
+    """Decorators and defaults belong to the scope outside, the body to one of its own."""
+    if isinstance(node, FunctionDef):
+        _add(scope, node.name, node)
+        stack += node.decorators
+        body: Iterable[Node] = node.body
+    else:
+        body = (node.body,)
+    stack += [p.default for p in node.parameters if p.default is not None]
+    child = Scope(node, scope)
+    scope.children[node] = child
+    _parameters(child, node.parameters)
+    _collect(child, body)
+    _declarations(child)
+
+
+def _parameters(scope: Scope, parameters: tuple[Parameter, ...]) -> None:
+    """Bind the parameters in the order of the slots: positional, keyword-only, `*`, `**`."""
+    order = {"positional": 0, "plain": 0, "keyword": 1, "*": 2, "**": 3}
+    # a bare `*` only separates: it binds nothing
+    named = [p for p in sorted(parameters, key=lambda p: order[p.kind]) if p.name]
+    scope.parameters = tuple([p.name for p in named])
+    for parameter in named:
+        _add(scope, parameter.name, parameter)
+
+
+def _declarations(scope: Scope) -> None:
+    """`global` and `nonlocal` names are not locals, whatever is assigned to them."""
+    for name in scope.parameters:
+        for declared, word in ((scope.globals, "global"), (scope.nonlocals, "nonlocal")):
+            if name in declared:
+                raise LanguageError(f"name '{name}' is parameter and {word}", span=scope.node.span)
+    for name in [*scope.globals, *scope.nonlocals]:
+        scope.bound.pop(name, None)
+    scope.wanted |= scope.nonlocals.keys()
+
+
+def _comprehension(scope: Scope, node: Comprehension, stack: list[Node]) -> None:
+    """The first iterable is evaluated outside; everything else inside, in a function with one hidden parameter."""
+    first, *others = node.clauses
+    stack.append(first.iterable)
+    child = Scope(node, scope)
+    scope.children[node] = child
+    inner: list[Node] = [node.element]
+    if node.value is not None:
+        inner.append(node.value)
+    for clause in node.clauses:
+        _bind(child, clause.target, inner)
+        inner += clause.conditions
+    inner += [clause.iterable for clause in others]
+    _collect(child, inner)
+
+
+_SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
+    Assign: _assign,
+    AugAssign: _aug_assign,
+    For: _for,
+    With: _with,
+    Try: _try,
+    Handler: _handler,
+    Delete: _delete,
+    NamedExpr: _named,
+    Import: _import,
+    ImportFrom: _import_from,
+    Global: _global,
+    Nonlocal: _nonlocal,
+    FunctionDef: _function,
+    Lambda: _function,
+    Comprehension: _comprehension,
+}
+
+
+# --- where each name lives ------------------------------------------------------------------------
+
+
+def _resolve(scope: Scope, visible: frozenset[str]) -> None:
+    """Give slots. `visible` are the names that functions around this scope bind."""
+    if not scope.is_module:
+        for name, node in scope.nonlocals.items():
+            if name not in visible:
+                raise LanguageError(f"no binding for nonlocal '{name}' found", span=node.span)
+        scope.frees = tuple(sorted(scope.wanted & visible))
+        names = [*scope.parameters, *(n for n in scope.bound if n not in scope.parameters), *scope.frees]
+        scope.slots = {name: 1 + at for at, name in enumerate(names)}
+        scope.cells = set(scope.frees)
+        visible = (visible - scope.globals) | frozenset(scope.bound)
+    for child in scope.children.values():
+        _resolve(child, visible)
+        if not scope.is_module:
+            scope.cells.update(child.frees)

@@ -1,0 +1,1 @@
+"""What names and attributes mean: builtins, attribute tables, the modules that `import` binds."""

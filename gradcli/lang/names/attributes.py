@@ -1,0 +1,325 @@
+"""Attributes: every type has its tables of names; nothing else of a value can be reached.
+
+Of names that begin with an underscore only those stand here that PyTorch users read: `__name__` of types and functions,
+`torch.__version__`, `_version`, and the `_saved_` and `_raw_saved_` names of a grad_fn.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.calling.named_tuples import NamedTuple
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.functions import catalog
+from gradcli.core.functions._index import METHODS
+from gradcli.core.functions.function import Function
+from gradcli.core.random import seeds
+from gradcli.core.random.generator import Generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.vocabulary import torch_types
+from gradcli.errors import ProgramError
+from gradcli.lang.names import tensor_attributes
+from gradcli.lang.names.graph_attributes import node_attribute, node_names
+from gradcli.lang.python import containers
+from gradcli.lang.python.formatting import format_string
+from gradcli.lang.values import types
+from gradcli.lang.values.calls import Decorated
+from gradcli.lang.values.functions import UserFunction
+from gradcli.lang.values.operators import OPS
+from gradcli.lang.values.types import FUNCTIONS, type_name
+from gradcli.lang.values.values import MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
+
+Method = Callable[..., Any]
+
+_NAMED = {"__name__": lambda value: value.name}
+
+
+#: what is read from values without being called, by type
+GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
+    Tensor: tensor_attributes.GETTERS,
+    UserFunction: _NAMED,
+    DType: {
+        "is_floating_point": lambda value: value.is_floating_point,
+        "is_complex": lambda value: False,
+        "is_signed": lambda value: value.rank > dtypes.uint8.rank,
+        "itemsize": lambda value: value.itemsize,
+    },
+    Builtin: _NAMED,
+    BoundMethod: _NAMED,
+    TypeValue: _NAMED,
+    ExceptionType: _NAMED,
+    Namespace: {"__name__": lambda value: value.path},
+    ProgramError: {"args": lambda value: value.args_},
+    range: containers.RANGE_ATTRIBUTES,
+    slice: {"start": lambda value: value.start, "stop": lambda value: value.stop, "step": lambda value: value.step},
+    int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
+    bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
+    float: {"real": lambda value: value, "imag": lambda value: 0.0},
+    Generator: {"device": lambda value: torch_types.CPU},
+    NumpyArray: {
+        "shape": lambda value: value.array.shape,
+        "ndim": lambda value: value.array.ndim,
+        "size": lambda value: value.array.size,
+    },
+}
+
+
+def _format(template: str, /, *args: Any, **kwargs: Any) -> str:
+    return format_string(OPS, template, args, kwargs)
+
+
+def _listed(value: NumpyArray) -> Any:
+    limits.check_list(value.array.size)
+    return value.array.tolist()
+
+
+_OWN_METHODS: dict[type, dict[str, Method]] = {
+    str: {"format": _format},
+    Generator: dict(seeds.GENERATOR_METHODS),
+    Size: {"numel": lambda value: value.numel()},
+    float: {"is_integer": lambda value: value.is_integer()},
+    int: {"bit_length": lambda value: value.bit_length()},
+    NumpyArray: {"tolist": lambda value: _listed(value), "item": lambda value: value.array.item()},
+}
+
+#: where instances of a type take their methods from besides their own
+_BASES: dict[type, type] = {Size: tuple, bool: int}
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+
+def find_method(kind: type, name: str) -> Method | None:
+    """The method `name` of a type's values, called with the value first; None if there is none."""
+    if name.startswith("_"):
+        return None
+    if kind is Tensor:
+        return _tensor_method(name)
+    found = _OWN_METHODS.get(kind, {}).get(name)
+    if found is not None:
+        return found
+    hosted = containers.METHODS.get(kind)
+    if hosted is not None and name in hosted:
+        return partial(hosted[name], OPS)
+    if kind in _BASES:
+        return find_method(_BASES[kind], name)
+    declared = getattr(kind, "SCRIPT_METHODS", None)
+    if declared is not None and name in declared:
+        return declared[name]  # type: ignore[no-any-return]
+    return find_method(tuple, name) if issubclass(kind, tuple) and kind is not tuple else None
+
+
+def _tensor_method(name: str) -> Method | None:
+    function = catalog.method(name)
+    if function is None:
+        return tensor_attributes.METHODS.get(name)
+    method = function.method
+    if isinstance(function, Function) and not function.python_name:
+        known = function.method_parser.cache.get
+
+        def run_known(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+            if not kwargs:
+                found = known(tuple(map(type, args)))
+                if found is not None:
+                    return found[0](tensor, *args, *found[1])
+            return method(tensor, args, kwargs)
+
+        return run_known
+
+    def run(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+        return method(tensor, args, kwargs)
+
+    return run
+
+
+class _ByType(dict[type, Method | None]):
+    """The methods of one name, found when a type is first met."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __missing__(self, kind: type) -> Method | None:
+        found = self[kind] = find_method(kind, self.name)
+        return found
+
+
+_finders: dict[str, _ByType] = {}
+
+
+def finder(name: str) -> Callable[[type], Method | None]:
+    """A fast `find_method` for one name, shared by all calls of that name."""
+    known = _finders.get(name)
+    if known is None:
+        known = _finders[name] = _ByType(name)
+    return known.__getitem__
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def find_attribute(value: Any, name: str) -> Any:
+    """`value.name`, or MISSING."""
+    kind = type(value)
+    if kind is Namespace:
+        if not name.startswith("_"):
+            return value.get(name)
+        return value.path if name == "__name__" else value.members.get(name, MISSING)
+    getters = GETTERS.get(kind)
+    if getters is not None and name in getters:
+        return getters[name](value)
+    if kind in (TypeValue, ScriptType) and not name.startswith("_"):
+        return unbound(value, name)
+    if isinstance(value, Node):
+        found = node_attribute(value, name)
+        if found is not MISSING:
+            return found
+    declared = getattr(kind, "SCRIPT_ATTRIBUTES", None)
+    if declared is not None and name in declared and _may_read(name):
+        return declared[name](value)
+    if name == "__name__" and is_function(value):
+        return value.name
+    method = None if name.startswith("_") else finder(name)(kind)
+    return MISSING if method is None else BoundMethod(value, name, method)
+
+
+#: the host class behind a type, for its methods
+_HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: dict, types.SET: set, types.FLOAT: float, types.INT: int}
+
+
+def unbound(owner: Any, name: str) -> Any:
+    """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
+    if owner is types.DICT and name == "fromkeys":
+        from gradcli.lang.values.constructors import dict_from_keys  # above this module
+
+        return Builtin(name, dict_from_keys)
+    kind = Tensor if owner is torch_types.TENSOR else _HOST_OF.get(owner)
+    method = None if kind is None else find_method(kind, name)
+    if method is None or kind is None:
+        return MISSING
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            raise ProgramError("TypeError", f"unbound method {owner.name}.{name}() needs an argument")
+        if not isinstance(args[0], kind):
+            text = f"descriptor '{name}' for '{owner.name}' objects doesn't apply to a '{type_name(args[0])}' object"
+            raise ProgramError("TypeError", text)
+        return method(*args, **kwargs)
+
+    path = "torch._C.TensorBase" if kind is Tensor else owner.name
+    return Builtin(name, run, f"<method '{name}' of '{path}' objects>")
+
+
+def _may_read(name: str) -> bool:
+    return not name.startswith("_") or name in ("_version", "__name__") or name.startswith("_saved_")
+
+
+def is_function(value: Any) -> bool:
+    """Whether a value of core's is a function or a type, whose `__name__` can be read."""
+    return isinstance(value, (*FUNCTIONS, ScriptType, Decorated))
+
+
+def hidden_method(value: Any, name: str) -> Method | None:
+    """A method that only the language itself calls, such as `__len__`."""
+    found: Method | None = _table(type(value), "SCRIPT_METHODS").get(name)
+    return found
+
+
+def get_attribute(value: Any, name: str) -> Any:
+    """`value.name`. Raises AttributeError in Python's words, with what may have been meant."""
+    found = find_attribute(value, name)
+    if found is MISSING:
+        raise missing(value, name)
+    return found
+
+
+def missing(value: Any, name: str) -> ProgramError:
+    """The AttributeError for a name that a value has not."""
+    if type(value) is Namespace:
+        text = f"module '{value.path}' has no attribute '{name}'"
+    elif type(value) in (TypeValue, ExceptionType, ScriptType):
+        text = f"type object '{value.name}' has no attribute '{name}'"
+    else:
+        text = f"'{type_name(value)}' object has no attribute '{name}'"
+    return ProgramError("AttributeError", text, hints=suggest(name, names_of(value)))
+
+
+def suggest(name: str, known: Iterable[str]) -> list[str]:
+    """A hint with the known names that are close to `name`; at most one line."""
+    if name == "__class__":
+        return ["type(...) gives it"]
+    if name.startswith("_"):
+        return []
+    close = difflib.get_close_matches(name, list(known), 3, 0.7)
+    return [f"did you mean {', '.join(close)}?"] if close else []
+
+
+def names_of(value: Any) -> list[str]:
+    """The names that can be read from a value, for completion and hints."""
+    kind = type(value)
+    if kind is Namespace:
+        return list(value.names())
+    names: set[str] = set(GETTERS.get(kind, ()))
+    if isinstance(value, Node):
+        names.update(node_names(value))
+    if kind is Tensor:
+        names.update(METHODS, tensor_attributes.METHODS)
+    for at in (kind, _BASES.get(kind, kind)):
+        names.update(containers.METHODS.get(at, ()), _OWN_METHODS.get(at, ()))
+    for table in ("SCRIPT_ATTRIBUTES", "SCRIPT_METHODS"):
+        names.update(_table(kind, table))
+    return sorted(name for name in names if not name.startswith("__") or name == "__name__")
+
+
+def _table(kind: type, table: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(kind, table, {})
+    return found
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def set_attribute(value: Any, name: str, new: Any) -> None:
+    """`value.name = new`, for the few attributes that can be set."""
+    kind = type(value)
+    if kind is Tensor:
+        setter = tensor_attributes.SETTERS.get(name)
+        if setter is not None:
+            setter(value, new)
+            return
+        if find_attribute(value, name) is MISSING:
+            raise ProgramError("AttributeError", f"tensors take no new attributes in gradcli's language: '{name}'")
+        raise ProgramError("AttributeError", f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+    setters = _table(kind, "SCRIPT_SETTERS")
+    if name in setters and not name.startswith("_"):
+        setters[name](value, new)
+        return
+    if kind is Namespace:
+        raise ProgramError("AttributeError", f"module '{value.path}' is read-only")
+    found = find_attribute(value, name)
+    if found is MISSING:
+        raise missing(value, name)
+    if isinstance(value, NamedTuple):
+        raise ProgramError("AttributeError", "can't set attribute")
+    if type(found) is BoundMethod:
+        raise ProgramError("AttributeError", f"'{type_name(value)}' object attribute '{name}' is read-only")
+    raise ProgramError("AttributeError", f"attribute '{name}' of '{type_name(value)}' objects is not writable")
+
+
+def delete_attribute(value: Any, name: str) -> None:
+    """`del value.name`: only a tensor's grad can be deleted."""
+    if type(value) is Tensor and name == "grad":
+        value.grad = None
+        return
+    if find_attribute(value, name) is MISSING:
+        raise missing(value, name)
+    raise ProgramError("AttributeError", f"attribute '{name}' of '{type_name(value)}' objects cannot be deleted")

@@ -1,0 +1,389 @@
+"""Python's built-in functions, on values of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+from gradcli.lang.names import attributes
+from gradcli.lang.python import containers, conversions, numbers
+from gradcli.lang.python.dict_views import DictView
+from gradcli.lang.python.protocol import HOST_TYPES
+from gradcli.lang.values import operators, text
+from gradcli.lang.values.calls import call, is_callable
+from gradcli.lang.values.operators import OPS, index_of, stepping
+from gradcli.lang.values.runtime import emit, runtime
+from gradcli.lang.values.types import is_instance, type_name
+from gradcli.lang.values.values import MISSING, Builtin, IteratorValue
+
+#: print collects about this many characters before it writes
+_PRINT_AT_ONCE = 1 << 16
+
+
+def _print(*args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
+    if file is not None:
+        raise ProgramError("TypeError", "print(file=...) is not part of gradcli's language: output goes to standard output")
+    for name, value in (("sep", sep), ("end", end)):
+        if value is not None and type(value) is not str:
+            raise ProgramError("TypeError", f"{name} must be None or a string, not {type_name(value)}")
+    between = " " if sep is None else sep
+    pieces: list[str] = []
+    size = 0
+    for arg in args:
+        if pieces:
+            pieces.append(between)
+        piece = text.str_text(arg)
+        pieces.append(piece)
+        size += len(piece) + len(between)
+        if size > _PRINT_AT_ONCE:
+            emit("".join(pieces))
+            pieces, size = [""], 0
+    pieces.append("\n" if end is None else end)
+    emit("".join(pieces))
+
+
+def length(value: Any, /) -> int:
+    """`len(value)`."""
+    if type(value) is Tensor:
+        if value.array.ndim == 0:
+            raise ProgramError("TypeError", "len() of a 0-d tensor")
+        return int(value.array.shape[0])
+    if type(value) is range:
+        size = operators.range_length(value)
+        if size >= 1 << 63:
+            raise ProgramError("OverflowError", "Python int too large to convert to C ssize_t")
+        return size
+    if isinstance(value, str | list | tuple | dict | set | DictView):
+        return len(value)
+    method = attributes.hidden_method(value, "__len__")
+    if method is None:
+        raise ProgramError("TypeError", f"object of type '{type_name(value)}' has no len()")
+    return int(method(value))
+
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    if type(start) is str:
+        raise ProgramError("TypeError", "sum() can't sum strings [use ''.join(seq) instead]")
+    place = state.origin
+    total = start
+    add = operators.BINARY["+"]
+    for item in stepping(iterable):
+        state.origin = place
+        total = add(total, item)
+    return total
+
+
+def _any(iterable: Any, /) -> bool:
+    return any(operators.truth(item) for item in stepping(iterable))
+
+
+def _all(iterable: Any, /) -> bool:
+    return all(operators.truth(item) for item in stepping(iterable))
+
+
+def _abs(x: Any, /) -> Any:
+    if type(x) is Tensor:
+        from gradcli.core.functions import catalog
+
+        return catalog.method("abs").method(x, (), {})
+    if type(x) not in (int, float, bool):
+        raise ProgramError("TypeError", f"bad operand type for abs(): '{type_name(x)}'")
+    return conversions.host_abs(x)
+
+
+def _round(number: Any, ndigits: Any = None) -> Any:
+    if type(number) not in (int, float, bool):
+        raise ProgramError("TypeError", f"type {type_name(number)} doesn't define __round__ method")
+    return conversions.host_round(number, None if ndigits is None else index_of(ndigits))
+
+
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return operators.BINARY["**"](base, exp)
+    if not all(type(value) in HOST_TYPES for value in (base, exp, mod)):
+        kinds = ", ".join(f"'{type_name(value)}'" for value in (base, exp, mod))
+        raise ProgramError("TypeError", f"unsupported operand type(s) for ** or pow(): {kinds}")
+    return numbers.host_pow(base, exp, mod)
+
+
+def _divmod(x: Any, y: Any, /) -> Any:
+    if type(x) not in HOST_TYPES or type(y) not in HOST_TYPES:
+        raise ProgramError("TypeError", f"unsupported operand type(s) for divmod(): '{type_name(x)}' and '{type_name(y)}'")
+    return numbers.host_divmod(x, y)
+
+
+# --- iterators ------------------------------------------------------------------------------------
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> IteratorValue:
+    return IteratorValue("enumerate", enumerate(operators.iterate(iterable), index_of(start)), (iterable,))
+
+
+def _zip(*iterables: Any, strict: Any = False) -> IteratorValue:
+    sources = [operators.iterate(iterable) for iterable in iterables]
+    host = _zip_strict(sources) if operators.truth(strict) else zip(*sources, strict=False)
+    return IteratorValue("zip", host, iterables)
+
+
+def _zip_strict(sources: list[Iterator[Any]]) -> Iterator[Any]:
+    while sources:
+        items: list[Any] = []
+        for at, source in enumerate(sources):
+            item = next(source, MISSING)
+            if item is MISSING and at > 0:
+                raise _uneven(at, "shorter")
+            if item is MISSING:
+                for later in range(1, len(sources)):
+                    if next(sources[later], MISSING) is not MISSING:
+                        raise _uneven(later, "longer")
+                return
+            items.append(item)
+        yield tuple(items)
+
+
+def _uneven(at: int, how: str) -> ProgramError:
+    before = "argument 1" if at == 1 else f"arguments 1-{at}"
+    return ProgramError("ValueError", f"zip() argument {at + 1} is {how} than {before}")
+
+
+def _map(function: Any, *iterables: Any) -> IteratorValue:
+    if not iterables:
+        raise ProgramError("TypeError", "map() must have at least two arguments.")
+    place = state.origin
+    sources = [operators.iterate(iterable) for iterable in iterables]
+    return IteratorValue("map", (call(function, args, place) for args in zip(*sources, strict=False)), iterables)
+
+
+def _filter(function: Any, iterable: Any, /) -> IteratorValue:
+    place = state.origin
+    source = operators.iterate(iterable)
+    if function is None:
+        return IteratorValue("filter", (item for item in source if operators.truth(item)), (iterable,))
+    host = (item for item in source if operators.truth(call(function, (item,), place)))
+    return IteratorValue("filter", host, (iterable,))
+
+
+def _reversed(sequence: Any, /) -> Any:
+    kind = type(sequence)
+    if kind is Tensor:
+        from gradcli.core.functions import catalog
+
+        return catalog.function("flip")(sequence, (0,)) if sequence.array.ndim else sequence
+    if isinstance(sequence, list | tuple | str | range):
+        name = "list_reverseiterator" if kind is list else "range_iterator" if kind is range else "reversed"
+        return IteratorValue(name, iter(reversed(sequence)))
+    if isinstance(sequence, dict | DictView):
+        return IteratorValue("dict_reversekeyiterator", iter(list(operators.iterate(sequence))[::-1]))
+    raise ProgramError("TypeError", f"'{type_name(sequence)}' object is not reversible")
+
+
+_ITERATOR_NAMES = {
+    list: "list_iterator",
+    tuple: "tuple_iterator",
+    str: "str_ascii_iterator",
+    range: "range_iterator",
+    dict: "dict_keyiterator",
+    set: "set_iterator",
+    Tensor: "tuple_iterator",
+}
+
+
+def _iter(iterable: Any, /) -> IteratorValue:
+    if type(iterable) is IteratorValue:
+        return iterable
+    return IteratorValue(_ITERATOR_NAMES.get(type(iterable), "iterator"), operators.iterate(iterable))
+
+
+def _next(iterator: Any, default: Any = MISSING, /) -> Any:
+    if type(iterator) is IteratorValue:
+        item = next(iterator.host, default)
+    elif attributes.hidden_method(iterator, "__next__") is not None:
+        item = next(operators.iterate(iterator), default)
+    else:
+        raise ProgramError("TypeError", f"'{type_name(iterator)}' object is not an iterator")
+    if item is MISSING:
+        raise ProgramError("StopIteration", "", args=())
+    return item
+
+
+# --- values and their attributes ------------------------------------------------------------------
+
+
+def _attribute_name(name: Any) -> str:
+    if type(name) is not str:
+        raise ProgramError("TypeError", f"attribute name must be string, not '{type_name(name)}'")
+    return name
+
+
+def _getattr(value: Any, name: Any, default: Any = MISSING, /) -> Any:
+    found = attributes.find_attribute(value, _attribute_name(name))
+    if found is not MISSING:
+        return found
+    if default is MISSING:
+        raise attributes.missing(value, name)
+    return default
+
+
+def _hasattr(value: Any, name: Any, /) -> bool:
+    return attributes.find_attribute(value, _attribute_name(name)) is not MISSING
+
+
+def _setattr(value: Any, name: Any, new: Any, /) -> None:
+    attributes.set_attribute(value, _attribute_name(name), new)
+
+
+def _delattr(value: Any, name: Any, /) -> None:
+    attributes.delete_attribute(value, _attribute_name(name))
+
+
+def _isinstance(value: Any, wanted: Any, /) -> bool:
+    return is_instance(value, wanted)
+
+
+def _id(value: Any, /) -> int:
+    return runtime.addresses.of(value)
+
+
+def _hash(value: Any, /) -> int:
+    OPS.hashable(value)
+    if type(value) in (int, float, bool):
+        return hash(value)
+    raise ProgramError("TypeError", "hash() of anything but numbers is not part of gradcli's language: it differs from run to run")
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def _repr(value: Any, /) -> str:
+    return text.repr_text(value)
+
+
+def _ascii(value: Any, /) -> str:
+    return text.ascii_repr(value)
+
+
+def _format(value: Any, spec: Any = "", /) -> str:
+    if type(spec) is not str:
+        raise ProgramError("TypeError", f"format() argument 2 must be str, not {type_name(spec)}")
+    return text.format_text(value, spec)
+
+
+def _chr(code: Any, /) -> str:
+    number = index_of(code)
+    if not 0 <= number < 0x110000:
+        raise ProgramError("ValueError", "chr() arg not in range(0x110000)")
+    return chr(number)
+
+
+def _ord(character: Any, /) -> int:
+    if type(character) is not str:
+        raise ProgramError("TypeError", f"ord() expected string of length 1, but {type_name(character)} found")
+    if len(character) != 1:
+        raise ProgramError("TypeError", f"ord() expected a character, but string of length {len(character)} found")
+    return ord(character)
+
+
+def _in_base(convert: Callable[[int], str]) -> Callable[[Any], str]:
+    def run(number: Any, /) -> str:
+        value = index_of(number)
+        limits.check_integer(value)
+        return convert(value)
+
+    return run
+
+
+def _sorted(*args: Any, **kwargs: Any) -> Any:
+    return containers.sorted_list(OPS, *args, **kwargs)
+
+
+def _min(*args: Any, **kwargs: Any) -> Any:
+    return containers.smallest(OPS, *args, **kwargs)
+
+
+def _max(*args: Any, **kwargs: Any) -> Any:
+    return containers.largest(OPS, *args, **kwargs)
+
+
+def _callable(value: Any, /) -> bool:
+    return is_callable(value)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "print": _print,
+    "len": length,
+    "sum": _sum,
+    "any": _any,
+    "all": _all,
+    "abs": _abs,
+    "round": _round,
+    "pow": _pow,
+    "divmod": _divmod,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "map": _map,
+    "filter": _filter,
+    "reversed": _reversed,
+    "iter": _iter,
+    "next": _next,
+    "getattr": _getattr,
+    "hasattr": _hasattr,
+    "setattr": _setattr,
+    "delattr": _delattr,
+    "isinstance": _isinstance,
+    "callable": _callable,
+    "id": _id,
+    "hash": _hash,
+    "repr": _repr,
+    "ascii": _ascii,
+    "format": _format,
+    "chr": _chr,
+    "ord": _ord,
+    "bin": _in_base(bin),
+    "hex": _in_base(hex),
+    "oct": _in_base(oct),
+    "sorted": _sorted,
+    "min": _min,
+    "max": _max,
+}
+
+FUNCTIONS: dict[str, Builtin] = {name: Builtin(name, function) for name, function in _FUNCTIONS.items()}
+
+
+class Choices(dict[Any, str]):
+    """What bare `sum` and its like turned out to be, by the node of the call: "torch", "python" or "both"."""
+
+    #: set by the prompt, which writes scripts from it
+    wanted = False
+
+    def note(self, choice: str) -> None:
+        """The call at `state.origin` is `choice` this time."""
+        if self.setdefault(state.origin, choice) != choice:
+            self[state.origin] = "both"
+
+
+CHOICES = Choices()
+
+
+def _either(name: str) -> Builtin:
+    """Bare `sum` and its like at the prompt: torch's when the first argument is a tensor, Python's otherwise."""
+    python = FUNCTIONS[name]
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        torchs = (args and type(args[0]) is Tensor) or (not args and type(kwargs.get("input")) is Tensor)
+        if CHOICES.wanted:
+            CHOICES.note("torch" if torchs else "python")
+        if torchs:
+            from gradcli.core.functions import catalog
+
+            return catalog.function(name)(*args, **kwargs)
+        return python(*args, **kwargs)
+
+    return Builtin(name, run)
+
+
+#: what one-off expressions and the prompt have in place of Python's
+ONE_OFF: dict[str, Builtin] = {name: _either(name) for name in ("sum", "max", "min", "abs", "all", "any", "round", "pow")}

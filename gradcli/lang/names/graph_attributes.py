@@ -1,0 +1,56 @@
+"""What can be read from a grad_fn."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.autograd import hooks
+from gradcli.core.calling.mappings import Metadata
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.lang.values.values import MISSING, BoundMethod
+
+_GETTERS: dict[str, Callable[[Node], Any]] = {
+    "next_functions": lambda node: node.next_functions,
+    "requires_grad": lambda node: True,
+    "metadata": lambda node: _metadata.setdefault(node, Metadata()),
+}
+
+#: what scripts keep in `grad_fn.metadata`
+_metadata: weakref.WeakKeyDictionary[Node, Metadata] = weakref.WeakKeyDictionary()
+
+_SAVED = "_saved_"
+_RAW = "_raw_saved_"
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "name": lambda node: node.name(),
+    "register_hook": hooks.register_node_hook,
+    "register_prehook": hooks.register_node_prehook,
+}
+
+
+def node_attribute(node: Node, name: str) -> Any:
+    """`node.name`, or MISSING."""
+    if name in _GETTERS:
+        return _GETTERS[name](node)
+    if name in _METHODS:
+        return BoundMethod(node, name, _METHODS[name])
+    if name == "variable" and isinstance(node, AccumulateGrad):
+        return node.variable
+    if name.startswith(_RAW) and isinstance(node, OpNode):
+        from gradcli.core.autograd import saved_tensors
+
+        place = saved_tensors.raw_names(node).get(name[len(_RAW) :])
+        return MISSING if place is None else saved_tensors.SavedTensor(node, place)
+    if name.startswith(_SAVED) and name[len(_SAVED) :] in node.saved_names:
+        return node.saved_value(name[len(_SAVED) :])
+    return MISSING
+
+
+def node_names(node: Node) -> list[str]:
+    """The names that can be read from a node."""
+    names = [*_GETTERS, *_METHODS, *(_SAVED + name for name in node.saved_names)]
+    return [*names, "variable"] if isinstance(node, AccumulateGrad) else names

@@ -1,0 +1,103 @@
+"""What a name means that the program has not bound: Python's builtins, the prebound modules, torch's functions."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from typing import Any
+
+from gradcli.core.vocabulary import library
+from gradcli.errors import EXCEPTION_PARENTS
+from gradcli.lang.names import builtins, namespaces
+from gradcli.lang.values import types
+from gradcli.lang.values.values import MISSING
+
+_TYPES = {
+    value.name: value
+    for value in (
+        types.INT,
+        types.FLOAT,
+        types.BOOL,
+        types.STR,
+        types.LIST,
+        types.TUPLE,
+        types.DICT,
+        types.SET,
+        types.RANGE,
+        types.SLICE,
+        types.TYPE,
+        types.OBJECT,
+    )
+}
+
+#: exception types that are torch's, not Python's
+_NOT_PYTHON = ("_LinAlgError", "GradcheckError")
+
+PYTHON: dict[str, Any] = {
+    **builtins.FUNCTIONS,
+    **_TYPES,
+    **{name: types.exception_type(name) for name in EXCEPTION_PARENTS if name not in _NOT_PYTHON},
+    "Ellipsis": ...,
+    "__name__": "__main__",
+}
+
+#: Python's names that are left out, for the message
+REFUSED = frozenset(
+    (
+        *("aiter", "anext", "breakpoint", "bytearray", "bytes", "classmethod", "compile", "complex", "copyright", "credits"),
+        *("dir", "eval", "exec", "exit", "frozenset", "globals", "help", "input", "issubclass", "license", "locals"),
+        *("memoryview", "open", "property", "quit", "staticmethod", "super", "vars", "__import__"),
+    )
+)
+
+#: torch's names that mean nothing bare in a script, because programs use them as variables of their own (`except ... as e`)
+NOT_BARE = frozenset({"e"})
+
+
+@cache
+def _torch_names() -> frozenset[str]:
+    return frozenset(name for name in library.members("") if name not in library.MODULES)
+
+
+def is_python(name: str) -> bool:
+    """Whether Python itself binds the name."""
+    return name in PYTHON or name in REFUSED
+
+
+def default(name: str, one_off: bool) -> Any:
+    """The value of a name that the program has not bound, where it is known without loading anything; else MISSING."""
+    if one_off and name in builtins.ONE_OFF:
+        return builtins.ONE_OFF[name]
+    found = PYTHON.get(name, MISSING)
+    return namespaces.PREBOUND.get(name, MISSING) if found is MISSING else found
+
+
+def is_torch(name: str, one_off: bool) -> bool:
+    """Whether the bare name means torch's."""
+    return name in _torch_names() and not is_python(name) and (one_off or name not in NOT_BARE)
+
+
+def torch_value(name: str) -> Any:
+    """`torch.NAME`, loaded on first use."""
+    return namespaces.TORCH.get(name)
+
+
+def hints(name: str, variables: dict[str, Any]) -> list[str]:
+    """What to say about a name that means nothing."""
+    if name in REFUSED:
+        return [f"{name} is not part of gradcli's language"]
+    if name.startswith("_"):
+        return []
+    known = [*variables, *PYTHON, *namespaces.PREBOUND, *_torch_names()]
+    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 3, 0.75)
+    if close:
+        return [f"did you mean {', '.join(dict.fromkeys(close))}?"]
+    if len(name) < 3:
+        return []
+    places = [place for place in library.MODULES if place and name in library.members(place)]
+    return [f"did you mean torch.{places[0]}.{name}?"] if places else []
+
+
+def completions(variables: dict[str, Any]) -> list[str]:
+    """Every name that can be written bare, for completion."""
+    return sorted({*variables, *PYTHON, *namespaces.PREBOUND, *_torch_names()} - {"__name__"})

@@ -1,0 +1,109 @@
+"""The modules that `import` binds: torch and below, math, and a small numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.vocabulary import library
+from gradcli.errors import ProgramError
+from gradcli.lang.python.math import math_table
+from gradcli.lang.values.operators import OPS
+from gradcli.lang.values.values import MISSING, Builtin, Namespace
+
+_made: dict[str, Namespace] = {}
+
+#: `torch.__version__`: what every text here is compared with
+_VERSION = "2.13.0+cpu"
+
+#: torch's own error types, which are caught by these names
+_ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckError": "GradcheckError"}
+
+
+def torch(place: str = "") -> Namespace:
+    """The namespace `torch.PLACE` (`torch` itself for ""); always the same object."""
+    known = _made.get(place)
+    if known is None:
+        path = f"torch.{place}" if place else "torch"
+        known = _made[place] = Namespace(path, {} if place else {"__version__": _VERSION}, _finder(place), lambda: library.members(place))
+    return known
+
+
+def _finder(place: str) -> Callable[[str], Any]:
+    prefix = f"{place}." if place else ""
+
+    def find(name: str) -> Any:
+        if name.startswith("_") or "." in name:
+            return MISSING
+        full = prefix + name
+        if full in library.MODULES:
+            return torch(full)
+        if full in _ERRORS:
+            from gradcli.lang.values.types import exception_type  # which names what it finds here
+
+            return exception_type(_ERRORS[full])
+        found = library.find(full)
+        return MISSING if found is None else found
+
+    return find
+
+
+def _math_members() -> dict[str, Any]:
+    return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
+
+
+#: numpy's names for what math calls otherwise, and names that they share
+_NUMPY = {
+    "abs": "fabs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+}
+_SHARED = (
+    *("ceil", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "floor", "fmod", "hypot", "isfinite", "isinf", "isnan", "log"),
+    *("log10", "log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "e", "inf", "nan", "pi"),
+)
+
+
+def _numpy_missing(name: str) -> Any:
+    if name.startswith("_"):
+        return MISSING
+    raise ProgramError(
+        "AttributeError",
+        f"numpy.{name} is not part of gradcli",
+        hints=["gradcli's np has numbers and functions of one number only; torch has tensors"],
+    )
+
+
+MATH = Namespace("math", _math_members())
+NUMPY = Namespace(
+    "numpy",
+    {name: MATH.members[entry] for name, entry in (*_NUMPY.items(), *zip(_SHARED, _SHARED, strict=True))},
+    _numpy_missing,
+)
+TORCH = torch()
+
+#: modules by dotted name; those below torch are made when asked for
+TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
+
+#: bound before a program starts
+PREBOUND: dict[str, Namespace] = {
+    "torch": TORCH,
+    "nn": torch("nn"),
+    "F": torch("nn.functional"),
+    "optim": torch("optim"),
+    "math": MATH,
+    "np": NUMPY,
+}
+
+
+def module(dotted: str) -> Namespace | None:
+    """The module of a dotted name; None if there is none."""
+    top, _, rest = dotted.partition(".")
+    if not rest:
+        return TOP.get(top)
+    return torch(rest) if top == "torch" and rest in library.MODULES else None

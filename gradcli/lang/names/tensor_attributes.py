@@ -1,0 +1,98 @@
+"""What can be read from and assigned to a tensor, and its methods that are no tensor functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.autograd import torch_autograd
+from gradcli.core.calling import warnings
+from gradcli.core.ops import operators as core
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.vocabulary import torch_types
+from gradcli.errors import ProgramError
+from gradcli.lang.values import operators
+from gradcli.lang.values.types import type_name
+from gradcli.lang.values.values import NumpyArray
+
+
+def _transposed(name: str) -> Callable[[Tensor], Any]:
+    def get(tensor: Tensor) -> Any:
+        from gradcli.core.ops.shape import views
+
+        return {"T": views.T, "H": views.H}[name](tensor) if name in ("T", "H") else views.mT(tensor, name)
+
+    return get
+
+
+#: what a tensor here is not
+_NEVER = (
+    *("is_cuda", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr"),
+    *("is_vulkan", "is_xla", "is_xpu"),
+)
+
+
+def _imag(tensor: Tensor) -> Tensor:
+    raise ProgramError("RuntimeError", "imag is not implemented for tensors with non-complex dtypes.")
+
+
+def _volatile(tensor: Tensor) -> bool:
+    warnings.emit("volatile was removed (Variable.volatile is always False)")
+    return False
+
+
+GETTERS: dict[str, Callable[[Tensor], Any]] = {
+    "data": torch_autograd.read_data,
+    "grad": torch_autograd.read_grad,
+    "grad_fn": lambda t: t.grad_fn,
+    "requires_grad": lambda t: t.requires_grad,
+    "is_leaf": lambda t: t.is_leaf,
+    "shape": lambda t: t.shape,
+    "dtype": lambda t: t.dtype,
+    "device": lambda t: torch_types.CPU,
+    "layout": lambda t: torch_types.STRIDED,
+    "ndim": lambda t: t.array.ndim,
+    "itemsize": lambda t: t.dtype.itemsize,
+    "nbytes": lambda t: t.array.size * t.dtype.itemsize,
+    **dict.fromkeys(_NEVER, lambda t: False),
+    "is_cpu": lambda t: True,
+    "name": lambda t: None,
+    "volatile": _volatile,
+    "real": lambda t: t,
+    "imag": _imag,
+    "T": _transposed("T"),
+    "H": _transposed("H"),
+    "mT": _transposed("mT"),
+    "mH": _transposed("mH"),
+    "retains_grad": lambda t: bool(t.property_of("retains_grad")),
+    "output_nr": lambda t: t.output_nr,
+    "_version": torch_autograd.read_version,
+}
+
+
+SETTERS: dict[str, Callable[[Tensor, Any], None]] = {
+    "data": core.set_data,
+    "grad": torch_autograd.write_grad,
+    "requires_grad": torch_autograd.assign_requires_grad,
+}
+
+
+def _numpy(tensor: Tensor, *args: Any, **kwargs: Any) -> NumpyArray:
+    if args:
+        verb = "was" if len(args) == 1 else "were"
+        raise ProgramError("TypeError", f"numpy() takes 0 positional arguments but {len(args)} {verb} given")
+    for name in kwargs:
+        if name != "force":
+            raise ProgramError("TypeError", f"numpy() got an unexpected keyword argument '{name}'")
+    force = kwargs.get("force", False)
+    if type(force) is not bool:
+        raise ProgramError("TypeError", f"numpy(): argument 'force' must be bool, not {type_name(force)}")
+    return NumpyArray(torch_autograd.to_numpy(torch_autograd.detach(tensor) if force else tensor))
+
+
+def _is_nonzero(tensor: Tensor) -> bool:
+    return operators.truth(tensor)
+
+
+#: called with the tensor first
+METHODS: dict[str, Callable[..., Any]] = {"numpy": _numpy, "is_nonzero": _is_nonzero}

@@ -1,0 +1,204 @@
+"""Everything that an input of the prompt can change, kept so that it can be put back: names, contents, graph, settings.
+
+A checkpoint remembers what every mutable object held that the names lead to, and copies of the numbers in their arrays.
+Putting it back writes into the same objects, so that whoever shares them goes on sharing them. What a host iterator has
+already given away cannot be put back.
+"""
+
+from __future__ import annotations
+
+import random
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.functions.function import Function, InplaceFunction
+from gradcli.core.graph.record import Op
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Node, state
+from gradcli.core.tensor.tensor import Size
+from gradcli.core.vocabulary import settings
+from gradcli.errors import ProgramError
+from gradcli.lang.python import dict_views
+from gradcli.lang.values import functions, values
+
+#: copies of arrays are made up to this many bytes, and objects are looked into up to this many, so that it takes no time
+MOST_BYTES = 32 * 2**20
+MOST_OBJECTS = 30_000
+
+_FLAGS = ("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns", "multithreading")
+#: classes of core that never change once made
+_FIXED = (DType, Function, InplaceFunction, Op, Routine, ScriptType)
+#: classes of the language that can change, or lead to what can
+_LOOKED_INTO = (functions.UserFunction, values.BoundMethod, values.IteratorValue, values.NumpyArray, dict_views.DictView, ProgramError)
+
+Array = np.ndarray[Any, Any]
+Undo = Callable[[], None]
+
+
+class Checkpoint:
+    """The state reached from `variables`, the dict of a session's names. `before` shares copies that did not change since."""
+
+    def __init__(self, variables: dict[str, Any], before: Checkpoint | None = None) -> None:
+        #: whether everything was within the bounds; otherwise some contents stay as they are when this is put back
+        self.complete = True
+        self.bytes = 0
+        self._kept: dict[int, Any] = {}
+        self._undo: list[Undo] = []
+        #: objects, and what their fields held
+        self._objects: list[tuple[Any, tuple[str, ...], tuple[Any, ...]]] = []
+        self._copies: dict[int, tuple[Array, Array]] = {}
+        self._known = before._copies if before is not None else {}
+        self._flags = [getattr(state, name) for name in _FLAGS]
+        self._dual = state.dual
+        self._dtype = dtypes.get_default()
+        self._options = settings.print_options.copy()
+        self._walk([generator.default, variables])
+        self._known = {}
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for name, value in zip(_FLAGS, self._flags, strict=True):
+            setattr(state, name, value)
+        if self._dual is not state.dual:
+            from gradcli.core.transforms import dual_tensors
+
+            dual_tensors.put_back(self._dual)
+        dtypes.set_default(self._dtype)
+        settings.print_options = self._options.copy()
+        for undo in self._undo:
+            undo()
+        for value, names, held in self._objects:
+            for name, content in zip(names, held, strict=True):
+                object.__setattr__(value, name, content)
+        for base, copy in self._copies.values():
+            np.copyto(base, copy)
+
+    def held(self) -> dict[int, int]:
+        """Bytes of the arrays that this keeps from being freed, by the array's identity."""
+        sizes = {id(copy): copy.nbytes for _, copy in self._copies.values()}
+        sizes |= {key: value.nbytes for key, value in self._kept.items() if isinstance(value, np.ndarray)}
+        return sizes
+
+    # --- looking around ---
+
+    def _walk(self, stack: list[Any]) -> None:
+        kept = self._kept
+        while stack:
+            value = stack.pop()
+            kind = type(value)
+            if kind in _ATOMS or id(value) in kept:
+                continue
+            if len(kept) >= MOST_OBJECTS:
+                self.complete = False
+                return
+            kept[id(value)] = value
+            if kind is list:
+                self._list(value, stack)
+            elif isinstance(value, dict):
+                self._dict(value, stack)
+            elif isinstance(value, tuple):
+                stack.extend(value)
+            elif kind is set:
+                self._set(value, stack)
+            elif kind is np.ndarray:
+                self._array(value)
+            elif isinstance(value, random.Random):
+                self._undo.append(_restore_random(value))
+            elif _changes(kind):
+                self._object(value, stack)
+
+    def _list(self, value: list[Any], stack: list[Any]) -> None:
+        copy = list(value)
+        self._undo.append(lambda: value.__setitem__(slice(None), copy))
+        stack.extend(copy)
+
+    def _dict(self, value: dict[Any, Any], stack: list[Any]) -> None:
+        copy = dict(value)
+
+        def undo() -> None:
+            value.clear()
+            value.update(copy)
+
+        self._undo.append(undo)
+        stack.extend(copy)
+        stack.extend(copy.values())
+
+    def _set(self, value: set[Any], stack: list[Any]) -> None:
+        copy = set(value)
+
+        def undo() -> None:
+            value.clear()
+            value.update(copy)
+
+        self._undo.append(undo)
+        stack.extend(copy)
+
+    def _object(self, value: Any, stack: list[Any]) -> None:
+        kind = type(value)
+        names = _field_names.get(kind)
+        if names is None:
+            names = _field_names[kind] = tuple(_fields(kind))
+        held = tuple([getattr(value, name, None) for name in names])
+        self._objects.append((value, names, held))
+        stack.extend(held)
+        if isinstance(value, Node):
+            stack.extend([parent for parent, _ in value.edges])
+        more = getattr(value, "__dict__", None)
+        if more is not None:
+            stack.append(more)
+
+    def _array(self, array: Array) -> None:
+        base = array
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        key = id(base)
+        if key in self._copies or not base.flags.writeable:
+            return
+        self._kept[key] = base
+        known = self._known.get(key)
+        if known is not None and known[0] is base and np.array_equal(base, known[1]):
+            self._copies[key] = known
+        elif self.bytes + base.nbytes > MOST_BYTES:
+            self.complete = False
+        else:
+            self._copies[key] = base, base.copy(order="K")
+            self.bytes += base.nbytes
+
+
+#: what never changes and leads nowhere
+_ATOMS = frozenset(
+    {type(None), bool, int, float, str, bytes, range, slice, type(...), DType, Size, values.Namespace, values.Builtin, weakref.ref}
+)
+
+
+def _changes(kind: type) -> bool:
+    """Whether an object of ours can change, or leads to others that can."""
+    if issubclass(kind, _LOOKED_INTO):
+        return True
+    return kind.__module__.startswith("gradcli.core.") and not issubclass(kind, (*_FIXED, type))
+
+
+#: by class, the fields that can change
+_field_names: dict[type, tuple[str, ...]] = {}
+#: what a node of the graph is made with and keeps for good
+_CONSTANT = frozenset({"edges", "shape", "dtype", "outputs", "sequence", "origin", "op", "plan", "attrs"})
+
+
+def _fields(kind: type) -> Iterator[str]:
+    """The slots of a class and of those it derives from."""
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__weakref__", "__dict__") and not (issubclass(kind, Node) and name in _CONSTANT):
+                yield f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") else name
+
+
+def _restore_random(source: random.Random) -> Undo:
+    position = source.getstate()
+    return lambda: source.setstate(position)

@@ -1,0 +1,214 @@
+"""The inputs of a prompt as a script that means the same in a file, to gradcli and to PyTorch itself.
+
+At the prompt `mean` is torch's, `sum` looks at its argument, values echo and `_` is the last one. In a file they are
+written out: `torch.mean`, `torch.sum`, `print(...)`, `_ = ...`. The edits are made in the text, which stays the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gradcli.lang.interpreter.scope import Scope, analyse
+from gradcli.lang.names import builtins, names, namespaces
+from gradcli.lang.syntax.nodes import (
+    Assign,
+    Call,
+    Comprehension,
+    ExprStmt,
+    FunctionDef,
+    Lambda,
+    ListExpr,
+    Name,
+    NamedExpr,
+    Node,
+    Program,
+    Starred,
+    Stmt,
+    TupleExpr,
+)
+from gradcli.source import Source
+
+#: how PyTorch imports what gradcli has bound from the start
+_IMPORTS = {
+    "nn": "from torch import nn",
+    "optim": "from torch import optim",
+    "F": "import torch.nn.functional as F",
+    "math": "import math",
+    "np": "import numpy as np",
+}
+
+#: stands for `sum` and its like where it was never seen which of the two is meant
+_EITHER = """\
+def {name}_of(*args, **kwargs):
+    if args and isinstance(args[0], torch.Tensor):
+        return torch.{name}(*args, **kwargs)
+    return {name}(*args, **kwargs)
+"""
+
+#: where, in which order among those at one place, and what
+Insertion = tuple[int, int, str]
+
+#: which of the two `sum` and its like was, by the node of the call: "torch", "python" or "both"
+Choices = Mapping[Node, str]
+
+
+@dataclass(slots=True)
+class Input:
+    """One input that succeeded.
+
+    `echoes` has for each statement "" (it gave nothing), "silent" (a value that was not shown), "print" or "repr".
+    `bound` are the names that were bound before. `one_off` is False for the text of a file. `inner` has how the values of
+    expression statements within blocks were shown.
+    """
+
+    program: Program
+    echoes: tuple[str, ...]
+    bound: frozenset[str]
+    one_off: bool = True
+    inner: Mapping[ExprStmt, str] = field(default_factory=dict)
+
+    @property
+    def source(self) -> Source:
+        """The text."""
+        return self.program.source
+
+
+class Writer:
+    """Makes one script of many inputs."""
+
+    def __init__(self, inputs: Iterable[Input], choices: Choices) -> None:
+        self._inputs = list(inputs)
+        self._choices = choices
+        self._imports: dict[str, None] = {}
+        self._helpers: dict[str, None] = {}
+        self._ever: set[str] = set()
+        for one in self._inputs:
+            self._ever |= one.bound | set(analyse(one.program, one.program.body).bound)
+        self._last_value = any(_reads_last(one.program) for one in self._inputs)
+
+    def text(self, setup: Iterable[str] = ()) -> str:
+        """The script; `setup` are the lines that follow the imports."""
+        body = "".join(self._rewrite(one).rstrip() + "\n" for one in self._inputs)
+        head = ["import torch", *self._imports, *setup]
+        helpers = "".join(f"\n\n{_EITHER.format(name=name)}" for name in self._helpers)
+        return "\n".join(head) + "\n" + helpers + ("\n\n" if helpers else "\n") + body
+
+    def _rewrite(self, one: Input) -> str:
+        edits: set[Insertion] = set()
+        bound = set(one.bound)
+        for statement, echo in zip(one.program.body, one.echoes, strict=True):
+            scope = analyse(Program(one.source, statement.start, statement.end, (statement,)), (statement,))
+            is_simple = not _is_compound(statement)
+            self._names(statement, scope, bound if is_simple else bound | set(scope.bound), one.one_off, edits)
+            bound |= set(scope.bound)
+            if isinstance(statement, ExprStmt):
+                edits.update(self._echo(statement, echo))
+        for inner, echo in one.inner.items():
+            edits.update(self._echo(inner, echo))
+        text = one.source.text
+        for at, _, new in sorted(edits, reverse=True):
+            text = text[:at] + new + text[at:]
+        return text
+
+    def _echo(self, statement: ExprStmt, echo: str) -> list[Insertion]:
+        """Edits that print what the prompt showed, and keep it in `_` where that is ever read."""
+        if not echo:
+            return []
+        start, end = statement.start, statement.end
+        printed = {"print": "print(_)", "repr": "print(repr(_))", "silent": ""}[echo]
+        if self._last_value:
+            return [(start, 0, "_ = "), (end, 0, f"; {printed}" if printed else "")]
+        if echo == "silent":
+            return []
+        before, after = ("print(", ")") if echo == "print" else ("print(repr(", "))")
+        if isinstance(statement.value, TupleExpr) and not statement.text.startswith("("):
+            before, after = before + "(", ")" + after
+        return [(start, 0, before), (end, 0, after)]
+
+    # --- names ---
+
+    def _names(self, root: Node, scope: Scope, bound: set[str], one_off: bool, edits: set[Insertion]) -> None:
+        """Edits for the names below `root` that nobody has bound."""
+        calls: dict[Node, Call] = {}
+        stack: list[tuple[Node, Scope]] = [(root, scope)]
+        while stack:
+            node, inside = stack.pop()
+            if isinstance(node, Name):
+                known = bound if inside.is_module else bound | self._ever
+                if node.id not in inside.slots and node.id not in known:
+                    self._name(node, calls.get(node), one_off, edits)
+                continue
+            if isinstance(node, Call):
+                calls[node.function] = node
+            targets = _targets(node)
+            stack += [(child, where) for child, where in _below(node, inside) if child not in targets]
+
+    def _name(self, node: Name, call: Call | None, one_off: bool, edits: set[Insertion]) -> None:
+        name = node.id
+        if one_off and name in builtins.ONE_OFF:
+            chosen = "both" if call is None else self._choices.get(call, "both")
+            if chosen == "torch":
+                edits.add((node.start, 1, "torch."))
+            elif chosen == "both":
+                self._helpers[name] = None
+                edits.add((node.end, -1, "_of"))
+        elif name in namespaces.PREBOUND:
+            if name in _IMPORTS:
+                self._imports[_IMPORTS[name]] = None
+        elif names.is_torch(name, one_off):
+            edits.add((node.start, 1, "torch."))
+
+
+def _is_compound(statement: Stmt) -> bool:
+    return hasattr(statement, "body") or hasattr(statement, "branches")
+
+
+def _below(node: Node, scope: Scope) -> list[tuple[Node, Scope]]:
+    """The nodes directly inside, each with the scope it belongs to."""
+    inner = scope.children.get(node, scope)
+    outer: list[Node] = []
+    if isinstance(node, FunctionDef | Lambda):
+        outer = [*getattr(node, "decorators", ()), *(p.default for p in node.parameters if p.default is not None)]
+    elif isinstance(node, Comprehension):
+        outer = [node.clauses[0].iterable]
+    # a comprehension's first iterable is met again inside, where its names mean no less
+    aside = set(outer)
+    return [(child, scope) for child in outer] + [(child, inner) for child in _children(node) if child not in aside]
+
+
+def _targets(node: Node) -> set[Node]:
+    """The names that `node` binds, and the displays they stand in."""
+    pending: list[Node] = [node.target] if isinstance(node, NamedExpr) else list(node.targets) if isinstance(node, Assign) else []
+    found: set[Node] = set()
+    while pending:
+        target = pending.pop()
+        if isinstance(target, TupleExpr | ListExpr | Starred):
+            pending += _children(target)
+        elif not isinstance(target, Name):
+            continue
+        found.add(target)
+    return found
+
+
+def _children(node: Node) -> list[Node]:
+    found: list[Node] = []
+    pending = [getattr(node, name) for name in type(node).__slots__ if name != "source"]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Node):
+            found.append(value)
+        elif isinstance(value, tuple):
+            pending.extend(value)
+    return found
+
+
+def _reads_last(program: Program) -> bool:
+    """Whether `_` occurs anywhere."""
+    stack: list[Node] = [program]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Name) and node.id == "_":
+            return True
+        stack += _children(node)
+    return False

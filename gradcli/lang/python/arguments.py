@@ -1,0 +1,40 @@
+"""Checks of the arguments of built-in methods, with CPython's texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.lang.python.protocol import type_error
+
+
+def no_keywords(name: str, kwargs: dict[str, Any]) -> None:
+    """Refuse keyword arguments; `name` is as in `list.append`."""
+    if kwargs:
+        raise type_error(f"{name}() takes no keyword arguments")
+
+
+def none(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """The method takes nothing."""
+    no_keywords(name, kwargs)
+    if args:
+        raise type_error(f"{name}() takes no arguments ({len(args)} given)")
+
+
+def one(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The one argument."""
+    no_keywords(name, kwargs)
+    if len(args) != 1:
+        raise type_error(f"{name}() takes exactly one argument ({len(args)} given)")
+    return args[0]
+
+
+def between(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], least: int, most: int) -> None:
+    """Check the number of arguments; messages leave out the type's name, as CPython's do."""
+    no_keywords(name, kwargs)
+    short = name.rpartition(".")[2]
+    count = len(args)
+    if least <= count <= most:
+        return
+    bound = least if count < least else most
+    which = "" if least == most else "at least " if count < least else "at most "
+    raise type_error(f"{short} expected {which}{bound} argument{'' if bound == 1 else 's'}, got {count}")

@@ -1,0 +1,152 @@
+"""Equality, order, membership and hashability of host values, without recursion.
+
+Elements that are not of host type are compared by the `Ops`; so are host values of different kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradcli import limits
+from gradcli.errors import LimitError, ProgramError
+from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
+from gradcli.lang.python.protocol import HOST_ERRORS, MAX_DEPTH, Ops, from_host, type_error
+
+#: Keys with more parts than this are refused even where lists have no limit: their hash is made in one go.
+_MAX_KEY_PARTS = 10_000_000
+
+_UNHASHABLE = frozenset({list, dict, set, slice})
+
+
+def check_hashable(value: Any) -> None:
+    """Raise TypeError unless a host value may be a key, LimitError when its hash would take long or nest deeply."""
+    if type(value) is not tuple:
+        _check_part(value)
+        return
+    parts = 0
+    most = min(limits.current.list, _MAX_KEY_PARTS)
+    levels = [iter(value)]
+    while levels:
+        for part in levels[-1]:
+            parts += 1
+            if parts > most:
+                raise LimitError("list", f"a key of more than {most:,.0f} parts is over the limit")
+            if type(part) is tuple:
+                if len(levels) >= limits.current.nesting or len(levels) >= MAX_DEPTH // 2:
+                    raise LimitError("nesting", f"a key nested more than {len(levels):,} levels deep is over the limit")
+                levels.append(iter(part))
+                break
+            _check_part(part)
+        else:
+            levels.pop()
+
+
+def _check_part(value: Any) -> None:
+    kind = type(value)
+    if kind in _UNHASHABLE or kind in (KeysView, ItemsView):
+        raise type_error(f"unhashable type: '{value.name if isinstance(value, DictView) else kind.__name__}'")
+
+
+def _same_kind(a: Any, b: Any) -> type | None:
+    """list, tuple or dict when both are one (subclasses count), else None."""
+    for kind in (list, tuple, dict):
+        if isinstance(a, kind) and isinstance(b, kind):
+            return kind
+    return None
+
+
+def equal(a: Any, b: Any, leaf: Callable[[Any, Any], bool]) -> bool:
+    """`a == b` of two lists, tuples or dicts, element by element; identical elements are equal.
+
+    `leaf(x, y)` compares all else. Raises RecursionError beyond MAX_DEPTH levels.
+    """
+    if _same_kind(a, b) is None:
+        return leaf(a, b)
+    levels: list[Iterator[tuple[Any, Any]]] = [iter(((a, b),))]
+    while levels:
+        for x, y in levels[-1]:
+            if x is y:
+                continue
+            kind = _same_kind(x, y)
+            if kind is None:
+                if not leaf(x, y):
+                    return False
+                continue
+            if len(x) != len(y) or (kind is dict and any(key not in y for key in x)):
+                return False
+            if len(levels) > MAX_DEPTH:
+                raise ProgramError("RecursionError", "maximum recursion depth exceeded in comparison")
+            levels.append(_paired(x, y) if kind is dict else zip(x, y, strict=False))
+            break
+        else:
+            levels.pop()
+    return True
+
+
+def _paired(a: dict[Any, Any], b: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    return ((value, b[key]) for key, value in a.items())
+
+
+def order(a: Any, b: Any, same: Callable[[Any, Any], bool], leaf: Callable[[Any, Any], bool], at_end: Callable[[int, int], bool]) -> bool:
+    """`a < b` of two lists or two tuples: the first elements that differ decide, by `leaf(x, y)`; else the lengths, by `at_end`.
+
+    `<` has a `leaf` of `<` and `operator.lt` at the end, and so on; `same(x, y)` is `x == y`.
+    """
+    for _ in range(MAX_DEPTH):
+        if _same_kind(a, b) not in (list, tuple):
+            return leaf(a, b)
+        for x, y in zip(a, b, strict=False):
+            if x is not y and not same(x, y):
+                a, b = x, y
+                break
+        else:
+            return at_end(len(a), len(b))
+    raise ProgramError("RecursionError", "maximum recursion depth exceeded in comparison")
+
+
+def contains(ops: Ops, container: Any, item: Any) -> bool:
+    """`item in container` for containers of host type and views of dictionaries."""
+    if isinstance(container, str):
+        if type(item) is not str:
+            raise type_error(f"'in <string>' requires string as left operand, not {ops.type_name(item)}")
+        return item in container
+    if isinstance(container, (dict, set, KeysView)):
+        if type(item) is set and type(container) is set:  # looked up by its content; no set is an element
+            return False
+        ops.hashable(item)
+        return _has(container.mapping if isinstance(container, KeysView) else container, item)
+    if isinstance(container, ItemsView):
+        if not isinstance(item, tuple) or len(item) != 2:
+            return False
+        ops.hashable(item[0])
+        mapping = container.mapping
+        return _has(mapping, item[0]) and same(ops, mapping[item[0]], item[1])
+    if isinstance(container, range):
+        return in_range(ops, container, item)
+    if isinstance(container, (list, tuple, ValuesView)):
+        return any(same(ops, element, item) for element in container)
+    raise type_error(f"argument of type '{ops.type_name(container)}' is not iterable")
+
+
+def _has(container: Any, item: Any) -> bool:
+    try:
+        return item in container
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+def same(ops: Ops, a: Any, b: Any) -> bool:
+    """`a is b or a == b`: how containers look for their elements."""
+    return a is b or ops.equal(a, b)
+
+
+def in_range(ops: Ops, values: range, item: Any) -> bool:
+    """`item in range(...)`: at once for host values, where CPython would try every element for a float."""
+    if isinstance(item, int):
+        return item in values
+    if type(item) is float:
+        return item.is_integer() and int(item) in values
+    if item is None or isinstance(item, (str, list, tuple, dict, set, range, slice)):
+        return False
+    return any(ops.equal(element, item) for element in ops.iterate(values))

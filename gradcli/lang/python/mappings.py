@@ -1,0 +1,270 @@
+"""The methods of dictionaries and sets: `DICT[name](ops, value, *args, **kwargs)` and `SET[name](...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import limits
+from gradcli.errors import ProgramError
+from gradcli.lang.python import arguments
+from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
+from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, key_error, type_error, value_error
+from gradcli.lang.python.reprs import ordered
+
+Method = Callable[..., Any]
+
+
+def range_length(values: range) -> int:
+    """The number of elements of a range of any size."""
+    if values.step > 0:
+        return max(0, (values.stop - values.start + values.step - 1) // values.step)
+    return max(0, (values.start - values.stop - values.step - 1) // -values.step)
+
+
+def _looked_up(primitive: Callable[..., Any], *args: Any) -> Any:
+    """Run a primitive that hashes and compares a key."""
+    try:
+        return primitive(*args)
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+# --- dict ---------------------------------------------------------------------------------------------------
+
+
+def _get(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+    arguments.between("dict.get", args, kwargs, 1, 2)
+    ops.hashable(args[0])
+    return _looked_up(value.get, *args)
+
+
+def _pop(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+    arguments.between("dict.pop", args, kwargs, 1, 2)
+    if value:  # CPython asks for no hash to look into an empty dictionary
+        ops.hashable(args[0])
+    if value and _looked_up(value.__contains__, args[0]):
+        return value.pop(args[0])
+    if len(args) == 2:
+        return args[1]
+    raise key_error(ops, args[0])
+
+
+def _popitem(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    arguments.none("dict.popitem", args, kwargs)
+    if not value:
+        raise key_error(ops, "popitem(): dictionary is empty")
+    return value.popitem()
+
+
+def _setdefault(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+    arguments.between("dict.setdefault", args, kwargs, 1, 2)
+    ops.hashable(args[0])
+    if not _looked_up(value.__contains__, args[0]):
+        limits.check_list(len(value) + 1)
+    return value.setdefault(*args)
+
+
+def _update(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> None:
+    if len(args) > 1:
+        raise type_error(f"update expected at most 1 argument, got {len(args)}")
+    fill_dict(ops, value, args, kwargs)
+
+
+def fill_dict(ops: Ops, value: dict[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Put what `dict(*args, **kwargs)` or `update` is given into `value`; `args` holds one source or none."""
+    for source in args:
+        if isinstance(source, dict):
+            _grow(value, source)
+        else:
+            for at, pair in enumerate(ops.iterate(source)):
+                key, item = _pair(ops, at, pair)
+                ops.hashable(key)
+                set_item(value, key, item)
+    _grow(value, kwargs)
+
+
+def _grow(value: dict[Any, Any], source: dict[Any, Any]) -> None:
+    if len(value) + len(source) > limits.current.list:
+        limits.check_list(len(value.keys() | source.keys()))
+    value.update(source)
+
+
+def _pair(ops: Ops, at: int, pair: Any) -> tuple[Any, Any]:
+    try:
+        parts: list[Any] = []
+        for part in ops.iterate(pair):
+            parts.append(part)
+            limits.check_list(len(parts))
+    except ProgramError as error:
+        if error.type_name != "TypeError":
+            raise
+        raise type_error(f"cannot convert dictionary update sequence element #{at} to a sequence") from None
+    if len(parts) != 2:
+        raise value_error(f"dictionary update sequence element #{at} has length {len(parts)}; 2 is required")
+    return parts[0], parts[1]
+
+
+def set_item(value: dict[Any, Any], key: Any, item: Any) -> None:
+    """`value[key] = item`; the key's hashability was checked."""
+    if len(value) >= limits.current.list and not _looked_up(value.__contains__, key):
+        limits.check_list(len(value) + 1)
+    _looked_up(value.__setitem__, key, item)
+
+
+def _view(kind: type, name: str) -> Method:
+    def method(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+        arguments.none(f"dict.{name}", args, kwargs)
+        return kind(value)
+
+    return method
+
+
+def _clear(kind: str) -> Method:
+    def method(ops: Ops, value: dict[Any, Any] | set[Any], *args: Any, **kwargs: Any) -> None:
+        arguments.none(f"{kind}.clear", args, kwargs)
+        value.clear()
+
+    return method
+
+
+def _copy(kind: str) -> Method:
+    def method(ops: Ops, value: dict[Any, Any] | set[Any], *args: Any, **kwargs: Any) -> Any:
+        arguments.none(f"{kind}.copy", args, kwargs)
+        limits.check_list(len(value))
+        return value.copy()
+
+    return method
+
+
+DICT: dict[str, Method] = {
+    "clear": _clear("dict"),
+    "copy": _copy("dict"),
+    "get": _get,
+    "items": _view(ItemsView, "items"),
+    "keys": _view(KeysView, "keys"),
+    "pop": _pop,
+    "popitem": _popitem,
+    "setdefault": _setdefault,
+    "update": _update,
+    "values": _view(ValuesView, "values"),
+}
+
+
+# --- set ----------------------------------------------------------------------------------------------------
+
+
+def make_set(ops: Ops, source: Any) -> set[Any]:
+    """`set(source)`."""
+    if type(source) is set:
+        limits.check_list(len(source))
+        return set(source)
+    made: set[Any] = set()
+    _add_all(ops, made, source)
+    return made
+
+
+def _add_all(ops: Ops, value: set[Any], source: Any) -> None:
+    for item in ops.iterate(source):
+        add(ops, value, item)
+
+
+def add(ops: Ops, value: set[Any], item: Any) -> None:
+    """`value.add(item)`."""
+    ops.hashable(item)
+    if len(value) >= limits.current.list and not _looked_up(value.__contains__, item):
+        limits.check_list(len(value) + 1)
+    _looked_up(value.add, item)
+
+
+def _add(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+    add(ops, value, arguments.one("set.add", args, kwargs))
+
+
+def _has(ops: Ops, value: set[Any], item: Any) -> bool:
+    if type(item) is set:  # looked up by its content; no set is an element
+        return False
+    ops.hashable(item)
+    return bool(_looked_up(value.__contains__, item))
+
+
+def _remove(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+    item = arguments.one("set.remove", args, kwargs)
+    if not _has(ops, value, item):
+        raise key_error(ops, item)
+    value.remove(item)
+
+
+def _discard(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+    item = arguments.one("set.discard", args, kwargs)
+    if _has(ops, value, item):
+        value.discard(item)
+
+
+def _pop_element(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> Any:
+    arguments.none("set.pop", args, kwargs)
+    if not value:
+        raise key_error(ops, "pop from an empty set")
+    first = ordered(value, ops.repr_of)[0]
+    value.remove(first)
+    return first
+
+
+def _update_set(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+    arguments.no_keywords("set.update", kwargs)
+    for source in args:
+        _add_all(ops, value, list(source) if source is value else source)
+
+
+def _union(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
+    arguments.no_keywords("set.union", kwargs)
+    made = make_set(ops, value)
+    for source in args:
+        _add_all(ops, made, source)
+    return made
+
+
+def _folded(name: str, combine: Callable[[set[Any], set[Any]], set[Any]]) -> Method:
+    """intersection and difference, which take any number of iterables."""
+
+    def method(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
+        arguments.no_keywords(f"set.{name}", kwargs)
+        made = make_set(ops, value)
+        for source in args:
+            made = combine(made, make_set(ops, source))
+        return made
+
+    return method
+
+
+def _symmetric_difference(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
+    other = make_set(ops, arguments.one("set.symmetric_difference", args, kwargs))
+    limits.check_list(len(value) + len(other) - 2 * len(value & other))
+    return value ^ other
+
+
+def _related(name: str, holds: Callable[[set[Any], set[Any]], bool]) -> Method:
+    """issubset, issuperset and isdisjoint."""
+
+    def method(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> bool:
+        return holds(value, make_set(ops, arguments.one(f"set.{name}", args, kwargs)))
+
+    return method
+
+
+SET: dict[str, Method] = {
+    "add": _add,
+    "clear": _clear("set"),
+    "copy": _copy("set"),
+    "difference": _folded("difference", set.difference),
+    "discard": _discard,
+    "intersection": _folded("intersection", set.intersection),
+    "isdisjoint": _related("isdisjoint", set.isdisjoint),
+    "issubset": _related("issubset", set.issubset),
+    "issuperset": _related("issuperset", set.issuperset),
+    "pop": _pop_element,
+    "remove": _remove,
+    "symmetric_difference": _symmetric_difference,
+    "union": _union,
+    "update": _update_set,
+}

@@ -1,0 +1,200 @@
+"""Python's `math` module as a table of functions and numbers.
+
+Arguments that are not of host type (0-d tensors) become numbers by `Ops.to_number`. Integer functions, whose results grow,
+are predicted before they run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import limits
+from gradcli.lang.python import arguments
+from gradcli.lang.python.numbers import mul
+from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, type_error
+
+Function = Callable[..., Any]
+
+CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
+
+#: Functions of numbers whose results are floats, bools, pairs, or integers no longer than their arguments.
+_BOUNDED: dict[str, Function] = {
+    "acos": math.acos,
+    "acosh": math.acosh,
+    "asin": math.asin,
+    "asinh": math.asinh,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "atanh": math.atanh,
+    "cbrt": math.cbrt,
+    "ceil": math.ceil,
+    "copysign": math.copysign,
+    "cos": math.cos,
+    "cosh": math.cosh,
+    "degrees": math.degrees,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "exp": math.exp,
+    "exp2": math.exp2,
+    "expm1": math.expm1,
+    "fabs": math.fabs,
+    "floor": math.floor,
+    "fmod": math.fmod,
+    "frexp": math.frexp,
+    "gamma": math.gamma,
+    "gcd": math.gcd,
+    "hypot": math.hypot,
+    "isclose": math.isclose,
+    "isfinite": math.isfinite,
+    "isinf": math.isinf,
+    "isnan": math.isnan,
+    "isqrt": math.isqrt,
+    "ldexp": math.ldexp,
+    "lgamma": math.lgamma,
+    "log": math.log,
+    "log10": math.log10,
+    "log1p": math.log1p,
+    "log2": math.log2,
+    "modf": math.modf,
+    "nextafter": math.nextafter,
+    "pow": math.pow,
+    "radians": math.radians,
+    "remainder": math.remainder,
+    "sin": math.sin,
+    "sinh": math.sinh,
+    "sqrt": math.sqrt,
+    "tan": math.tan,
+    "tanh": math.tanh,
+    "trunc": math.trunc,
+    "ulp": math.ulp,
+}
+
+
+def _run(primitive: Function, args: Any, kwargs: Any) -> Any:
+    try:
+        return primitive(*args, **kwargs)
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+def _numbers(ops: Ops, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(value if type(value) in HOST_TYPES else ops.to_number(value) for value in args)
+
+
+def _bounded(ops: Ops, primitive: Function) -> Function:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and type(args[0]) is float:
+            return _run(primitive, args, kwargs)
+        return _run(primitive, _numbers(ops, args), dict(zip(kwargs, _numbers(ops, tuple(kwargs.values())), strict=True)))
+
+    return function
+
+
+def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Function:
+    """A function of integers whose result has about `bits(*args)` bits; asked only when all arguments are integers."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        values = _numbers(ops, args)
+        if values and not kwargs and all(isinstance(value, int) for value in values):
+            limits.check_digits(bits(*values))
+        return _run(primitive, values, kwargs)
+
+    return function
+
+
+#: Differences of lgamma are good to a bit below this.
+_LGAMMA_RANGE = 1 << 40
+
+
+def _log2_factorial(n: int) -> float:
+    # Past 2**60 a factorial is beyond any limit that can be computed, and lgamma's argument must fit a float.
+    return math.lgamma(min(n, 1 << 60) + 1) / math.log(2) if n > 1 else 0
+
+
+def _perm_bits(n: int, k: int | None = None, *rest: int) -> float:
+    k = n if k is None else k
+    if not 0 <= k <= n:
+        return 0
+    if n < _LGAMMA_RANGE:
+        return _log2_factorial(n) - _log2_factorial(n - k)
+    return min(k, 1 << 60) * math.log2(n)
+
+
+def _comb_bits(n: int, k: int = 0, *rest: int) -> float:
+    if not 0 <= k <= n:
+        return 0
+    k = min(k, n - k)
+    if k == 0:
+        return 0
+    if n < _LGAMMA_RANGE:
+        return _log2_factorial(n) - _log2_factorial(k) - _log2_factorial(n - k)
+    # Stirling for k much smaller than n: C(n, k) is close to (e n / k)**k / sqrt(2 pi k).
+    return min(k, 1 << 60) * (math.log2(n) - math.log2(k) + math.log2(math.e)) - 0.5 * math.log2(2 * math.pi) - 0.5 * math.log2(k)
+
+
+def _lcm_bits(*values: int) -> float:
+    # A bound from above first; only where it is too large is the least common multiple itself built up, checked in steps.
+    total = sum(value.bit_length() for value in values)
+    if total <= 64:
+        return 0
+    so_far = 1
+    for value in values:
+        so_far = math.lcm(so_far, value)
+        limits.check_digits(so_far.bit_length())
+    return so_far.bit_length()
+
+
+def _elements(ops: Ops, source: Any) -> list[Any]:
+    made: list[Any] = []
+    for item in ops.iterate(source):
+        limits.check_list(len(made) + 1)
+        made.append(item if type(item) in HOST_TYPES else ops.to_number(item))
+    return made
+
+
+def _fsum(ops: Ops) -> Function:
+    def fsum(*args: Any, **kwargs: Any) -> Any:
+        return _run(math.fsum, (_elements(ops, arguments.one("math.fsum", args, kwargs)),), {})
+
+    return fsum
+
+
+def _dist(ops: Ops) -> Function:
+    def dist(*args: Any, **kwargs: Any) -> Any:
+        arguments.between("math.dist", args, kwargs, 2, 2)
+        return _run(math.dist, [_elements(ops, point) for point in args], {})
+
+    return dist
+
+
+def _prod(ops: Ops) -> Function:
+    def prod(*args: Any, **kwargs: Any) -> Any:
+        if len(args) + len(kwargs) > 2:
+            raise type_error(f"prod() takes at most 2 arguments ({len(args) + len(kwargs)} given)")
+        if len(args) != 1:
+            raise type_error(f"prod() takes exactly 1 positional argument ({len(args)} given)")
+        for name in kwargs:
+            if name != "start":
+                raise type_error(f"'{name}' is an invalid keyword argument for prod()")
+        result = kwargs.get("start", 1)
+        for item in _elements(ops, args[0]):
+            result = mul(result, item)
+        return result
+
+    return prod
+
+
+def math_table(ops: Ops) -> dict[str, Function | float]:
+    """The names of `math`: functions that take values and raise ProgramError, and numbers."""
+    table: dict[str, Function | float] = {name: _bounded(ops, primitive) for name, primitive in _BOUNDED.items()}
+    table.update(CONSTANTS)
+    table["comb"] = _predicted(ops, math.comb, _comb_bits)
+    table["factorial"] = _predicted(ops, math.factorial, lambda n=0, *rest: _log2_factorial(n))
+    table["lcm"] = _predicted(ops, math.lcm, _lcm_bits)
+    table["perm"] = _predicted(ops, math.perm, _perm_bits)
+    table["dist"] = _dist(ops)
+    table["fsum"] = _fsum(ops)
+    table["prod"] = _prod(ops)
+    return table

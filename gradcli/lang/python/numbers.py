@@ -1,0 +1,281 @@
+"""Arithmetic of host values: `BINARY[op](a, b)` and `UNARY[op](a)`, with the sizes of results predicted.
+
+Integers of at most 64 bits are never refused. Operands that are not of host type are the interpreter's business.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import limits
+from gradcli.errors import InternalFault, ProgramError
+from gradcli.lang.python.containers import extend
+from gradcli.lang.python.dict_views import ItemsView, KeysView
+from gradcli.lang.python.percent import percent_format
+from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
+
+Binary = Callable[[Any, Any], Any]
+
+_WORD = 1 << 63
+_HALF = 1 << 31
+_INTEGERS = (int, bool)
+_SEQUENCES = (str, list, tuple)
+
+
+def complex_error() -> ProgramError:
+    """The refusal of a result that is not real."""
+    return value_error("the result is a complex number; complex numbers are not supported")
+
+
+def _run(primitive: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return primitive(*args)
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+def _checked(value: int) -> int:
+    if not -_WORD < value < _WORD:
+        limits.check_integer(value)
+    return value
+
+
+# --- + - * ----------------------------------------------------------------------------------------------------
+
+
+def add(a: Any, b: Any) -> Any:
+    """`a + b`."""
+    kind = type(a)
+    if kind is type(b):
+        if kind is float:
+            return a + b
+        if kind is int:
+            result = a + b
+            return result if -_WORD < result < _WORD else _checked(result)
+    if isinstance(a, str) and isinstance(b, str):
+        limits.check_string(len(a) + len(b))
+    elif (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
+        limits.check_list(len(a) + len(b))
+    return _number(_run(operator.add, a, b))
+
+
+def _number(value: Any) -> Any:
+    return _checked(value) if type(value) is int else value
+
+
+def sub(a: Any, b: Any) -> Any:
+    """`a - b`."""
+    kind = type(a)
+    if kind is type(b):
+        if kind is float:
+            return a - b
+        if kind is int:
+            result = a - b
+            return result if -_WORD < result < _WORD else _checked(result)
+    return _number(_set_operation(operator.sub, a, b))
+
+
+def mul(a: Any, b: Any) -> Any:
+    """`a * b`; sequences repeat on either side."""
+    kind = type(a)
+    if kind is type(b):
+        if kind is float:
+            return a * b
+        if kind is int:
+            if -_HALF < a < _HALF and -_HALF < b < _HALF:
+                return a * b
+            limits.check_digits(a.bit_length() + b.bit_length() - 1)
+            return _checked(a * b)
+    if isinstance(a, _SEQUENCES) and isinstance(b, _INTEGERS):
+        _check_repeated(a, b)
+    elif isinstance(b, _SEQUENCES) and isinstance(a, _INTEGERS):
+        _check_repeated(b, a)
+    return _number(_run(operator.mul, a, b))
+
+
+def _check_repeated(value: Any, times: int) -> None:
+    length = len(value) * max(times, 0)
+    if isinstance(value, str):
+        limits.check_string(length)
+    else:
+        limits.check_list(length)
+
+
+# --- division -------------------------------------------------------------------------------------------------
+
+
+def truediv(a: Any, b: Any) -> Any:
+    """`a / b`."""
+    return a / b if type(a) is float and type(b) is float and b else _run(operator.truediv, a, b)
+
+
+def floordiv(a: Any, b: Any) -> Any:
+    """`a // b`."""
+    return _run(operator.floordiv, a, b)
+
+
+def mod(a: Any, b: Any) -> Any:
+    """`a % b` where `a` is no string: Python's own formatting must not see a program's templates, see `modulo`."""
+    if isinstance(a, str):
+        raise InternalFault("text is formatted by the operator of binary_table")
+    return _run(operator.mod, a, b)
+
+
+def modulo(ops: Ops) -> Binary:
+    """The `%` operator, which formats when the left operand is a string."""
+
+    def either(a: Any, b: Any) -> Any:
+        return percent_format(ops, a, b) if type(a) is str else mod(a, b)
+
+    return either
+
+
+def host_divmod(a: Any, b: Any) -> Any:
+    """`divmod(a, b)`."""
+    return _run(divmod, a, b)
+
+
+# --- powers and shifts ------------------------------------------------------------------------------------------
+
+
+def _check_power(a: int, b: int) -> None:
+    if b > 1 and not -2 < a < 2:
+        # Below 2**62 for the product with a float; the limit is long passed there.
+        limits.check_digits(math.log2(abs(a)) * min(b, 1 << 62))
+
+
+def power(a: Any, b: Any) -> Any:
+    """`a ** b`."""
+    if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS):
+        _check_power(a, b)
+        return _number(_run(operator.pow, a, b))
+    return _real(_run(operator.pow, a, b))
+
+
+def _real(value: Any) -> Any:
+    if type(value) is complex:
+        raise complex_error()
+    return value
+
+
+def host_pow(a: Any, b: Any, modulus: Any = None) -> Any:
+    """The builtin `pow(a, b[, modulus])`."""
+    return power(a, b) if modulus is None else _run(pow, a, b, modulus)
+
+
+def lshift(a: Any, b: Any) -> Any:
+    """`a << b`."""
+    if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS) and a and b > 0:
+        limits.check_digits(a.bit_length() + min(b, 1 << 62))
+    return _number(_run(operator.lshift, a, b))
+
+
+def rshift(a: Any, b: Any) -> Any:
+    """`a >> b`."""
+    return _run(operator.rshift, a, b)
+
+
+# --- sets, dictionaries, bits -----------------------------------------------------------------------------------
+
+
+def _set_operation(primitive: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Run an operator that sets, and the set-like views of dictionaries, have too."""
+    if isinstance(a, (KeysView, ItemsView)) or isinstance(b, (KeysView, ItemsView)):
+        a, b = _as_set(a), _as_set(b)
+    if isinstance(a, (set, dict)) and type(a) is type(b) and len(a) + len(b) > limits.current.list:
+        # The union of the keys bounds the result, and its own size is bounded by two lists that exist.
+        limits.check_list(len(_run(primitive, set(a), set(b))))
+    return _run(primitive, a, b)
+
+
+def _as_set(value: Any) -> Any:
+    if isinstance(value, KeysView):
+        return set(value.mapping)
+    if isinstance(value, ItemsView):
+        return _run(set, value.mapping.items())
+    if isinstance(value, (list, tuple)):
+        return _run(set, value)
+    return value
+
+
+def bit_and(a: Any, b: Any) -> Any:
+    """`a & b`."""
+    return _set_operation(operator.and_, a, b)
+
+
+def bit_or(a: Any, b: Any) -> Any:
+    """`a | b`."""
+    return _set_operation(operator.or_, a, b)
+
+
+def bit_xor(a: Any, b: Any) -> Any:
+    """`a ^ b`."""
+    return _set_operation(operator.xor, a, b)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """`a @ b`, which no host value has."""
+    return _run(operator.matmul, a, b)
+
+
+#: For `%` with a string on the left, `binary_table` has the operator that formats.
+BINARY: dict[str, Binary] = {
+    "+": add,
+    "-": sub,
+    "*": mul,
+    "/": truediv,
+    "//": floordiv,
+    "%": mod,
+    "**": power,
+    "<<": lshift,
+    ">>": rshift,
+    "&": bit_and,
+    "|": bit_or,
+    "^": bit_xor,
+    "@": matmul,
+}
+
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": lambda a: -a if type(a) is float else _run(operator.neg, a),
+    "+": lambda a: _run(operator.pos, a),
+    "~": lambda a: _run(operator.invert, a),
+}
+
+
+def binary_table(ops: Ops) -> dict[str, Binary]:
+    """The binary operators, `%` on strings among them."""
+    return {**BINARY, "%": modulo(ops)}
+
+
+# --- augmented assignment ---------------------------------------------------------------------------------------
+
+
+def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> Any:
+    """`a op= b`: lists, sets and dicts change in place; messages name the operator with its `=`."""
+    if isinstance(a, list) and op == "+":
+        extend(ops, a, b)
+        return a
+    if isinstance(a, list) and op == "*" and isinstance(b, _INTEGERS):
+        _check_repeated(a, b)
+        a *= b
+        return a
+    if op == "*" and isinstance(a, (set, dict, range)):  # CPython does not try the right operand's repetition here
+        raise type_error(f"unsupported operand type(s) for *=: '{type(a).__name__}' and '{type(b).__name__}'")
+    try:
+        result = table[op](a, b)
+    except ProgramError as error:
+        plain = f"unsupported operand type(s) for {'** or pow()' if op == '**' else op}: "
+        if error.message.startswith(plain):
+            raise type_error(f"unsupported operand type(s) for {op}=: {error.message[len(plain) :]}") from None
+        raise
+    if isinstance(a, set) and isinstance(result, set):
+        a.clear()
+        a.update(result)
+        return a
+    if isinstance(a, dict) and isinstance(result, dict):
+        a.update(result)
+        return a
+    return result

@@ -1,0 +1,153 @@
+"""`template % values`: %s %r %a %c %d %i %u %x %o %e %f %g %%, with flags, width, precision, `*` and mapping keys."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gradcli import limits
+from gradcli.errors import ProgramError
+from gradcli.lang.python.formatting import check_width, converted
+from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, key_error, type_error, value_error
+
+# Flags, width, precision, length modifier; every part is optional, so it matches everywhere. ASCII digits only, as in Python.
+_SPEC = r"([-+ #0]*)(\*|[0-9]*)(?:(\.)(\*|[0-9]*))?[hlL]?"
+_PARENTHESES = r"[()]"
+
+
+class _Values:
+    """The right-hand side: a tuple's elements in order or one value, and the mapping that `%(key)s` reads."""
+
+    __slots__ = ("ops", "pending", "right")
+
+    def __init__(self, ops: Ops, right: Any) -> None:
+        self.ops = ops
+        self.right = right
+        self.pending = iter(right if isinstance(right, tuple) else (right,))
+
+    def next(self) -> Any:
+        for value in self.pending:
+            return value
+        raise type_error("not enough arguments for format string")
+
+    def choose(self, key: str) -> None:
+        """Make the mapping's item the one value that is left, as Python does."""
+        if type(self.right) is dict:
+            if key not in self.right:
+                raise key_error(self.ops, key)
+            self.pending = iter((self.right[key],))
+        else:
+            raise type_error(f"{type(self.right).__name__} indices must be integers or slices, not str")
+
+    def check_used(self) -> None:
+        """Python lets whatever has items stand unused; of host values those are lists, ranges and dicts."""
+        if type(self.right) not in (list, dict, range):
+            for _ in self.pending:
+                raise type_error("not all arguments converted during string formatting")
+
+
+def percent_format(ops: Ops, template: str, right: Any) -> str:
+    """`template % right`."""
+    values = _Values(ops, right)
+    pieces: list[str] = []
+    size = at = 0
+    while True:
+        percent = template.find("%", at)
+        piece = template[at:] if percent < 0 else template[at:percent]
+        size += len(piece)
+        pieces.append(piece)
+        if percent < 0:
+            break
+        piece, at = _conversion(ops, template, percent + 1, values)
+        size += len(piece)
+        limits.check_string(size)
+        pieces.append(piece)
+    values.check_used()
+    limits.check_string(size)
+    return "".join(pieces)
+
+
+def _conversion(ops: Ops, template: str, at: int, values: _Values) -> tuple[str, int]:
+    """The text of the conversion that begins after the `%`, and where the template goes on."""
+    if template[at : at + 1] == "%":
+        return "%", at + 1
+    if template[at : at + 1] == "(":
+        if type(values.right) not in (dict, list, range):
+            raise type_error("format requires a mapping")
+        end = _key_end(template, at)
+        values.choose(template[at + 1 : end])
+        at = end + 1
+    match = re.compile(_SPEC).match(template, at)
+    assert match is not None  # every part of the pattern is optional
+    flags, width, point, precision = match.groups()
+    if width == "*":
+        width = _size(values.next(), "width")
+        if width[0] == "-":
+            flags, width = flags + "-", width[1:]
+    check_width(width)
+    if precision == "*":
+        precision = _size(values.next(), "precision")
+        precision = "0" if precision[0] == "-" else precision
+    check_width(precision or "", "precision")
+    at = match.end()
+    if at == len(template):
+        raise value_error("incomplete format")
+    spec = "%" + "".join(sorted(set(flags))) + width + (f".{precision}" if point else "")
+    return _formatted(ops, spec, template[at], values.next(), at), at + 1
+
+
+def _key_end(template: str, at: int) -> int:
+    """Where the parenthesis stands that closes the key opened at `at`."""
+    depth = 0
+    for match in re.compile(_PARENTHESES).finditer(template, at):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return match.start()
+    raise value_error("incomplete format key")
+
+
+def _size(value: Any, what: str) -> str:
+    """The digits of a width or precision given by `*`."""
+    if type(value) not in (int, bool):
+        raise type_error("* wants int")
+    check_width(abs(int(value)), what)
+    return str(int(value))
+
+
+def _formatted(ops: Ops, spec: str, code: str, value: Any, at: int) -> str:
+    """One value by one conversion. Python's own `%` does it, on a spec made here and one plain number or string."""
+    if code in "sra":
+        text = converted(ops, value, code)
+        limits.check_string(len(text))
+        return (spec + "s") % (text,)
+    if code not in "diuoxXeEfFgGc":
+        raise value_error(f"unsupported format character {_shown(code)} (0x{ord(code):x}) at index {at}")
+    if type(value) not in HOST_TYPES:
+        value = _number(ops, code, value)
+    if type(value) in (int, float) and code in "diu":
+        # A float's integer part has at most 309 digits.
+        limits.check_integer(value if type(value) is int else 1)
+    elif type(value) is int and code in "oxX":
+        limits.check_integer(value)
+    try:
+        return (spec + code) % (value,)
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+def _shown(code: str) -> str:
+    """The character as CPython's message shows it: what is not printable ASCII is a question mark."""
+    return f"'{code}'" if " " <= code < "\x7f" else "'?'"
+
+
+def _number(ops: Ops, code: str, value: Any) -> Any:
+    """The number of a value that is not of host type; the message for one that has none is the conversion's."""
+    try:
+        number = ops.to_number(value)
+    except ProgramError as error:
+        if error.type_name != "TypeError" or code in "eEfFgG":
+            raise
+        wanted = {"c": "%c requires int or char"}.get(code)
+        what = "a real number" if code in "diu" else "an integer"
+        raise type_error(wanted or f"%{code} format: {what} is required, not {ops.type_name(value)}") from None
+    return number

@@ -1,0 +1,222 @@
+"""The methods of strings: `METHODS[name](ops, value, *args, **kwargs)`.
+
+Python's own methods do the work, on values of host type only; here stands how large a result will be, before it is made.
+Searches from the right are run as searches from the left on reversed text where CPython's own would be quadratic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import limits
+from gradcli.errors import ProgramError
+from gradcli.lang.python import arguments
+from gradcli.lang.python.formatting import format_string
+from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error
+
+Method = Callable[..., Any]
+
+#: Above this many comparisons in the worst case, a search from the right is turned around.
+_QUADRATIC = 1 << 22
+
+_LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+def _run(primitive: Callable[..., Any], ops: Ops, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return primitive(*args, **kwargs)
+    except HOST_ERRORS as error:
+        raise from_host(error, ops, (*args, *kwargs.values())) from None
+
+
+def _plain(primitive: Callable[..., Any]) -> Method:
+    """A method whose result is no longer than the string."""
+
+    def method(ops: Ops, *args: Any, **kwargs: Any) -> Any:
+        return _run(primitive, ops, args, kwargs)
+
+    return method
+
+
+def _cased(primitive: Callable[..., Any]) -> Method:
+    """A change of case; beyond ASCII a character can become three, so the result is measured too."""
+
+    def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+        limits.check_string(len(value))
+        result = _run(primitive, ops, (value, *args), kwargs)
+        limits.check_string(len(result))
+        return result
+
+    return method
+
+
+def _padded(primitive: Callable[..., Any]) -> Method:
+    """center, ljust, rjust, zfill: the first argument is the width."""
+
+    def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], int):
+            limits.check_string(max(len(value), args[0]))
+        return _run(primitive, ops, (value, *args), kwargs)
+
+    return method
+
+
+def _expandtabs(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    size = args[0] if args else kwargs.get("tabsize", 8)
+    if isinstance(size, int):
+        tabs = value.count("\t")
+        limits.check_string(len(value) - tabs + tabs * max(size, 0))
+    return _run(str.expandtabs, ops, (value, *args), kwargs)
+
+
+def _replace(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    if len(args) >= 2 and isinstance(args[0], str) and isinstance(args[1], str):
+        old, new = args[0], args[1]
+        if len(new) > len(old):
+            count = value.count(old)
+            if len(args) > 2 and isinstance(args[2], int) and args[2] >= 0:
+                count = min(count, args[2])
+            limits.check_string(len(value) + count * (len(new) - len(old)))
+    return _run(str.replace, ops, (value, *args), kwargs)
+
+
+def _join(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    parts = arguments.one("str.join", args, kwargs)
+    if type(parts) not in (list, tuple, str):
+        try:
+            source = ops.iterate(parts)
+        except ProgramError as error:
+            if error.type_name != "TypeError":
+                raise
+            raise type_error("can only join an iterable") from None
+        parts = []
+        for part in source:
+            limits.check_list(len(parts) + 1)
+            parts.append(part)
+    size = len(value) * max(len(parts) - 1, 0)
+    for at, part in enumerate(parts):
+        if type(part) is not str:
+            raise type_error(f"sequence item {at}: expected str instance, {ops.type_name(part)} found")
+        size += len(part)
+    limits.check_string(size)
+    return value.join(parts)
+
+
+def _split(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    return _pieces(str.split, ops, value, args, kwargs)
+
+
+def _rsplit(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    separator = args[0] if args else kwargs.get("sep")
+    if isinstance(separator, str) and _is_long(value, separator):
+        _run(str.rsplit, ops, ("", *args), kwargs)  # checks the arguments
+        turned = (separator[::-1], *args[1:]) if args else ()
+        named = kwargs if args else {**kwargs, "sep": separator[::-1]}
+        return [piece[::-1] for piece in reversed(_pieces(str.split, ops, value[::-1], turned, named))]
+    return _pieces(str.rsplit, ops, value, args, kwargs)
+
+
+def _pieces(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """split and rsplit: at most one piece more than a list may hold is ever made."""
+    most = limits.current.list
+    if most >= len(value):
+        return _run(primitive, ops, (value, *args), kwargs)
+    _run(primitive, ops, ("", *args), kwargs)  # checks the arguments
+    separator = args[0] if args else kwargs.get("sep")
+    count = args[1] if len(args) > 1 else kwargs.get("maxsplit", -1)
+    bound = int(most) + 1
+    pieces = primitive(value, separator, bound if count < 0 else min(count, bound))
+    limits.check_list(len(pieces))
+    return pieces
+
+
+def _splitlines(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    if len(value) > limits.current.list:
+        breaks = sum(value.count(character) for character in _LINE_BREAKS) - value.count("\r\n")
+        limits.check_list(breaks + (value[-1] not in _LINE_BREAKS))
+    return _run(str.splitlines, ops, (value, *args), kwargs)
+
+
+def _is_long(value: str, part: str) -> bool:
+    return 1 < len(part) <= len(value) and len(value) * len(part) > _QUADRATIC
+
+
+def _rfind(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    return _find_last(str.rfind, ops, value, args, kwargs)
+
+
+def _rindex(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    return _find_last(str.rindex, ops, value, args, kwargs)
+
+
+def _find_last(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not (args and isinstance(args[0], str) and _is_long(value, args[0])):
+        return _run(primitive, ops, (value, *args), kwargs)
+    part = args[0]
+    if primitive is str.rfind:
+        _run(primitive, ops, ("", *args), kwargs)  # checks the arguments
+    bounds = slice(*args[1:]) if len(args) > 2 else slice(args[1] if len(args) > 1 else None, None)
+    start, stop, _ = _run(bounds.indices, ops, (len(value),), {})
+    at = value[start:stop][::-1].find(part[::-1])
+    if at >= 0:
+        return stop - at - len(part)
+    return _run(primitive, ops, ("", *args), kwargs)
+
+
+def _rpartition(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and isinstance(args[0], str) and _is_long(value, args[0]):
+        after, separator, before = value[::-1].partition(args[0][::-1])
+        return (before[::-1], separator[::-1], after[::-1]) if separator else ("", "", value)
+    return _run(str.rpartition, ops, (value, *args), kwargs)
+
+
+def _format(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    return format_string(ops, value, args, kwargs)
+
+
+METHODS: dict[str, Method] = {
+    "capitalize": _cased(str.capitalize),
+    "casefold": _cased(str.casefold),
+    "center": _padded(str.center),
+    "count": _plain(str.count),
+    "endswith": _plain(str.endswith),
+    "expandtabs": _expandtabs,
+    "find": _plain(str.find),
+    "format": _format,
+    "index": _plain(str.index),
+    "isalnum": _plain(str.isalnum),
+    "isalpha": _plain(str.isalpha),
+    "isascii": _plain(str.isascii),
+    "isdecimal": _plain(str.isdecimal),
+    "isdigit": _plain(str.isdigit),
+    "isidentifier": _plain(str.isidentifier),
+    "islower": _plain(str.islower),
+    "isnumeric": _plain(str.isnumeric),
+    "isprintable": _plain(str.isprintable),
+    "isspace": _plain(str.isspace),
+    "istitle": _plain(str.istitle),
+    "isupper": _plain(str.isupper),
+    "join": _join,
+    "ljust": _padded(str.ljust),
+    "lower": _cased(str.lower),
+    "lstrip": _plain(str.lstrip),
+    "partition": _plain(str.partition),
+    "removeprefix": _plain(str.removeprefix),
+    "removesuffix": _plain(str.removesuffix),
+    "replace": _replace,
+    "rfind": _rfind,
+    "rindex": _rindex,
+    "rjust": _padded(str.rjust),
+    "rpartition": _rpartition,
+    "rsplit": _rsplit,
+    "rstrip": _plain(str.rstrip),
+    "split": _split,
+    "splitlines": _splitlines,
+    "startswith": _plain(str.startswith),
+    "strip": _plain(str.strip),
+    "swapcase": _cased(str.swapcase),
+    "title": _cased(str.title),
+    "upper": _cased(str.upper),
+    "zfill": _padded(str.zfill),
+}

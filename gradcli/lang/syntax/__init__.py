@@ -1,0 +1,1 @@
+"""From text to syntax trees: lexer, parser, nodes, and the messages of syntax errors."""

@@ -1,0 +1,324 @@
+"""The builder's callbacks for expressions: productions of grammar/expressions.lark to nodes; see build_base."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.errors import LanguageError
+from gradcli.lang.syntax.build_base import Children
+from gradcli.lang.syntax.build_parameters import ParameterBuilder
+from gradcli.lang.syntax.build_strings import StringBuilder
+from gradcli.lang.syntax.lex_strings import Lexeme
+from gradcli.lang.syntax.literals import number
+from gradcli.lang.syntax.nodes import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Conditional,
+    Constant,
+    DictExpr,
+    Expr,
+    For_,
+    Keyword,
+    Lambda,
+    ListExpr,
+    Name,
+    NamedExpr,
+    SetExpr,
+    Slice,
+    Starred,
+    Subscript,
+    TupleExpr,
+    Unary,
+)
+from gradcli.lang.syntax.targets import check_target, describe
+
+_CONSTANTS = {"None": None, "True": True, "False": False, "...": Ellipsis}
+
+
+class ExpressionBuilder(StringBuilder, ParameterBuilder):
+    """Callbacks for expressions."""
+
+    # --- operators
+
+    def deeper(self, c: Children) -> Lexeme:
+        """An operator whose right side nests."""
+        token: Lexeme = c[0]
+        self.lexer.deeper(token.start, token.end)
+        return token
+
+    def chain(self, c: Children) -> tuple[Expr, list[str], list[Expr]]:
+        """The first operator of a level, with both operands."""
+        return c[0], [c[1].text], [c[2]]
+
+    def chain_more(self, c: Children) -> tuple[Expr, list[str], list[Expr]]:
+        """One more operator and operand."""
+        so_far: tuple[Expr, list[str], list[Expr]] = c[0]
+        so_far[1].append(c[1].text)
+        so_far[2].append(c[2])
+        return so_far
+
+    def binary(self, c: Children) -> Binary:
+        """A finished chain of arithmetic."""
+        head, ops, rest = c[0]
+        ends = tuple(map(self.last, rest))
+        return Binary(self.source, self.first(head), ends[-1], head, tuple(ops), tuple(rest), ends)
+
+    def compare(self, c: Children) -> Compare:
+        """A finished chain of comparisons."""
+        head, ops, rest = c[0]
+        return Compare(self.source, self.first(head), self.last(rest[-1]), head, tuple(ops), tuple(rest))
+
+    def two_words(self, c: Children) -> Lexeme:
+        """`not in`, `is not`."""
+        return Lexeme("COMPARE", f"{c[0].text} {c[1].text}", c[0].start, c[1].end)
+
+    def bool_and(self, c: Children) -> BoolOp:
+        """`a and b and c`."""
+        items: list[Expr] = c[0]
+        return BoolOp(self.source, self.first(items[0]), self.last(items[-1]), "and", tuple(items))
+
+    def bool_or(self, c: Children) -> BoolOp:
+        """`a or b or c`."""
+        items: list[Expr] = c[0]
+        return BoolOp(self.source, self.first(items[0]), self.last(items[-1]), "or", tuple(items))
+
+    def unary(self, c: Children) -> Unary:
+        """`-x`, `not x`."""
+        op, operand = c
+        self.lexer.depth -= 1
+        return Unary(self.source, op.start, self.last(operand), op.text, operand)
+
+    def power(self, c: Children) -> Binary:
+        """`a ** b`."""
+        base, op, exponent = c
+        self.lexer.depth -= 1
+        end = self.last(exponent)
+        return Binary(self.source, self.first(base), end, base, (op.text,), (exponent,), (end,))
+
+    def conditional(self, c: Children) -> Conditional:
+        """`body if test else orelse`."""
+        body, _, test, _, orelse = c
+        self.lexer.depth -= 1
+        return Conditional(self.source, self.first(body), self.last(orelse), test, body, orelse)
+
+    def lambda_(self, c: Children) -> Lambda:
+        """`lambda parameters: body`."""
+        self.lexer.depth -= 1
+        parameters = self.parameters(c[1]) if len(c) > 3 else ()
+        return Lambda(self.source, c[0].start, self.last(c[-1]), parameters, c[-1])
+
+    def named(self, c: Children) -> NamedExpr:
+        """`target := value`."""
+        target, _, value = c
+        if not isinstance(target, Name):
+            raise LanguageError(f"cannot use assignment expressions with {describe(target)}", span=target.span)
+        return NamedExpr(self.source, self.first(target), self.last(value), target, value)
+
+    # --- primaries
+
+    def attribute(self, c: Children) -> Attribute:
+        """`value.name`."""
+        value, _, name = c
+        return Attribute(self.source, self.first(value), name.end, value, name.text, name.start)
+
+    def call(self, c: Children) -> Call:
+        """`function(arguments)`."""
+        function = c[0]
+        given: list[Any] = c[2] if len(c) > 3 else []
+        if self.bare:
+            self._check_bare(given, trailing=len(c) > 4)
+        for item in given:
+            if type(item) is Keyword:
+                args, keywords = self._split(given)
+                break
+        else:
+            args, keywords = tuple(given), ()
+        return Call(self.source, self.first(function), c[-1].end, function, args, keywords)
+
+    def _split(self, given: list[Any]) -> tuple[tuple[Expr, ...], tuple[Keyword, ...]]:
+        """Positional arguments and keywords. Raises LanguageError where Python does not allow their order."""
+        args: list[Expr] = []
+        keywords: list[Keyword] = []
+        seen: set[str | None] = set()
+        for item in given:
+            if isinstance(item, Keyword):
+                if item.name is not None and item.name in seen:
+                    raise self.error(f"keyword argument repeated: {item.name}", item.start, item.end)
+                seen.add(item.name)
+                keywords.append(item)
+                continue
+            if None in seen:
+                what = "iterable argument unpacking" if isinstance(item, Starred) else "positional argument"
+                raise self.error(f"{what} follows keyword argument unpacking", item.start, item.end)
+            if keywords and not isinstance(item, Starred):
+                raise self.error("positional argument follows keyword argument", item.start, item.end)
+            args.append(item)
+        return tuple(args), tuple(keywords)
+
+    def _check_bare(self, given: list[Any], *, trailing: bool) -> None:
+        for item in given:
+            if item in self.bare:
+                if len(given) > 1 or trailing:
+                    raise self.error("Generator expression must be parenthesized", item.start, item.end)
+                self.bare.discard(item)
+
+    def keyword(self, c: Children) -> Keyword:
+        """`name=value` in a call."""
+        name, _, value = c
+        if isinstance(name, Name) and name not in self.outer:
+            return Keyword(self.source, name.start, self.last(value), name.id, value)
+        if isinstance(name, Constant) and (name.value is None or isinstance(name.value, bool)):
+            raise LanguageError(f"cannot assign to {name.value}", span=name.span)
+        raise self.error('expression cannot contain assignment, perhaps you meant "=="?', self.first(name), c[1].end)
+
+    def keyword_spread(self, c: Children) -> Keyword:
+        """`**value` in a call."""
+        return Keyword(self.source, c[0].start, self.last(c[1]), None, c[1])
+
+    def subscript(self, c: Children) -> Subscript:
+        """`value[index]`."""
+        value, _, index, closing = c
+        if type(index) is Starred:
+            index = TupleExpr(self.source, index.start, index.end, (index,))
+        return Subscript(self.source, self.first(value), closing.end, value, index)
+
+    def slice(self, c: Children) -> Slice:
+        """`lower:upper:step`, each part optional."""
+        parts: list[Expr | None] = [None, None, None]
+        at = 0
+        for child in c:
+            if type(child) is Lexeme:
+                at += 1
+            else:
+                parts[at] = child
+        start = c[0].start if type(c[0]) is Lexeme else self.first(c[0])
+        end = c[-1].end if type(c[-1]) is Lexeme else self.last(c[-1])
+        return Slice(self.source, start, end, parts[0], parts[1], parts[2])
+
+    def name(self, c: Children) -> Name:
+        """A name."""
+        token = c[0]
+        return Name(self.source, token.start, token.end, token.text)
+
+    def number(self, c: Children) -> Constant:
+        """A number."""
+        token = c[0]
+        return Constant(self.source, token.start, token.end, number(self.source, token.text, token.start))
+
+    def constant(self, c: Children) -> Constant:
+        """None, True, False, `...`."""
+        token = c[0]
+        return Constant(self.source, token.start, token.end, _CONSTANTS[token.text])
+
+    # --- displays
+
+    def starred(self, c: Children) -> Starred:
+        """`*value`."""
+        return Starred(self.source, c[0].start, self.last(c[1]), c[1])
+
+    def tuple_one(self, c: Children) -> TupleExpr:
+        """`a,`."""
+        self.last_bare = TupleExpr(self.source, self.first(c[0]), c[1].end, (c[0],))
+        return self.last_bare
+
+    def tuple_bare(self, c: Children) -> TupleExpr:
+        """`a, b` without parentheses."""
+        items: list[Expr] = c[0]
+        end = c[1].end if len(c) > 1 else self.last(items[-1])
+        self.last_bare = TupleExpr(self.source, self.first(items[0]), end, tuple(items))
+        return self.last_bare
+
+    def tuple_empty(self, c: Children) -> TupleExpr:
+        """`()`."""
+        return TupleExpr(self.source, c[0].start, c[1].end, ())
+
+    def group(self, c: Children) -> Expr:
+        """`(a)`, which is `a`, or `(a, b)`."""
+        items: list[Expr] = c[1]
+        start, end = c[0].start, c[-1].end
+        if len(items) > 1 or len(c) > 3:
+            return TupleExpr(self.source, start, end, tuple(items))
+        inner = items[0]
+        if type(inner) is Starred:
+            raise self.error("cannot use starred expression here", inner.start, inner.end)
+        self.outer[inner] = (start, end)
+        return inner
+
+    def list_(self, c: Children) -> ListExpr:
+        """`[a, b]`."""
+        return ListExpr(self.source, c[0].start, c[-1].end, tuple(c[1]) if len(c) > 2 else ())
+
+    def set_(self, c: Children) -> SetExpr:
+        """`{a, b}`."""
+        return SetExpr(self.source, c[0].start, c[-1].end, tuple(c[1]))
+
+    def dict_(self, c: Children) -> DictExpr:
+        """`{k: v}`."""
+        return DictExpr(self.source, c[0].start, c[-1].end, tuple(c[1]) if len(c) > 2 else ())
+
+    def dict_pair(self, c: Children) -> tuple[Expr, Expr]:
+        """`k: v`."""
+        return c[0], c[2]
+
+    def dict_spread(self, c: Children) -> tuple[None, Expr]:
+        """`**d`."""
+        return None, c[1]
+
+    def as_pair(self, c: Children) -> tuple[Expr, Expr, Lexeme]:
+        """`context as target` among the entries of `with (...)`."""
+        check_target(c[2])
+        return c[0], c[2], c[1]
+
+    def with_group(self, c: Children) -> Expr:
+        """A group directly after `with`: read as any group; the entries are kept for the header's callback."""
+        entries: list[Any] = c[1]
+        plain = [entry[0] if type(entry) is tuple else entry for entry in entries]
+        node = self.group([c[0], plain, *c[2:]])
+        self.with_entries = node, entries
+        return node
+
+    # --- comprehensions
+
+    def for_clause(self, c: Children) -> tuple[int, int, Expr, Expr, list[Expr]]:
+        """`for target in iterable`; conditions follow."""
+        check_target(c[1])
+        return c[0].start, self.last(c[3]), c[1], c[3], []
+
+    def condition(self, c: Children) -> list[Any]:
+        """`if condition` after the clauses so far."""
+        c[0][-1][4].append(c[2])
+        return c[0]  # type: ignore[no-any-return]
+
+    def comprehension(self, kind: str, element: Expr, value: Expr | None, clauses: list[Any], start: int, end: int) -> Comprehension:
+        """A comprehension of any kind; `end` is ignored when negative."""
+        made = tuple(
+            For_(self.source, begin, self.last(conditions[-1]) if conditions else stop, target, iterable, tuple(conditions))
+            for begin, stop, target, iterable, conditions in clauses
+        )
+        return Comprehension(self.source, start, made[-1].end if end < 0 else end, kind, element, value, made)
+
+    def generator(self, c: Children) -> Comprehension:
+        """`(x for x in y)`."""
+        return self.comprehension("generator", c[1], None, c[2], c[0].start, c[3].end)
+
+    def generator_bare(self, c: Children) -> Comprehension:
+        """`x for x in y` as an argument."""
+        node = self.comprehension("generator", c[0], None, c[1], self.first(c[0]), -1)
+        self.bare.add(node)
+        return node
+
+    def list_comprehension(self, c: Children) -> Comprehension:
+        """`[x for x in y]`."""
+        return self.comprehension("list", c[1], None, c[2], c[0].start, c[3].end)
+
+    def set_comprehension(self, c: Children) -> Comprehension:
+        """`{x for x in y}`."""
+        return self.comprehension("set", c[1], None, c[2], c[0].start, c[3].end)
+
+    def dict_comprehension(self, c: Children) -> Comprehension:
+        """`{k: v for x in y}`."""
+        return self.comprehension("dict", c[1], c[3], c[4], c[0].start, c[5].end)

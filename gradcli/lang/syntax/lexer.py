@@ -1,0 +1,328 @@
+"""Text to tokens: one compiled regular expression, Python's rules for lines, indentation and brackets.
+
+The tokens come one by one, so that the first error in the text is the one reported. f-strings are taken apart
+here: the text between fields, and the tokens of the fields, which the grammar reads like any other expression.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gradcli import limits
+from gradcli.errors import LanguageError, LimitError
+from gradcli.lang.syntax.lex_strings import FIELD, STRING_PREFIXES, Lexeme, Stream, StringReader, Tokens
+from gradcli.source import Source
+
+#: fixed texts and their terminals in grammar/tokens.lark; a test holds the two together
+OPERATORS = {
+    **dict.fromkeys(["+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", ">>=", "<<=", "**="], "AUGMENT"),
+    **dict.fromkeys(["==", "!=", "<", ">", "<=", ">="], "COMPARE"),
+    **dict.fromkeys(["<<", ">>"], "SHIFT"),
+    **dict.fromkeys(["//", "%"], "DIVIDE"),
+    "+": "PLUS",
+    "-": "MINUS",
+    "*": "STAR",
+    "/": "SLASH",
+    "@": "AT",
+    "**": "POWER",
+    "~": "TILDE",
+    "|": "BAR",
+    "^": "CARET",
+    "&": "AMPERSAND",
+    ".": "DOT",
+    "...": "ELLIPSIS",
+    ",": "COMMA",
+    ";": "SEMICOLON",
+    ":": "COLON",
+    ":=": "WALRUS",
+    "->": "ARROW",
+    "=": "EQUAL",
+}
+BRACKETS = {"(": "LPAR", ")": "RPAR", "[": "LBRACKET", "]": "RBRACKET", "{": "LBRACE", "}": "RBRACE"}
+KEYWORDS = {
+    word: word.upper()
+    for word in (
+        *("and", "as", "assert", "break", "continue", "def", "del", "elif", "else", "except", "False", "finally", "for", "from"),
+        *("global", "if", "import", "in", "is", "lambda", "None", "nonlocal", "not", "or", "pass", "raise", "return", "True"),
+        *("try", "while", "with"),
+    )
+}
+#: Python's other keywords, and what the message calls them
+LEFT_OUT = {
+    "class": "classes are",
+    "async": "async is",
+    "await": "await is",
+    "yield": "generators (yield) are",
+}
+_WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, "")}
+
+# Every alternative is linear: repeats of one character class, no repeat within a repeat.
+TOKEN = re.compile(
+    r"[ \t\f]*(?:"
+    r"([A-Za-z_][A-Za-z0-9_]*)([\"'])?"  # 1 a name or keyword, 2 unless it is the prefix of a string
+    r"|(0[xX][0-9a-fA-F_]*|0[oO][0-7_]*|0[bB][01_]*|(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?)"  # 3
+    r"|([()\[\]{}])"  # 4
+    r"|(\*\*=?|//=?|>>=?|<<=?|->|:=|\.\.\.|[-+*/%@&|^<>=!]=|[-+*/%@&|^<>=~.,:;])"  # 5 operators
+    r"|(\r\n?|\n)"  # 6
+    r"|([\"'])"  # 7 a string
+    r"|(#[^\r\n]*)"  # 8
+    r"|(\\(?:\r\n?|\n))"  # 9 a continued line
+    r"|(\Z))"  # 10
+)
+_BLANK_LINE = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z)")
+_INDENT = re.compile(r"[ \t\f]*")
+_GAP = re.compile(r"(?:[ \t\f]|\\\r\n|\\\n|\\\r)*")  # blanks and continued lines
+_AFTER_NUMBER = re.compile(r"(?:and|else|for|if|in|is|not|or)\b|(?=[^A-Za-z0-9_]|\Z)")
+_REFUSED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_LOOKALIKES = {
+    "\u00d7": "*",
+    "\u22c5": "*",
+    "\u00b7": "*",
+    "\u00f7": "/",
+    "\u2212": "-",
+    "\u2013": "-",
+    "\u2014": "-",
+    "\u2018": "'",
+    "\u2019": "'",
+    "\u201c": '"',
+    "\u201d": '"',
+    "\u2264": "<=",
+    "\u2265": ">=",
+    "\u2260": "!=",
+    "\u00b2": "**2",
+    "\u00b3": "**3",
+    "\u00a0": "an ordinary space",
+    "\uff08": "(",
+    "\uff09": ")",
+    "\uff0c": ",",
+}
+
+
+class Lexer(StringReader):
+    """The tokens of one source."""
+
+    def __init__(self, source: Source, *, lines: bool) -> None:
+        super().__init__(source)
+        #: whether indentation matters (not in one-off expressions)
+        self.lines = lines
+        self._indents = [(0, 0)]
+
+    def check_text(self) -> None:
+        """Refuse text that is too long, or that has control characters. Raises LimitError, LanguageError."""
+        text = self.source.text
+        most = limits.current.source
+        if len(text) * 4 > most:
+            size = len(text.encode("utf-8", "surrogatepass"))
+            if size > most:
+                raise LimitError("source", f"a text of {size:,} bytes is over the limit of {most:,.0f}")
+        match = _REFUSED.search(text)
+        if match is not None:
+            code = ord(match[0])
+            what = "lone surrogate" if code > 0xFF else "control character"
+            raise self._fail(f"{what} U+{code:04X} is not allowed in the text", match.start(), match.end())
+
+    # --- the loop
+
+    def tokens(self) -> Stream:
+        """The tokens in order, without the end marker. Raises LanguageError, LimitError."""
+        source, text = self.source, self.source.text
+        match, word_types, operators, brackets = TOKEN.match, _WORDS.get, OPERATORS, self.brackets
+        pos = 1 if text.startswith("\ufeff") else 0
+        pos = (yield from self._line_start(pos)) if self.lines else _skip_blank_lines(text, pos)
+        first = pos  # where the present logical line begins; equal to pos while it is empty
+        while True:
+            found = match(text, pos)
+            if found is None:
+                pos = yield from self._odd(pos)
+                continue
+            kind = found.lastindex
+            start, pos = found.span(kind)  # type: ignore[arg-type]
+            if kind == 1:
+                word = found[1]
+                terminal = word_types(word, "NAME")
+                if terminal == "WITH":
+                    yield Lexeme(terminal, word, start, pos)
+                    pos = yield from self._with_paren(pos)
+                    continue
+                if not terminal:
+                    raise self._fail(f"{LEFT_OUT[word]} not part of gradcli's language", start, pos)
+                yield Lexeme(terminal, word, start, pos)
+            elif kind == 5:
+                word = found[5]
+                if brackets and brackets[-1][0] is FIELD and word[0] in ":=" and word != "==":
+                    pos = yield from self._in_field(word, start)
+                else:
+                    yield Lexeme(operators[word], word, start, pos)
+            elif kind == 4:
+                word = found[4]
+                if word in "([{":
+                    self.deeper(start, pos)
+                    brackets.append((word, start))
+                    yield Lexeme(BRACKETS[word], word, start, pos)
+                elif self._close(word, start) is FIELD:
+                    yield Lexeme("FIELD_CLOSE", word, start, pos)
+                    self._fstrings[-1].fields -= 1
+                    pos = yield from self._fstring_text(pos)
+                else:
+                    yield Lexeme(BRACKETS[word], word, start, pos)
+            elif kind == 3:
+                self._check_number_end(found[3], start, pos)
+                yield Lexeme("NUMBER", found[3], start, pos)
+            elif kind == 6:
+                if brackets:
+                    self._no_line_end_in_field(start)
+                    continue
+                if self.lines:
+                    yield Lexeme("NEWLINE", "", start, pos)
+                    first = pos = yield from self._line_start(pos)
+                else:
+                    pos = _skip_blank_lines(text, pos)
+                    if pos < len(text):
+                        yield Lexeme("NEWLINE", "", start, pos)
+            elif kind == 7:
+                pos = yield from self._string("", start)
+            elif kind == 2:
+                pos = yield from self._prefixed(found[1], found.start(1))
+            elif kind == 8:
+                if brackets and brackets[-1][0] is FIELD:
+                    raise self._fail("f-string expression part cannot include '#'", start, start + 1)
+            elif kind == 10:
+                break
+            elif pos == len(text):
+                raise self._ends_continued(start)
+        if brackets:
+            raise self._never_closed()
+        end = len(source.text)
+        if self.lines and first < end:
+            yield Lexeme("NEWLINE", "", end, end)
+        yield from self._dedents(end, 0)
+
+    # --- lines
+
+    def _line_start(self, pos: int) -> Tokens:
+        """INDENT and DEDENT of the line that begins at `pos`, after blank lines; returns where its first token begins."""
+        text = self.source.text
+        while pos < len(text) and (blank := _BLANK_LINE.match(text, pos)):
+            pos = blank.end()
+        if pos >= len(text):
+            return len(text)
+        found = _INDENT.match(text, pos)
+        assert found is not None
+        width = _widths(found[0])
+        pos, start = found.end(), pos
+        last = self._indents[-1]
+        if width == last:
+            return pos
+        if (width[0] > last[0]) is not (width[1] > last[1]) or (width[0] < last[0]) is not (width[1] < last[1]):
+            raise self._fail("inconsistent use of tabs and spaces in indentation", start, pos, kind="TabError")
+        if width[0] > last[0]:
+            self._indents.append(width)
+            yield Lexeme("INDENT", "", start, pos)
+        else:
+            yield from self._dedents(pos, width[0])
+            if self._indents[-1] != width:
+                raise self._fail("unindent does not match any outer indentation level", start, pos, kind="IndentationError")
+        return pos
+
+    def _dedents(self, pos: int, width: int) -> Stream:
+        while self._indents[-1][0] > width:
+            self._indents.pop()
+            yield Lexeme("DEDENT", "", pos, pos)
+
+    # --- words, numbers, brackets
+
+    def _with_paren(self, pos: int) -> Tokens:
+        """A "(" that directly follows `with` is a terminal of its own."""
+        found = _GAP.match(self.source.text, pos)
+        assert found is not None
+        start = found.end()
+        if not self.source.text.startswith("(", start):
+            return pos
+        self.deeper(start, start + 1)
+        self.brackets.append(("(", start))
+        yield Lexeme("WITH_LPAR", "(", start, start + 1)
+        return start + 1
+
+    def _check_number_end(self, literal: str, start: int, end: int) -> None:
+        """A number must not run into a name: `2x`, `1.2.3` is left to the grammar, `3j` is a complex number."""
+        if _AFTER_NUMBER.match(self.source.text, end):
+            return
+        following = self.source.text[end]
+        kind = {"x": "hexadecimal", "o": "octal", "b": "binary"}.get(literal[1:2].lower(), "decimal")
+        if following in "jJ" and kind == "decimal":
+            raise self._fail("complex numbers are not part of gradcli's language", start, end + 1)
+        if following.isdigit():
+            raise self._fail(f"invalid digit '{following}' in {kind} literal", end, end + 1)
+        hints = (
+            (f"a product is written {literal}*{following}...",)
+            if kind == "decimal" and "_" not in literal and following not in "eE"
+            else ()
+        )
+        raise self._fail(f"invalid {kind} literal", start, end, *hints)
+
+    def _ends_continued(self, at: int) -> LanguageError:
+        self.unfinished = True
+        return self._fail("unexpected end of the text after a line continuation character", at, at + 1)
+
+    def never_closed(self) -> LanguageError | None:
+        """Read on after an error of the grammar: the error about the innermost bracket then open, if it stays open."""
+        if not self.brackets:
+            return None
+        opened = self.brackets[-1]
+        rest = Lexer(self.source, lines=False)
+        rest.nesting = float("inf")
+        try:
+            for _ in rest.tokens():
+                pass
+        except LanguageError:
+            if rest.unfinished and opened in rest.brackets:
+                return self._never_closed()
+        return None
+
+    def _prefixed(self, word: str, start: int) -> Tokens:
+        """A string with a prefix; or a word that happens to stand before a string, as in `return"a"`."""
+        prefix = word.lower()
+        if prefix in STRING_PREFIXES:
+            return (yield from self._string(prefix, start))
+        if word in LEFT_OUT:
+            raise self._fail(f"{LEFT_OUT[word]} not part of gradcli's language", start, start + len(word))
+        yield Lexeme(KEYWORDS.get(word, "NAME"), word, start, start + len(word))
+        return (yield from self._string("", start + len(word)))
+
+    def _odd(self, pos: int) -> Tokens:
+        """Text that begins no token: a field's conversion, or an error."""
+        text = self.source.text
+        found = _INDENT.match(text, pos)
+        assert found is not None
+        pos = found.end()
+        char = text[pos]
+        if char == "!" and self.brackets and self.brackets[-1][0] is FIELD:
+            return (yield from self._conversion(pos))
+        if char == "\\" and pos + 1 == len(text):
+            raise self._ends_continued(pos)
+        if char == "\\":
+            raise self._fail("unexpected character after line continuation character", pos, pos + 1)
+        if char.isascii():
+            hints = {"!": ("negation is written `not x`",), "$": ("quote the expression with single quotes for the shell",)}
+            raise self._fail("invalid syntax", pos, pos + 1, *hints.get(char, ()))
+        if char.isalnum():
+            raise self._fail(f"non-ASCII letters are refused in names: '{char}' (U+{ord(char):04X})", pos, pos + 1)
+        what = "character '" + char + "'" if char.isprintable() else "non-printable character"
+        code = f"(U+{ord(char):04X})" if char.isprintable() else f"U+{ord(char):04X}"
+        hints_ = (f"did you mean {_LOOKALIKES[char]}?",) if char in _LOOKALIKES else ()
+        raise self._fail(f"invalid {what} {code}", pos, pos + 1, *hints_)
+
+
+def _skip_blank_lines(text: str, pos: int) -> int:
+    """Where the first token of a one-off expression (or nothing more) begins."""
+    while pos < len(text) and (blank := _BLANK_LINE.match(text, pos)):
+        pos = blank.end()
+    found = _INDENT.match(text, pos)
+    return pos if found is None else found.end()
+
+
+def _widths(indent: str) -> tuple[int, int]:
+    """The width of an indentation with tabs to the next multiple of eight, and with tabs of one column."""
+    indent = indent.rpartition("\f")[2]
+    return len(indent.expandtabs(8)), len(indent)

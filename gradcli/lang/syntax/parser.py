@@ -1,0 +1,227 @@
+"""Text to syntax trees: Lark's LALR(1) engine over the tables of _tables.py, with our lexer and callbacks.
+
+lang.engine has the parts of Lark that are needed for it. A row of the tables is
+unpacked when its state is first met, so that loading them costs about a millisecond. No parse tree is built: the
+callbacks make the nodes while the engine runs.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, cast
+
+from gradcli import limits
+from gradcli.errors import LimitError
+from gradcli.lang.prompt.editing import is_complete, tokens
+from gradcli.lang.syntax import _tables
+from gradcli.lang.syntax.build_statements import Builder
+from gradcli.lang.syntax.declarations import check_declarations
+from gradcli.lang.syntax.lark_parser import (
+    IntParseTable,
+    NonTerminal,
+    ParseConf,
+    ParserState,
+    Reduce,
+    Rule,
+    Shift,
+    Terminal,
+    UnexpectedToken,
+)
+from gradcli.lang.syntax.lex_strings import Lexeme
+from gradcli.lang.syntax.lexer import Lexer
+from gradcli.lang.syntax.nodes import Expr, Program
+from gradcli.lang.syntax.syntax_errors import Stuck, unexpected
+from gradcli.source import Source, Span
+
+__all__ = ["is_complete", "parse_expression", "parse_file", "parse_input", "tokens"]
+
+#: Lark's mark of a shift, for the table generator
+SHIFT = Shift
+
+
+class _Production(Rule):
+    """A rule of the tables. The engine asks for its length and its origin, and looks callbacks up by it: by identity."""
+
+    __slots__ = ()
+
+    def __init__(self, origin: str, length: int) -> None:
+        super().__init__(NonTerminal(origin), [_ANY] * length)
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+_ANY = Terminal("ANY")
+
+_Row = dict[str, tuple[Any, Any]]
+
+
+class _Rows(dict[int, _Row]):
+    """The rows of the states, unpacked when first asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.productions = [_Production(origin, length) for origin, length, _ in _tables.RULES]
+        self._which = _tables.STATES.split()
+        self._rows = _tables.ROWS.splitlines()
+
+    def __missing__(self, state: int) -> _Row:
+        row: _Row = {}
+        for part in self._rows[int(self._which[state])].split(";"):
+            if not part:  # the end states have nothing
+                continue
+            packed, *symbols = part.split()
+            number = int(packed)
+            action = (Reduce, self.productions[number >> 1]) if number & 1 else (Shift, number >> 1)
+            for symbol in symbols:
+                row[_tables.SYMBOLS[int(symbol)]] = action
+        self[state] = row
+        return row
+
+
+class _Engine:
+    """The tables together with one builder's callbacks. Used by one parse at a time, then by the next."""
+
+    rows = _Rows()
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        # the names come from the grammar, not from anybody's text
+        callbacks = {
+            production: getattr(self.builder, name) for production, (_, _, name) in zip(self.rows.productions, _tables.RULES, strict=True)
+        }
+        table = cast(Any, IntParseTable)(self.rows, _tables.STARTS, _tables.ENDS)
+        self.configurations = {start: ParseConf(table, cast(Any, callbacks), start) for start in _tables.STARTS}
+
+    def parse(self, source: Source, start: str) -> Any:
+        """The builder's result for the whole text. Raises LanguageError, LimitError."""
+        lexer = Lexer(source, lines=start != "expression_only")
+        lexer.check_text()
+        self.builder.begin(lexer)
+        state: ParserState[int] = ParserState(self.configurations[start], cast(Any, None))
+        feed = cast(Any, state.feed_token)
+        token = before = None
+        try:
+            for token in lexer.tokens():
+                feed(token)
+                before = token
+            # Lark's own end marker would borrow the position of the last token
+            end = len(source.text)
+            token = Lexeme("$END", "", end, end)
+            result = feed(token, True)
+        except UnexpectedToken:
+            assert token is not None
+            stuck = Stuck(lexer, start, token, before, state.value_stack, _accepted(self.rows, state.state_stack))
+            raise unexpected(stuck) from None
+        except LimitError as error:
+            if error.span is None and token is not None:
+                error.span = Span(source, token.start, token.end)
+            raise
+        if self.builder.declares:
+            check_declarations(result)
+        return result
+
+
+def _accepted(rows: _Rows, stack: list[int]) -> set[str]:
+    """The terminals that can really follow: those that are shifted in the end, after any reductions."""
+    return {symbol for symbol in rows[stack[-1]] if symbol.isupper() and _is_shifted(rows, list(stack), symbol)}
+
+
+def _is_shifted(rows: _Rows, stack: list[int], symbol: str) -> bool:
+    while True:
+        row = rows[stack[-1]]
+        action = row.get(symbol)
+        if action is None:
+            return symbol == "$END" and not row
+        if action[0] is Shift:
+            return True
+        rule = action[1]
+        if rule.expansion:
+            del stack[-len(rule.expansion) :]
+        stack.append(rows[stack[-1]][rule.origin.name][1])
+
+
+#: engines that no parse is using
+_idle: list[_Engine] = []
+
+
+#: expressions met lately; batches and loops ask for the same few again and again
+_recent: dict[tuple[str, str, float, float], Expr] = {}
+_RECENT = 256
+_SHORT = 10_000
+
+
+def _parse(source: Source, start: str) -> Any:
+    try:
+        engine = _idle.pop()
+    except IndexError:
+        engine = _Engine()
+    collecting = gc.isenabled()
+    gc.disable()  # a tree makes no cycles
+    try:
+        return engine.parse(source, start)
+    finally:
+        if collecting:
+            gc.enable()
+        engine.builder.release()
+        _idle.append(engine)
+
+
+def parse_expression(source: Source) -> Expr:
+    """The tree of a one-off expression. Raises LanguageError, LimitError.
+
+    Trees are never changed, so a text that was met before (under the same bounds) gets the tree it got then.
+    """
+    bounds = limits.current
+    key = (source.text, source.name, bounds.nesting, bounds.source)
+    known = _recent.get(key)
+    if known is None:
+        known = cast(Expr, _parse(source, "expression_only"))
+        if len(_recent) >= _RECENT:
+            _recent.clear()
+        if len(source.text) <= _SHORT:
+            _recent[key] = known
+    return known
+
+
+def parse_input(source: Source) -> Program:
+    """The tree of one input of the prompt: one statement or several. Raises LanguageError, LimitError."""
+    return cast(Program, _parse(source, "input"))
+
+
+def parse_file(source: Source) -> Program:
+    """The tree of a file. Raises LanguageError, LimitError."""
+    return cast(Program, _parse(source, "file"))
+
+
+# --- for the table generator ----------------------------------------------------------------------
+
+
+def is_shift(kind: Any) -> bool:
+    """Whether an action of Lark's tables is a shift."""
+    return kind is Shift
+
+
+def build_table(grammar: str) -> Any:
+    """Lark's own parse table for the grammar's text. Raises lark.GrammarError, also for conflicts."""
+    return _lark(grammar).parser.parser._parse_table
+
+
+def terminal_patterns(grammar: str) -> dict[str, str]:
+    """The terminals of the grammar that have fixed text, each with its regular expression."""
+    return {t.name: t.pattern.to_regexp() for t in _lark(grammar).terminals if t.pattern.value}
+
+
+def _lark(grammar: str) -> Any:
+    from lark import Lark
+    from lark.lexer import Lexer as LarkLexer
+
+    class NoLexer(LarkLexer):
+        def __init__(self, conf: Any) -> None:
+            pass
+
+        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+            return iter(())
+
+    starts = ["expression_only", "input", "file"]
+    return Lark(grammar, parser="lalr", lexer=NoLexer, start=starts, keep_all_tokens=True, maybe_placeholders=False, debug=False)

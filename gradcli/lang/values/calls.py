@@ -1,0 +1,82 @@
+"""Calling any value, and grad modes as decorators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli.core.autograd import backward
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.graph.grad_mode import Decorating, GradMode
+from gradcli.core.tensor.node import Node, state
+from gradcli.errors import ProgramError
+from gradcli.lang.values.functions import UserFunction, invoke
+from gradcli.lang.values.types import type_name
+from gradcli.lang.values.values import NO_KEYWORDS, register
+
+
+class Decorated:
+    """A function that runs in a grad mode: what `@torch.no_grad()` makes."""
+
+    __slots__ = ("__weakref__", "function", "mode")
+
+    SCRIPT_NAME = "function"
+
+    def __init__(self, mode: Decorating, function: Any) -> None:
+        self.function = function
+        self.mode = mode
+
+    @property
+    def name(self) -> str:
+        """`__name__`: that of the function inside."""
+        return str(self.function.name)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        mode = self.mode.copy()
+        mode.enter()
+        try:
+            return call(self.function, args, state.origin, kwargs)
+        finally:
+            mode.exit()
+
+
+register(Decorated, GradMode)
+
+
+def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, Any] = NO_KEYWORDS) -> Any:
+    """Call a value; `place` is the node of the call. Raises "'int' object is not callable"."""
+    if type(callee) is UserFunction:
+        return invoke(callee, args, kwargs, place)
+    state.origin = place
+    if callable(callee):
+        return callee(*args, **kwargs)
+    if isinstance(callee, Decorating) and len(args) == 1 and not kwargs:
+        return decorate(callee, args[0])
+    if isinstance(callee, Node) and not kwargs:
+        return backward.call_node(callee, args)
+    method = getattr(type(callee), "SCRIPT_METHODS", NO_KEYWORDS).get("__call__")
+    if method is not None:
+        return method(callee, *args, **kwargs)
+    raise ProgramError("TypeError", f"'{type_name(callee)}' object is not callable")
+
+
+def is_callable(value: Any) -> bool:
+    """`callable(value)`."""
+    return callable(value) or isinstance(value, Decorating | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
+
+
+def decorate(mode: Decorating, function: Any) -> Decorated:
+    """`mode(function)`: the function in that mode, each time it is called."""
+    if not is_callable(function):
+        raise ProgramError("TypeError", f"'{type_name(function)}' object is not callable")
+    if isinstance(mode, GradMode) and mode.kind == "set_grad_enabled":
+        mode.exit()  # it acted when it was made; as a decorator it acts during calls only
+    return Decorated(mode, function)
+
+
+def apply_decorator(wrapper: Any, function: Any, place: Any) -> Any:
+    """`@wrapper` above a def; `@torch.no_grad` works without parentheses too."""
+    if type(wrapper) is ScriptType and wrapper.module == "torch.autograd.grad_mode":
+        state.origin = place
+        return decorate(wrapper(), function)
+    return call(wrapper, (function,), place)

@@ -1,0 +1,199 @@
+"""Functions that scripts define: their compiled code, binding of arguments in Python's manner, and the call itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli.core.calling.script_types import listed
+from gradcli.core.tensor.node import state
+from gradcli.errors import GradcliError, ProgramError
+from gradcli.lang.syntax.nodes import Node
+from gradcli.lang.values.runtime import locate, runtime, tick, too_deep
+from gradcli.lang.values.values import MISSING, UNBOUND
+
+
+class Code:
+    """What a `def` or `lambda` compiles to. Slots of a frame: globals, parameters in the order below, locals, cells."""
+
+    __slots__ = (
+        "cell_slots",
+        "counting",
+        "double_star",
+        "keyword_only",
+        "locals",
+        "places",
+        "name",
+        "positional",
+        "qualified",
+        "run",
+        "simple",
+        "star",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        positional: tuple[str, ...],
+        keyword_only: tuple[str, ...],
+        star: str | None,
+        double_star: str | None,
+        only_positional: int = 0,
+    ) -> None:
+        self.name = name
+        #: with the functions around it, for messages: `outer.<locals>.inner`
+        self.qualified = name
+        self.positional = positional
+        self.keyword_only = keyword_only
+        #: where a parameter given by name goes
+        self.places = {parameter: at for at, parameter in enumerate(positional + keyword_only) if at >= only_positional}
+        self.star = star
+        self.double_star = double_star
+        #: the number of arguments, when only positional ones are taken; else -1
+        self.simple = len(positional) if not keyword_only and star is None and double_star is None else -1
+        #: how many locals follow the parameters
+        self.locals = 0
+        #: slots (parameters and locals) that inner functions share
+        self.cell_slots: tuple[int, ...] = ()
+        self.run: Callable[[Any], Any] = lambda frame: None
+        self.counting = False
+
+
+class UserFunction:
+    """A function of the script; opaque but for its name. Core calls it like any host function."""
+
+    __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "tail", "variables")
+
+    def __init__(
+        self,
+        code: Code,
+        variables: dict[str, Any],
+        defaults: tuple[Any, ...],
+        keyword_defaults: dict[str, Any],
+        cells: tuple[Any, ...],
+    ) -> None:
+        self.code = code
+        self.variables = variables
+        self.defaults = defaults
+        self.keyword_defaults = keyword_defaults
+        self.cells = cells
+        #: what follows the parameters in a new frame
+        self.tail = (UNBOUND,) * code.locals + cells
+
+    @property
+    def name(self) -> str:
+        """`__name__`."""
+        return self.code.name
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return invoke(self, args, kwargs, state.origin)
+
+
+def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any], place: Any) -> Any:
+    """Call a function; `place` is the call's node, for the chain of calls of an error."""
+    code = function.code
+    if len(args) == code.simple and not kwargs:
+        frame = [function.variables, *args, *function.tail]
+    elif 0 < code.simple - len(args) <= len(function.defaults) and not kwargs:
+        frame = [function.variables, *args, *function.defaults[len(args) - code.simple :], *function.tail]
+    else:
+        state.origin = place
+        frame = [function.variables, *bind(function, args, kwargs), *function.tail]
+    for slot in code.cell_slots:
+        frame[slot] = [frame[slot]]
+    if code.counting:
+        tick()
+    runtime.depth += 1
+    try:
+        if runtime.depth > runtime.max_depth:
+            state.origin = place
+            raise too_deep()
+        return code.run(frame)
+    except GradcliError as error:
+        if error.span is None:
+            locate(error)
+        if isinstance(place, Node):
+            error.calls.append((place.span, code.name))  # innermost first here; the runner turns them round
+        raise
+    finally:
+        runtime.depth -= 1
+
+
+def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The parameters' values in the order of their slots. Raises Python's TypeErrors."""
+    code = function.code
+    count = len(code.positional)
+    values: list[Any] = list(args[:count])
+    values += [MISSING] * (count - len(values))
+    values += [MISSING] * len(code.keyword_only)
+    more = _bind_keywords(code, values, kwargs)
+    if len(args) > count and code.star is None:
+        raise _too_many(function, len(args), values)
+    _fill_defaults(function, values)
+    if code.star is not None:
+        values.append(tuple(args[count:]))
+    if code.double_star is not None:
+        values.append(more)
+    return values
+
+
+def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Put keyword arguments in their places; returns those left for `**`."""
+    more: dict[str, Any] = {}
+    for name, value in kwargs.items():
+        at = code.places.get(name)
+        if at is not None:
+            if values[at] is not MISSING:
+                raise ProgramError("TypeError", f"{code.qualified}() got multiple values for argument '{name}'")
+            values[at] = value
+        elif code.double_star is not None:
+            more[name] = value
+        elif name in code.positional:
+            wrong = ", ".join(n for n in kwargs if n in code.positional and n not in code.places)
+            text = f"{code.qualified}() got some positional-only arguments passed as keyword arguments: '{wrong}'"
+            raise ProgramError("TypeError", text)
+        else:
+            raise ProgramError("TypeError", f"{code.qualified}() got an unexpected keyword argument '{name}'")
+    return more
+
+
+def _fill_defaults(function: UserFunction, values: list[Any]) -> None:
+    code = function.code
+    count = len(code.positional)
+    first_default = count - len(function.defaults)
+    missing: list[str] = []
+    for at in range(count):
+        if values[at] is MISSING:
+            if at >= first_default:
+                values[at] = function.defaults[at - first_default]
+            else:
+                missing.append(code.positional[at])
+    if missing:
+        raise _missing(code.qualified, missing, "positional")
+    for at, name in enumerate(code.keyword_only, count):
+        if values[at] is MISSING:
+            values[at] = function.keyword_defaults.get(name, MISSING)
+            if values[at] is MISSING:
+                missing.append(name)
+    if missing:
+        raise _missing(code.qualified, missing, "keyword-only")
+
+
+def _missing(name: str, missing: list[str], kind: str) -> ProgramError:
+    plural = "" if len(missing) == 1 else "s"
+    return ProgramError("TypeError", f"{name}() missing {len(missing)} required {kind} argument{plural}: {listed(missing)}")
+
+
+def _too_many(function: UserFunction, given: int, values: list[Any]) -> ProgramError:
+    code = function.code
+    most = len(code.positional)
+    least = most - len(function.defaults)
+    takes = f"from {least} to {most}" if least != most else str(most)
+    plural = "" if most == 1 and least == most else "s"
+    extra = sum(value is not MISSING for value in values[most:])
+    if extra:
+        positional = f"{given} positional argument{'' if given == 1 else 's'}"
+        were = f"{positional} (and {extra} keyword-only argument{'' if extra == 1 else 's'}) were given"
+    else:
+        were = f"{given} {'was' if given == 1 else 'were'} given"
+    return ProgramError("TypeError", f"{code.qualified}() takes {takes} positional argument{plural} but {were}")

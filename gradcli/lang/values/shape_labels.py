@@ -1,0 +1,65 @@
+"""Shape errors label the operands with their shapes. Only ever called when there is an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import Label, ProgramError
+from gradcli.lang.interpreter.compiling import Step
+from gradcli.lang.syntax.nodes import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, TupleExpr
+
+_MOST = 4
+_ABOUT_SHAPES = r"[Ss]ize|[Ss]hape|[Dd]imension|\b[0-9]-?D\b"
+
+
+def label_operands(error: ProgramError, a: Tensor, b: Tensor) -> None:
+    """Label both operands of the operator that runs now, where the error is about shapes."""
+    place = state.origin
+    if isinstance(place, Step):
+        _label(error, [(place.left, a), (place.right, b)])
+    elif isinstance(place, AugAssign):
+        _label(error, [(place.target, a), (place.value, b)])
+
+
+def label_tensor(error: ProgramError, place: Node, value: Any) -> None:
+    """Label a single value."""
+    _label(error, [(place, value)])
+
+
+def label_arguments(
+    error: ProgramError, node: Call, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, owner: Any = None
+) -> None:
+    """Label the tensors among the arguments of a call, and its `owner` where that is one."""
+    pairs: list[tuple[Node, Any]] = []
+    if type(owner) is Tensor and isinstance(node.function, Attribute):
+        pairs.append((node.function.value, owner))
+    if not any(isinstance(place, Starred) for place in node.args):
+        for place, value in zip(node.args, args, strict=False):
+            pairs += _with_items(place, value)
+    given = kwargs or {}
+    pairs += [(keyword.value, given[keyword.name]) for keyword in node.keywords if keyword.name is not None and keyword.name in given]
+    _label(error, pairs)
+
+
+def _with_items(place: Expr, value: Any) -> Iterable[tuple[Node, Any]]:
+    """An argument, or the items of one that is written as a list."""
+    if isinstance(place, ListExpr | TupleExpr) and isinstance(value, list | tuple) and len(place.items) == len(value):
+        return zip(place.items, value, strict=True)
+    return [(place, value)]
+
+
+def _label(error: ProgramError, pairs: Iterable[tuple[Node, Any]]) -> None:
+    # an error with a place comes from further inside, where other operands are at work
+    if error.span is not None or error.labels or not _is_about_shapes(error.message):
+        return
+    tensors = [(place, value) for place, value in pairs if type(value) is Tensor]
+    for place, tensor in tensors[:_MOST]:
+        error.labels.append(Label(place.span, f"shape {tuple(tensor.array.shape)}"))
+
+
+def _is_about_shapes(message: str) -> bool:
+    return re.compile(_ABOUT_SHAPES).search(message) is not None

@@ -1,0 +1,154 @@
+"""Subscripts: reading, assigning and deleting items of values of any type, and filling dicts and sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.ops import operators as core
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.errors import ProgramError
+from gradcli.lang.python import comparing
+from gradcli.lang.python.protocol import HOST_ERRORS, from_host, key_error
+from gradcli.lang.values.operators import OPS, as_size, collect, index_of
+from gradcli.lang.values.types import type_name
+from gradcli.lang.values.values import NumpyArray
+
+
+def getitem(container: Any, index: Any) -> Any:
+    """`container[index]`."""
+    kind = type(container)
+    if kind is Tensor:
+        return core.getitem(container, index)
+    if kind is dict:
+        return _lookup(container, index)
+    if kind in (list, str, range) or isinstance(container, tuple):
+        return _sequence_item(container, index)
+    methods = getattr(kind, "SCRIPT_METHODS", None)
+    if methods is not None and "__getitem__" in methods:
+        return methods["__getitem__"](container, index)
+    if kind is NumpyArray:
+        raise ProgramError("TypeError", "indexing a numpy array is not part of gradcli's language; index the tensor instead")
+    raise ProgramError("TypeError", f"'{type_name(container)}' object is not subscriptable")
+
+
+def _lookup(container: dict[Any, Any], key: Any) -> Any:
+    comparing.check_hashable(key)
+    try:
+        return container[key]
+    except KeyError:
+        raise key_error(OPS, key) from None
+
+
+def _sequence_item(container: Any, index: Any) -> Any:
+    if type(index) is slice:
+        found = container[_plain_slice(index)]
+        return as_size(found) if type(container) is Size else found
+    try:
+        return container[_plain_index(container, index)]
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+def _plain_index(container: Any, index: Any) -> int:
+    if type(index) is int or type(index) is bool:
+        return index
+    if type(index) is Tensor:
+        return index_of(index)
+    if isinstance(container, str):
+        raise ProgramError("TypeError", f"string indices must be integers, not '{type_name(index)}'")
+    kind = "tuple" if isinstance(container, tuple) else type_name(container)
+    raise ProgramError("TypeError", f"{kind} indices must be integers or slices, not {type_name(index)}")
+
+
+def _plain_slice(index: slice) -> slice:
+    """A slice whose bounds are host integers."""
+    bounds = [_bound(b) for b in (index.start, index.stop, index.step)]
+    if bounds[2] == 0:
+        raise ProgramError("ValueError", "slice step cannot be zero")
+    return slice(*bounds)
+
+
+def _bound(value: Any) -> int | None:
+    if value is None or isinstance(value, int):
+        return value
+    if type(value) is Tensor:
+        return index_of(value)
+    raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
+
+
+def setitem(container: Any, index: Any, value: Any) -> None:
+    """`container[index] = value`."""
+    kind = type(container)
+    if kind is Tensor:
+        core.setitem(container, index, value)
+    elif kind is dict:
+        put(container, index, value)
+    elif kind is list:
+        _put_in_list(container, index, value)
+    else:
+        methods = getattr(kind, "SCRIPT_METHODS", None)
+        if methods is None or "__setitem__" not in methods:
+            raise ProgramError("TypeError", f"'{type_name(container)}' object does not support item assignment")
+        methods["__setitem__"](container, index, value)
+
+
+def _put_in_list(container: list[Any], index: Any, value: Any) -> None:
+    if type(index) is not slice:
+        at = _plain_index(container, index)
+        if not -len(container) <= at < len(container):
+            raise ProgramError("IndexError", "list assignment index out of range")
+        container[at] = value
+        return
+    items = collect(value, "can only assign an iterable")
+    limits.check_list(len(container) + len(items))
+    try:
+        container[_plain_slice(index)] = items
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+def put(container: dict[Any, Any], key: Any, value: Any) -> None:
+    """`container[key] = value` of a dict."""
+    if type(key) is not str and type(key) is not int:
+        comparing.check_hashable(key)
+    container[key] = value
+    if len(container) > limits.current.list:
+        limits.check_list(len(container))
+
+
+def delitem(container: Any, index: Any) -> None:
+    """`del container[index]`."""
+    if type(container) is dict:
+        _lookup(container, index)
+        del container[index]
+    elif type(container) is list:
+        if type(index) is slice:
+            del container[_plain_slice(index)]
+            return
+        at = _plain_index(container, index)
+        if not -len(container) <= at < len(container):
+            raise ProgramError("IndexError", "list assignment index out of range")
+        del container[at]
+    elif type(container) is Tensor:
+        raise ProgramError("TypeError", "Tensor does not support deleting items")
+    else:
+        methods = getattr(type(container), "SCRIPT_METHODS", None)
+        if methods is None or "__delitem__" not in methods:
+            raise ProgramError("TypeError", f"'{type_name(container)}' object doesn't support item deletion")
+        methods["__delitem__"](container, index)
+
+
+def make_set(values: list[Any]) -> set[Any]:
+    """A set of the values."""
+    for value in values:
+        comparing.check_hashable(value)
+    return set(values)
+
+
+def update_dict(out: dict[Any, Any], more: Any) -> None:
+    """`{**more}`."""
+    if type(more) is not dict:
+        raise ProgramError("TypeError", f"'{type_name(more)}' object is not a mapping")
+    limits.check_list(len(out) + len(more))
+    out.update(more)

@@ -1,0 +1,146 @@
+"""`repr`, `str` and `format` of any value: ours here, host values in reprs.py and formatting.py, tensors in core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
+from gradcli.core.calling.script_types import Routine
+from gradcli.core.graph.grad_mode import GradMode
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.vocabulary import settings, torch_types
+from gradcli.errors import QUALIFIED, ProgramError
+from gradcli.lang.python import reprs
+from gradcli.lang.python.formatting import format_value
+from gradcli.lang.values.calls import Decorated
+from gradcli.lang.values.functions import UserFunction
+from gradcli.lang.values.runtime import runtime
+from gradcli.lang.values.types import FUNCTIONS, path_of, type_name
+from gradcli.lang.values.values import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue
+
+
+def repr_text(value: Any) -> str:
+    """`repr(value)`."""
+    return reprs.repr_host(value, _repr_own)
+
+
+def str_text(value: Any) -> str:
+    """`str(value)`."""
+    if type(value) is str:
+        return value
+    if type(value) is ProgramError:
+        return str(value.message)
+    if type(value) in (NumpyArray, torch_types.Device):
+        return str(value)
+    return reprs.repr_host(value, _repr_own)
+
+
+def ascii_repr(value: Any) -> str:
+    """`ascii(value)`."""
+    return reprs.ascii_text(repr_text(value))
+
+
+def format_text(value: Any, spec: str) -> str:
+    """`format(value, spec)`."""
+    if not spec and type(value) is not Tensor:
+        return str_text(value)
+    from gradcli.lang.values.operators import OPS
+
+    return format_value(OPS, value, spec)
+
+
+def format_own(value: Any, spec: str) -> str:
+    """`format(value, spec)` of a value that is not of host type."""
+    if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
+        return format_text(value.item(), spec)
+    if not spec:
+        return str_text(value)
+    raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
+
+
+#: by the letter after `!` in an f-string
+CONVERSIONS: dict[str, Callable[[Any], str] | None] = {"": None, "r": repr_text, "s": str_text, "a": ascii_repr}
+
+
+def address(value: Any) -> str:
+    """The number that stands for an object's address, as it is printed."""
+    return hex(runtime.addresses.of(value))
+
+
+def _repr_function(value: UserFunction) -> str:
+    return f"<function {value.code.qualified} at {address(value)}>"
+
+
+def _repr_bound(value: BoundMethod) -> str:
+    return f"<built-in method {value.name} of {type_name(value.owner)} object at {address(value.owner)}>"
+
+
+def _repr_grad_mode(value: GradMode) -> str:
+    if value.kind == "set_grad_enabled":
+        return f"{path_of(value)}(mode={value.enabled})"
+    return f"<{path_of(value)} object at {address(value)}>"
+
+
+def _repr_error(value: ProgramError) -> str:
+    args = value.args_
+    inside = repr_text(args[0]) if len(args) == 1 else repr_text(args)[1:-1]
+    return f"{value.type_name}({inside})"
+
+
+def _repr_result(value: NamedResult) -> str:
+    """A named result, such as `torch.return_types.max(values=..., indices=...)`, as torch lays it out."""
+    named = [f"{name}={repr_text(item)}" for name, item in zip(value.fields, value, strict=True)]
+    if isinstance(value, NamedTuple):
+        return f"{value.type_name}({', '.join(named)})"
+    inside = ",\n".join(named)
+    return f"{path_of(value)}(\n{inside})"
+
+
+def _repr_torch_function(value: Any) -> str:
+    if not isinstance(value, Routine) and getattr(value, "namespace", "torch") == "torch":
+        return f"<built-in method {value.name} of type object at {address(value)}>"
+    return f"<function {value.name} at {address(value)}>"
+
+
+_OWN: dict[type, Callable[[Any], str]] = {
+    Tensor: settings.text,
+    Size: repr,
+    DType: repr,
+    UserFunction: _repr_function,
+    Decorated: lambda value: f"<function {value.name} at {address(value)}>",
+    GradMode: _repr_grad_mode,
+    Builtin: lambda value: value.shown,
+    BoundMethod: _repr_bound,
+    TypeValue: lambda value: f"<class '{value.path}'>",
+    ExceptionType: lambda value: f"<class '{QUALIFIED.get(value.name, value.name)}'>",
+    Namespace: lambda value: f"<module '{value.path}'>",
+    NumpyArray: repr,
+    ProgramError: _repr_error,
+    IteratorValue: lambda value: f"<{value.kind} object at {address(value)}>",
+}
+
+
+def _has_plain_repr(kind: type) -> bool:
+    plain: object = object.__repr__
+    return kind.__repr__ is plain
+
+
+def _repr_own(value: Any) -> str:
+    """The repr of a value that is not of host type."""
+    kind = type(value)
+    known = _OWN.get(kind)
+    if known is not None:
+        return known(value)
+    if isinstance(value, NamedResult):
+        return _repr_result(value)
+    if isinstance(value, FUNCTIONS):
+        return _repr_torch_function(value)
+    made = getattr(kind, "SCRIPT_TYPE", None)
+    if made is not None and _has_plain_repr(kind):
+        return f"<{made.module}.{made.name} object at {address(value)}>"
+    if isinstance(value, Node) or _has_plain_repr(kind):
+        return f"<{path_of(value)} object at {address(value)}>"
+    return repr(value)

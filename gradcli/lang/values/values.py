@@ -1,0 +1,272 @@
+"""The values that are ours and not core's: functions, types, exception types, namespaces, iterators, cells of numpy text.
+
+The set of values is closed: None, bool, int, float, str, list, tuple, dict, set, range, slice, Ellipsis, program errors,
+the classes of this module and of core. No object of the host that could lead further is ever a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from gradcli.core.tensor.node import Node
+from gradcli.errors import LimitError, ProgramError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: checked after every statement while the tests run
+CHECK_VALUES = False
+
+Value = Any
+
+NO_KEYWORDS: Mapping[str, Value] = {}
+
+
+class Builtin:
+    """A function of the language itself, opaque but for its name."""
+
+    __slots__ = ("__weakref__", "function", "name", "shown")
+
+    def __init__(self, name: str, function: Callable[..., Value], shown: str | None = None) -> None:
+        self.name = name
+        self.function = function
+        self.shown = shown or f"<built-in function {name}>"
+
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        try:
+            return self.function(*args, **kwargs)
+        except TypeError as error:
+            raise wrong_call(self, error, args, kwargs) from None
+
+
+def wrong_call(builtin: Builtin, error: TypeError, args: Sequence[Value], kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Exception:
+    """The program's TypeError, in Python's words, for arguments that a built-in function cannot take.
+
+    Where binding them failed, the innermost frame of the traceback is the caller's own; other TypeErrors are faults and stay.
+    """
+    trace = error.__traceback__
+    code = getattr(builtin.function, "__code__", None)
+    if trace is None or trace.tb_next is not None or code is None:
+        return error
+    return ProgramError("TypeError", _wrong_call_text(builtin, code, len(args), kwargs))
+
+
+def _wrong_call_text(builtin: Builtin, code: CodeType, count: int, kwargs: Mapping[str, Value]) -> str:
+    name = builtin.name
+    most = code.co_argcount
+    least = most - len(builtin.function.__defaults__ or ())
+    names = code.co_varnames[: most + code.co_kwonlyargcount]
+    if code.co_posonlyargcount == most > 0:
+        if kwargs:
+            return f"{name}() takes no keyword arguments"
+        if most == 1:
+            return f"{name}() takes exactly one argument ({count} given)"
+        which = "" if least == most else "at least " if count < least else "at most "
+        bound = least if count < least else most
+        return f"{name} expected {which}{bound} argument{'' if bound == 1 else 's'}, got {count}"
+    for key in kwargs:
+        if key not in names:
+            return f"'{key}' is an invalid keyword argument for {name}()"
+        if names.index(key) < count:
+            return f"argument for {name}() given by name ('{key}') and position ({names.index(key) + 1})"
+    if count > most:
+        return f"{name}() takes at most {most} argument{'' if most == 1 else 's'} ({count} given)"
+    return f"{name}() missing required argument '{names[count]}' (pos {count + 1})"
+
+
+class BoundMethod:
+    """A method read from a value and not called at once, such as `str.lower` of `"a".lower`."""
+
+    __slots__ = ("__weakref__", "function", "name", "owner")
+
+    def __init__(self, owner: Value, name: str, function: Callable[..., Value]) -> None:
+        self.owner = owner
+        self.name = name
+        self.function = function
+
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        return self.function(self.owner, *args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BoundMethod) and self.owner is other.owner and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((id(self.owner), self.name))
+
+
+class TypeValue:
+    """A type: what `type(x)` gives and `isinstance` takes; calling it makes a value, where that is possible.
+
+    `path` is the name as printed (`torch.Tensor`); `check` decides isinstance.
+    """
+
+    __slots__ = ("__weakref__", "check", "make", "name", "path")
+
+    def __init__(
+        self,
+        path: str,
+        check: Callable[[Value], bool],
+        make: Callable[..., Value] | None = None,
+    ) -> None:
+        self.path = path
+        self.name = path.rpartition(".")[2]
+        self.check = check
+        self.make = make
+
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        if self.make is None:
+            raise ProgramError("TypeError", f"cannot create '{self.name}' instances")
+        return self.make(*args, **kwargs)
+
+
+class ExceptionType:
+    """A type of program errors, by name."""
+
+    __slots__ = ("__weakref__", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, /, *args: Value, **kwargs: Value) -> ProgramError:
+        if kwargs:
+            raise ProgramError("TypeError", f"{self.name}() takes no keyword arguments")
+        return make_error(self.name, args)
+
+
+class Namespace:
+    """What `import` binds: a read-only set of names. `find` supplies members that are made when first asked for."""
+
+    __slots__ = ("__weakref__", "find", "known", "members", "path")
+
+    def __init__(
+        self,
+        path: str,
+        members: dict[str, Value],
+        find: Callable[[str], Value] | None = None,
+        known: Callable[[], list[str]] | None = None,
+    ) -> None:
+        self.path = path
+        self.members = members
+        self.find = find
+        self.known = known
+
+    def get(self, name: str) -> Value:
+        """A member, or MISSING."""
+        value = self.members.get(name, MISSING)
+        if value is MISSING and self.find is not None:
+            value = self.find(name)
+            if value is not MISSING:
+                self.members[name] = value
+        return value
+
+    def names(self) -> list[str]:
+        """All names, for completion and for hints."""
+        return sorted({*self.members, *(self.known() if self.known is not None else ())})
+
+
+class Missing:
+    """The type of the marker MISSING: no value at all."""
+
+    __slots__ = ()
+
+
+MISSING = Missing()
+#: what a slot of a frame holds before the local is bound
+UNBOUND = Missing()
+
+
+#: iterators over iterators over ... at most: the host advances and frees a chain of them by recursion, unchecked
+_MAX_CHAIN = 200
+
+
+class IteratorValue:
+    """An iterator: a lazily advanced host iterator over values, never handed out itself. `kind` names it for printing.
+
+    `sources` are the values it reads from. A chain of more than a few hundred iterators is refused.
+    """
+
+    __slots__ = ("__weakref__", "depth", "host", "kind")
+
+    def __init__(self, kind: str, host: Iterator[Value], sources: Iterable[Value] = ()) -> None:
+        self.kind = kind
+        self.host = host
+        self.depth: int = 1 + max([source.depth for source in sources if type(source) is IteratorValue], default=0)
+        if self.depth > _MAX_CHAIN:
+            raise LimitError("nesting", f"a chain of more than {_MAX_CHAIN} iterators is over the limit")
+
+    def __iter__(self) -> Iterator[Value]:
+        return self.host
+
+
+class NumpyArray:
+    """What `tensor.numpy()` gives: an array that prints as numpy prints. It takes no part in arithmetic."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __repr__(self) -> str:
+        return repr(self.array)
+
+    def __str__(self) -> str:
+        return str(self.array)
+
+
+def make_error(name: str, args: tuple[Value, ...]) -> ProgramError:
+    """`name(*args)` as a value to raise; its text is what Python's `str` gives."""
+    from gradcli.lang.values import text
+
+    if not args:
+        message = ""
+    elif len(args) > 1:
+        message = text.repr_text(args)
+    elif name == "KeyError":
+        message = text.repr_text(args[0])
+    else:
+        message = text.str_text(args[0])
+    return ProgramError(name, message, args=args)
+
+
+#: filled by `register`: every class whose instances may be values
+_CLASSES: set[type] = {
+    type(None),
+    bool,
+    int,
+    float,
+    str,
+    list,
+    tuple,
+    dict,
+    set,
+    range,
+    slice,
+    type(...),
+    ProgramError,
+    Builtin,
+    BoundMethod,
+    TypeValue,
+    ExceptionType,
+    Namespace,
+    IteratorValue,
+    NumpyArray,
+}
+
+
+_BASES: list[type] = [Node, tuple]
+
+
+def register(*classes: type, subclasses: tuple[type, ...] = ()) -> None:
+    """Admit the instances of more classes as values; of those in `subclasses` also what derives from them."""
+    _CLASSES.update(classes)
+    _BASES.extend(subclasses)
+
+
+def is_value(value: object) -> bool:
+    """Whether `value` belongs to the closed set (itself; what containers hold was checked when it was made)."""
+    kind = type(value)
+    if kind in _CLASSES:
+        return True
+    return issubclass(kind, tuple(_BASES)) or hasattr(kind, "SCRIPT_ATTRIBUTES")

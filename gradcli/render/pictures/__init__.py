@@ -1,0 +1,1 @@
+"""Graphs and curves as pictures: trees of text, DOT, Mermaid, SVG, PNG."""

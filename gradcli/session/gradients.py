@@ -1,0 +1,97 @@
+"""Walking backward from the value of an expression: gradients of the variables and of every step, errors with their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.autograd import backward
+from gradcli.core.autograd.walk import Capture
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import GradcliError, Label
+from gradcli.lang.syntax.nodes import Node as Place
+from gradcli.results import GradientTable, Row
+from gradcli.session.showing import shown
+from gradcli.source import Source, Span
+
+SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
+NOT_SCALAR = "The Tensor returned by the function given to hessian should contain a single element"
+#: a remark on gradients of what is no scalar, at the prompt
+SUMMED = "gradients of the sum of this value, as it is no scalar"
+
+#: recorded steps: nodes with their output tensors
+Made = Sequence[tuple[Node, tuple[Tensor, ...]]]
+
+
+@limits.evaluating
+def walk(
+    out: Tensor, weights: Sequence[Tensor | None], variables: Sequence[Tensor], span: Span
+) -> tuple[list[Capture], list[list[Tensor | None]]]:
+    """For each vector what arrived at every node; for each variable its gradients."""
+    captures: list[Capture] = []
+    found: list[list[Tensor | None]] = [[] for _ in variables]
+    for i, weight in enumerate(weights):
+        for variable in variables:
+            variable.grad = None
+        captures.append({})
+        try:
+            backward.backward([out], [weight], retain_graph=i + 1 < len(weights), capture=captures[-1])
+        except GradcliError as error:
+            explain(error, out, span)
+            raise
+        for variable, gradients in zip(variables, found, strict=True):
+            gradients.append(variable.grad)
+    return captures, found
+
+
+def gradient_table(
+    source: Source, span: Span, out: Tensor, given: Sequence[Tensor], variables: Mapping[str, Tensor], made: Made = ()
+) -> GradientTable:
+    """The gradients of `out`, the value of `source`, for each of the weights `given` (1 for none), as they are shown."""
+    captures, found = walk(out, given or [None], list(variables.values()), span)
+    weights = given or [wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)]
+    node = out.grad_fn
+    output = Row("out", source.text.strip(), node.type_name if node else "-", shown(out), tuple(map(shown, weights)))
+    leaves = [
+        Row(name, "leaf", "AccumulateGrad", shown(variable), tuple(None if g is None else shown(g) for g in gradients))
+        for (name, variable), gradients in zip(variables.items(), found, strict=True)
+    ]
+    return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
+
+
+def explain(error: GradcliError, out: Tensor, span: Span) -> None:
+    """Say where an error of the backward walk belongs in the text, and what the output is."""
+    origin = error.backward_origin
+    if error.span is None:
+        error.span = origin.span if isinstance(origin, Place) else span
+    shape = tuple(out.array.shape)
+    if error.message == SCALAR_ONLY:
+        error.labels.append(Label(span, f"this has shape {shape}; backward needs one weight per element"))
+    elif error.message == NOT_SCALAR:
+        error.labels.append(Label(span, f"this has shape {shape}; second derivatives are those of one number"))
+    elif not out.requires_grad:
+        error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))
+
+
+def steps(made: Made, captures: list[Capture], root: Node | None) -> list[Row]:
+    """A row for each intermediate value, from the output backwards; the numbers count forwards."""
+    nodes = [(node, outs) for node, outs in made if node in captures[0] and node is not root]
+    rows = []
+    for number, (node, outs) in reversed(list(enumerate(nodes, 1))):
+        for k, tensor in enumerate(outs):
+            gradients = []
+            for capture in captures:
+                places = capture[node]
+                array = places[k] if k < len(places) else None
+                gradients.append(None if array is None else shown(wrap(array, tensor.dtype)))
+            name = f"#{number}" if len(outs) == 1 else f"#{number}[{k}]"
+            rows.append(Row(name, _text_of(node.origin), node.type_name, shown(tensor), tuple(gradients)))
+    return rows
+
+
+def _text_of(origin: object) -> str:
+    """The text that made a node, on one line."""
+    return " ".join(origin.text.split()) if isinstance(origin, Place) else ""

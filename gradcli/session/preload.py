@@ -1,0 +1,59 @@
+"""First uses, made ahead of time: what numpy imports, opens and allocates late, and Python's own late imports."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import walk_packages
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions import catalog
+from gradcli.core.kernels import blocks
+from gradcli.core.vocabulary import library
+from gradcli.limits import Limits
+
+_PACKAGES = ("gradcli.core", "gradcli.lang", "gradcli.analysis", "gradcli.session")
+#: what only development needs
+_SKIPPED = ("gradcli.lang.syntax.make_tables",)
+
+#: a little of everything whose first use loads something
+_PROGRAM = """\
+x = torch.tensor([[1., 2.], [3., 4.5]], requires_grad=True)
+y = (x @ x).sum() + torch.linalg.inv(x).sum() + torch.randn(2).sum() + torch.linalg.svd(x)[1].sum()
+y.backward()
+text = f'{x} {x.grad:} {y.item():.3f} {"%5.2f" % 1.5} {{}}'.format(1)
+w = torch.optim.SGD([x], lr=0.1)
+w.step()
+kept = [torch.sort(torch.rand(3)), torch.randperm(4), torch.einsum('ij->ji', x), str(x.double()), repr(w)]
+try:
+    torch.sinn(x)
+except AttributeError as e:
+    kept.append(str(e))
+"""
+
+
+def _nothing(*values: object) -> None:
+    return None
+
+
+def warm() -> None:
+    """Load every module, operation and class, and run a program that uses what numpy sets up late."""
+    from gradcli.session import Session
+    from gradcli.source import Source
+
+    for package in _PACKAGES:
+        for found in walk_packages(import_module(package).__path__, f"{package}."):
+            if found.name not in _SKIPPED:
+                import_module(found.name)
+
+    catalog.all_functions()
+    for name in library.PLACES:
+        library.find(name)
+    before = limits.current
+    session = Session(bounds=Limits(), write=_nothing, warn=_nothing, read_stdin=bytes)
+    session.run(Source("<warming>", _PROGRAM))
+    blocks.defer(np.ones(blocks.threshold))
+    np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)
+    np.ones((64, 64)) @ np.ones((64, 64))
+    limits.use(before)
