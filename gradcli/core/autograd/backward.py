@@ -14,9 +14,10 @@ from gradcli.core.autograd.gradient_edge import edge_of
 from gradcli.core.autograd.walk import Capture, Walk
 from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, state
-from gradcli.core.tensor.tensor import Array, Size, Tensor
+from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions import catalog
-from gradcli.core.kernels import elementary, products, summation
+from gradcli.core.kernels import Array, elementary, products, summation
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 
 
 def as_tensor(value: Any) -> Tensor:

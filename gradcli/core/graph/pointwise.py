@@ -13,11 +13,11 @@ from gradcli import limits
 from gradcli.core.calling.signature import wrapped
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, broadcast_error
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import NO_EDGE, Edge, state
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import InternalFault, ProgramError
 
 #: a result of up to so many elements is made without a look at the bounds

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.op_node import OpNode, Plan, Saved, short_name
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import NO_EDGE, Edge, state
-from gradcli.core.tensor.tensor import Array, Tensor, View
+from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import InternalFault, ProgramError
 
 np.seterr(all="ignore")  # torch computes nan and inf silently

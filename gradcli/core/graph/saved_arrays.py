@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import state
-from gradcli.core.tensor.tensor import Array, Tensor, Version
+from gradcli.core.tensor.tensor import Tensor, Version
 
 
 class Watched(np.ndarray[Any, Any]):

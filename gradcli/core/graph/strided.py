@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 #: shape, strides in elements, offset in elements
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]

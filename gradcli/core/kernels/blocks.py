@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-Array = np.ndarray[Any, Any]
+from gradcli.core.kernels import Array
 
 #: elements from which on operations wait; fewer are carried out at once: they fit in the cache as they are
 threshold = 1 << 19

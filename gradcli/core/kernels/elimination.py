@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.core.kernels import Array
 
 #: beyond this size, or for more elements in all, the order no longer shows in printed digits
 LARGEST_SIDE = 8

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.elementary import fused
-
-Array = np.ndarray[Any, Any]
 
 _LANES = 8
 #: longer rows are added in several levels, and beyond these sizes the order no longer shows in printed digits

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import elimination
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array, elimination
 
 
 def _factors(matrix: Array) -> tuple[Array, list[int]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.core.kernels import Array
 
 _LANES = 4
 #: beyond this many multiplications the order no longer shows in printed digits

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.core.kernels import Array
 
 _LANES = 8
 _RUNS = 4

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 
 class Spans(NamedTuple):

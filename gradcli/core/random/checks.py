@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.errors import ProgramError
-
-Array = np.ndarray[Any, Any]
 
 LOWEST64 = -(2**63)
 #: Bits of the significand, the hidden one included.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.core.kernels import Array
 from gradcli.core.random import checks
 from gradcli.core.random.normals import box_muller32, box_muller64, each, fma32, fma64
 from gradcli.core.tensor import dtypes
@@ -27,7 +28,6 @@ from gradcli.errors import ProgramError
 if TYPE_CHECKING:
     from random import Random
 
-Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 #: The seed of a new Generator (c10::default_rng_seed_val).

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gradcli.core.kernels import Array
 
 _BLOCK_ROWS = 1024  # intermediates of a block stay in the cache
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from gradcli.core.kernels import Array
 from gradcli.errors import LimitError, ProgramError
-
-Array = np.ndarray[Any, Any]
 
 _FLOATING = frozenset(("float16", "bfloat16", "float32", "float64"))
 #: dtypes that are never named in a suffix, besides the default one, as long as there are elements to tell them by

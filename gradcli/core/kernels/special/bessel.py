@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.kernels.special import bessel_series as tables
 from gradcli.core.kernels.special.bessel_series import series
-from gradcli.core.tensor.tensor import Array
 
 #: squares of the first two zeros of J0 and J1
 _J0_ZEROS = (5.783185962946784521, 30.47126234366208640)

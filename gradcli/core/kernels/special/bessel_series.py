@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 
 def _numbers(text: str) -> tuple[float, ...]:

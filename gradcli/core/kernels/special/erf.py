@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 _SMALL = (
     0.97547693938265409598,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 #: from here on the asymptotic series are exact to double precision
 _FAR = 12

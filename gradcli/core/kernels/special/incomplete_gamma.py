@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.special.erf import erfc
 from gradcli.core.kernels.special.gamma import lgamma
-from gradcli.core.tensor.tensor import Array
 
 _EPS = 2.0**-53
 #: from this a on Temme's expansion is exact to double precision, for x within _AROUND of a

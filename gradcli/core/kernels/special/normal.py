@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.special.erf import erfc, erfinv, scaled_tail
-from gradcli.core.tensor.tensor import Array
 
 
 def _wide(x: Any) -> Array:

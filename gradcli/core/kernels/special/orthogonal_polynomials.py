@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.kernels import elementary
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array, elementary
 
 Forward = Callable[[Any, Any], Array]
 #: the next polynomial from x, the last two, and the index of the step
