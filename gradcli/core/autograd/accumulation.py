@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.graph import namespaces
 from gradcli.core.graph.grad_mode import recording
+from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -19,9 +19,13 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
     known = variable.grad
     if known is None:
         if traced:
-            gradient: Tensor = namespaces.as_tensor(value)
-            recorded = gradient.requires_grad
-            variable.grad = namespaces.traced.fresh_copy(gradient) if recorded else Tensor(np.array(gradient.array), variable.dtype)
+            gradient = as_tensor(value)
+            if gradient.requires_grad:
+                from gradcli.core.graph.clone import COPY  # only under create_graph
+
+                variable.grad = COPY(gradient)
+            else:
+                variable.grad = Tensor(np.array(gradient.array), variable.dtype)
         else:
             # the walk's own reference and this call's are the only ones of an array nobody else shares
             shared = getrefcount(value) > 3
@@ -32,7 +36,7 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             variable.grad = Tensor(value, variable.dtype)
         return
     if traced:
-        variable.grad = known + namespaces.as_tensor(value)
+        variable.grad = known + as_tensor(value)
         return
     blocks.settle()
     array = np.asarray(known.array)

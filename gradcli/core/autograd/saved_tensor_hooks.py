@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core.autograd.saved_tensors import Pair
 from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
 from gradcli.core.graph.grad_mode import Decorating
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
-
-Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
 class Stack:
@@ -34,6 +33,7 @@ class Stack:
     def pop(self) -> None:
         """Take the innermost pair away."""
         self.pairs.pop()
+        # without a call, for which there might be no memory
         state.saving = self.pairs[-1] if self.pairs else None
         state.observed = state.saving is not None or state.watch is not None
 
@@ -72,7 +72,7 @@ class SavedTensorsHooks:
         """Begin the block."""
         if not (callable(self.pack_hook) and callable(self.unpack_hook)):
             raise ProgramError("TypeError", _NO_FUNCTIONS.format(shown(self.pack_hook), shown(self.unpack_hook)))
-        stack.push((self.pack_hook, self.unpack_hook))
+        stack.push(Pair(self.pack_hook, self.unpack_hook))
 
     def exit(self) -> None:
         """End the block."""
@@ -181,7 +181,7 @@ class AllowMutation(_GeneratorBlock):
     def enter(self) -> MutationContext:
         if AllowMutation.running is not None:
             raise ProgramError("RuntimeError", "allow_mutation_on_saved_tensors contexts cannot be nested")
-        stack.push((self.context.pack, self.context.unpack))
+        stack.push(Pair(self.context.pack, self.context.unpack))
         AllowMutation.running = self
         return self.context
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 Function = Callable[..., Any]
-Pair = tuple[Function, Function]
 
 _MODIFIED = (
     "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by in-place "
@@ -40,6 +39,31 @@ def _call(function: Function, value: Any) -> Any:
         state.origin = origin
 
 
+class Pair(NamedTuple):
+    """A pair of hooks: one turns a saved tensor into what the node keeps, the other turns that into the tensor again."""
+
+    pack_hook: Function
+    unpack_hook: Function
+
+    def pack(self, node: OpNode, outs: Sequence[Tensor]) -> None:
+        """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
+        if node.kept_out is None and any(rule is not None and _OUTPUTS & set(rule.parameters) for rule in node.op.rules.values()):
+            # PyTorch keeps a result that any derivative needs, whether or not that one is wanted
+            node.kept_out = [Saved(out, number) for number, out in enumerate(outs)]
+        for kind, at in saved_places(node):
+            value = _held(node, kind, at)
+            packed: Any = None
+            if kind == OUT:
+                packed = Packed(outs[at], self, Tensor, node)
+            elif type(value) is tuple:
+                packed = tuple([_packed(one, self) for one in value])
+            elif type(value) is Tensor or isinstance(value, np.ndarray):
+                packed = _packed(value, self)
+            if packed is not None:
+                _put(node, kind, at, packed)
+        _hook(node)
+
+
 class Packed:
     """What stands in a node for a tensor that was packed, with what autograd knows of the tensor."""
 
@@ -54,11 +78,11 @@ class Packed:
         self.requires_grad = tensor.requires_grad
         self.sink: AccumulateGrad | None = tensor.sink() if tensor.requires_grad and tensor.node is None else None
         self.shape, self.dtype = tensor.array.shape, tensor.dtype
-        self.unpack = pair[1]
+        self.unpack = pair.unpack_hook
         version = tensor.counter()
         before = version.count
         with recording(False):
-            self.held = _call(pair[0], tensor if given is None else given)
+            self.held = _call(pair.pack_hook, tensor if given is None else given)
         if version.count != before:
             raise ProgramError("RuntimeError", _MODIFIED)
 
@@ -189,25 +213,6 @@ def saved_places(node: OpNode) -> list[tuple[int, int]]:
     return sorted(found, key=key)
 
 
-def pack(node: OpNode, outs: Sequence[Tensor], pair: Pair) -> None:
-    """Let the hooks have everything that a node just recorded keeps."""
-    if node.kept_out is None and any(rule is not None and _OUTPUTS & set(rule.parameters) for rule in node.op.rules.values()):
-        # PyTorch keeps a result that any derivative needs, whether or not that one is wanted
-        node.kept_out = [Saved(out, number) for number, out in enumerate(outs)]
-    for kind, at in saved_places(node):
-        value = _held(node, kind, at)
-        packed: Any = None
-        if kind == OUT:
-            packed = Packed(outs[at], pair, Tensor, node)
-        elif type(value) is tuple:
-            packed = tuple([_packed(one, pair) for one in value])
-        elif type(value) is Tensor or isinstance(value, np.ndarray):
-            packed = _packed(value, pair)
-        if packed is not None:
-            _put(node, kind, at, packed)
-    _hook(node)
-
-
 def _packed(value: Any, pair: Pair) -> Any:
     if type(value) is Tensor:
         return Packed(value, pair)
@@ -223,27 +228,6 @@ def _hook(node: OpNode) -> None:
 
 #: the names by which rules take results
 _OUTPUTS = {"out", "outs"}
-
-
-class Held:
-    """Python's own `with` for an in-place operation: no hooks inside, since what it keeps is known only after the write."""
-
-    __slots__ = ("pair",)
-
-    def __enter__(self) -> Held:
-        self.pair = state.saving
-        if self.pair is not None:
-            state.set_saving(None)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.pair is not None:
-            state.saving, state.observed = self.pair, True  # without a call, for which there might be no memory
-
-    def pack(self, node: Node | None, written: Tensor) -> None:
-        """Let the hooks have what the operation's node keeps, when everything is done."""
-        if self.pair is not None and isinstance(node, OpNode):
-            pack(node, (written,), self.pair)
 
 
 # --- saved tensors as values ---
@@ -278,7 +262,7 @@ class SavedTensor:
             raise ProgramError("RuntimeError", _TWICE)
         if node.freed:
             raise ProgramError("RuntimeError", _FREED)
-        pair = (pack_hook, unpack_hook)
+        pair = Pair(pack_hook, unpack_hook)
         if isinstance(value, Saved):
             plain = Tensor(value.array, value.dtype)
             tensor = Tensor(value.array, value.dtype)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.functions._index import FUNCTIONS, METHODS
@@ -156,8 +156,16 @@ _functions: dict[str, Any] = {}
 _methods: dict[str, Any] = {}
 
 
-def _family(name: str) -> Any:
-    return import_module(f"gradcli.core.ops.{name}")
+class Provided:
+    """What the catalog needs of the wings above this one. `gradcli.core` provides it."""
+
+    __slots__ = ("load_family",)
+
+    #: the public functions that a family declares, by the family's name
+    load_family: Callable[[str], tuple[Any, ...]]
+
+
+provided = Provided()
 
 
 def places(f: Any) -> list[tuple[str, Any]]:
@@ -199,7 +207,7 @@ def function(name: str) -> Any:
     """The function `torch.NAME` (NAME may be dotted); a KeyError means there is none."""
     known = _functions.get(name)
     if known is None:
-        for f in _family(FUNCTIONS[name]).FUNCTIONS:
+        for f in provided.load_family(FUNCTIONS[name]):
             _functions.update(places(f))
         known = _functions[name]
     return known
@@ -212,7 +220,7 @@ def method(name: str) -> Any:
         module = METHODS.get(name)
         if module is None:
             return None
-        for f in _family(module).FUNCTIONS:
+        for f in provided.load_family(module):
             _methods.update(methods(f))
         known = _methods[name]
     return known
@@ -220,7 +228,7 @@ def method(name: str) -> Any:
 
 def all_functions() -> list[Function]:
     """Every public function, family by family; loads everything."""
-    return [f for family in FAMILIES for f in _family(family).FUNCTIONS]
+    return [f for family in FAMILIES for f in provided.load_family(family)]
 
 
 def index_text() -> str:
@@ -229,7 +237,7 @@ def index_text() -> str:
     found_methods: dict[str, str] = {}
     owners: dict[str, Function] = {}
     for family in FAMILIES:
-        for f in _family(family).FUNCTIONS:
+        for f in provided.load_family(family):
             for name, _ in places(f):
                 if owners.setdefault(name, f) is not f:
                     raise InternalFault(f"two functions are called {name}; the second is of {family}")

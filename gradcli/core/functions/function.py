@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cache
 from typing import Any
 
 from gradcli.core.calling.overloads import Parser
@@ -157,21 +158,16 @@ class Function:
                 f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad.",
             )
-        result, write = signature.implementation(*values), _inplace().write_out
+        result, write = signature.implementation(*values), _in_place().write_out
         return type(result)(map(write, out, result)) if isinstance(out, (tuple, list)) else write(out, result)
 
 
-_writing: Any = None
+@cache
+def _in_place() -> Any:
+    """The module that writes in place. It is loaded on first use, since many programs never write."""
+    from gradcli.core.graph import in_place
 
-
-def _inplace() -> Any:
-    """The module that writes in place; it needs this one, so it is found on first use."""
-    global _writing
-    if _writing is None:
-        from gradcli.core.graph import in_place
-
-        _writing = in_place
-    return _writing
+    return in_place
 
 
 class InplaceFunction:
@@ -192,8 +188,8 @@ class InplaceFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         signature, (tensor, *values) = self.named.parser.find(args, kwargs)
-        return _inplace().apply(tensor, self.name, lambda t: signature.implementation(t, *values))
+        return _in_place().apply(tensor, self.name, lambda t: signature.implementation(t, *values))
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        return _inplace().apply(tensor, self.name, lambda t: self.named.method(t, args, kwargs))
+        return _in_place().apply(tensor, self.name, lambda t: self.named.method(t, args, kwargs))

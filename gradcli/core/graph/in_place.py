@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.graph import strided
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.grad_mode import recording
+from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
@@ -118,14 +121,17 @@ def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor
     The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
     """
     check_writable(tensor)
-    if state.saving is not None:
-        from gradcli.core.autograd.saved_tensors import Held
-
-        with Held() as held:
-            node = _apply(tensor, compute)
-        held.pack(node, tensor)
-    else:
+    hooks = state.saving
+    if hooks is None:
         _apply(tensor, compute)
+        return tensor
+    state.set_saving(None)  # what the node keeps is known only after the write
+    try:
+        node = _apply(tensor, compute)
+    finally:
+        state.saving, state.observed = hooks, True  # without a call, for which there might be no memory
+    if isinstance(node, OpNode):
+        hooks.pack(node, (tensor,))
     return tensor
 
 
@@ -171,8 +177,6 @@ def _keep_old_values(node: Any, old: Tensor) -> None:
     """
     saved = getattr(node, "saved", None)
     if saved is not None and any(s is old for s in saved):
-        from gradcli.core.ops.shape.casting import CLONE
-
         copy = CLONE(old)
         node.saved = [copy if s is old else s for s in saved]
 
@@ -252,8 +256,6 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
             )
         number = value.array.copy()
         return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
-    from gradcli.core.calling.signature import scalar_of
-
     return write_part(tensor, FILL, (), (), lambda array: _store(array, scalar_of(value, tensor.dtype), tensor.dtype))
 
 
@@ -417,8 +419,6 @@ class CopySlices(Node):
 
     def _traced(self, grad: Tensor, first: bool, wanted: Sequence[bool]) -> list[Any]:
         """The same with in-place writes that are recorded, which is how PyTorch's own function does it."""
-        from gradcli.core.ops.shape.casting import CLONE
-
         whole, window = strided.blank(self.part, self.whole, grad.dtype.np)
         result, part = Tensor(whole, grad.dtype), Tensor(window, grad.dtype)
         copy_(result, grad)

@@ -5,15 +5,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array, elementary, products, summation
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
+
+
+class Provided:
+    """What rules on tensors need of the wings above this one. `gradcli.core` provides it."""
+
+    __slots__ = ("function", "method", "to_dtype")
+
+    #: the public function `torch.NAME`
+    function: Callable[[str], Any]
+    #: the public method `Tensor.NAME`
+    method: Callable[[str], Any]
+    #: the tensor in another dtype, recorded as ToCopyBackward0
+    to_dtype: Callable[[Tensor, DType], Tensor]
+
+
+provided = Provided()
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -140,14 +156,14 @@ class Traced:
 
     def __getattr__(self, name: str) -> Any:
         # names come from our own rules; what has torch's calling convention is the public function itself
-        function = catalog.function(_TORCH_NAMES.get(name, name))
+        function = provided.function(name)
         setattr(self, name, function)
         return function
 
     @staticmethod
     def sum(x: Tensor, axis: Any = None, keepdims: bool = False) -> Any:
         """Sum over axes; of everything by default."""
-        function = catalog.function("sum")
+        function = provided.function("sum")
         if axis is None:
             return function(x)
         return function(x, axis, keepdims)
@@ -155,49 +171,49 @@ class Traced:
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Any:
         """Choose elementwise; the condition may be an array."""
-        return catalog.function("where")(as_tensor(condition), a, b)
+        return provided.function("where")(as_tensor(condition), a, b)
 
     @staticmethod
     def maximum(a: Any, b: Any) -> Any:
         """Elementwise maximum; one side may be a number."""
-        return catalog.function("clamp")(a, b) if type(b) is not Tensor else catalog.function("maximum")(a, b)
+        return provided.function("clamp")(a, b) if type(b) is not Tensor else provided.function("maximum")(a, b)
 
     @staticmethod
     def reshape(x: Tensor, shape: Any) -> Any:
         """Another shape."""
-        return catalog.function("reshape")(x, tuple(shape) if not isinstance(shape, int) else (shape,))
+        return provided.function("reshape")(x, tuple(shape) if not isinstance(shape, int) else (shape,))
 
     @staticmethod
     def transpose(x: Tensor, axes: Any) -> Any:
         """Axes in another order."""
-        return catalog.function("permute")(x, tuple(axes))
+        return provided.function("permute")(x, tuple(axes))
 
     @staticmethod
     def mT(x: Tensor) -> Any:
         """The last two axes swapped."""
-        return catalog.function("transpose")(x, -1, -2)
+        return provided.function("transpose")(x, -1, -2)
 
     @staticmethod
     def expand_dims(x: Tensor, axis: Any) -> Any:
         """New axes of size 1."""
         for at in sorted((axis,) if isinstance(axis, int) else axis):
-            x = catalog.function("unsqueeze")(x, at)
+            x = provided.function("unsqueeze")(x, at)
         return x
 
     @staticmethod
     def broadcast_to(x: Tensor, shape: Any) -> Any:
         """Repeated to a larger shape without copying."""
-        return catalog.function("broadcast_to")(as_tensor(x), tuple(shape))
+        return provided.function("broadcast_to")(as_tensor(x), tuple(shape))
 
     @staticmethod
     def flip(x: Tensor, axis: Any) -> Any:
         """Reversed along axes."""
-        return catalog.function("flip")(x, (axis,) if isinstance(axis, int) else tuple(axis))
+        return provided.function("flip")(x, (axis,) if isinstance(axis, int) else tuple(axis))
 
     @staticmethod
     def roll(x: Tensor, shift: Any, axis: Any = None) -> Any:
         """Rolled along axes."""
-        return catalog.function("roll")(x, shift) if axis is None else catalog.function("roll")(x, shift, axis)
+        return provided.function("roll")(x, shift) if axis is None else provided.function("roll")(x, shift, axis)
 
     @staticmethod
     def zeros(shape: Any, dtype: DType) -> Tensor:
@@ -224,31 +240,22 @@ class Traced:
     @staticmethod
     def cast(x: Tensor, dtype: DType) -> Any:
         """Another dtype, recorded as ToCopyBackward0."""
-        from gradcli.core.ops.shape import casting
-
-        return casting.to_dtype(x, dtype)
-
-    @staticmethod
-    def fresh_copy(x: Tensor) -> Any:
-        """A copy recorded as CopyBackwards, which is how an accumulator takes a gradient that has a graph."""
-        from gradcli.core.ops.shape import casting
-
-        return casting.COPY(x)
+        return provided.to_dtype(x, dtype)
 
     @staticmethod
     def sum_to(x: Tensor, shape: tuple[int, ...]) -> Any:
         """Undo broadcasting, with the nodes PyTorch makes: one sum, and a view where leading axes went."""
         if not shape and x.array.ndim:
-            return catalog.function("sum")(x)
+            return provided.function("sum")(x)
         have = x.array.shape
         lead = len(have) - len(shape)
         if lead < 0 or any(have[i + lead] not in (n, 1) and n != 1 for i, n in enumerate(shape)):
             return Traced.broadcast_to(x, shape)
         axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and have[i + lead] != 1)
         if axes:
-            x = catalog.function("sum")(x, axes, True)
+            x = provided.function("sum")(x, axes, True)
         if lead:
-            x = catalog.method("view").method(x, (shape,), {})
+            x = provided.method("view").method(x, (shape,), {})
         return x if x.array.shape == shape else Traced.broadcast_to(x, shape)
 
     @staticmethod
@@ -257,9 +264,6 @@ class Traced:
         n = len(op.tensors)
         return op(*[wrap(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args[:n]], *args[n:])
 
-
-#: numpy's names that differ from torch's
-_TORCH_NAMES = {"isnan": "isnan"}
 
 numeric = Numeric()
 traced = Traced()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.core.graph import namespaces
+from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
@@ -97,7 +99,7 @@ def _quick_call(function: Callable[..., Any], places: tuple[tuple[int, int], ...
                     value = value.array
                 args.append(value)
             elif kind == XP:
-                args.append(_namespace(False))
+                args.append(numeric)
             elif kind == ATTR:
                 args.append(node.attrs[at])
             elif kind == OUT:
@@ -137,19 +139,6 @@ class SavedDual(Saved):
     def dress(self, tensor: Tensor) -> None:
         """Give the output, as it comes back, its tangent."""
         tensor.set_property("tangent", self.tangent)
-
-
-_spaces: tuple[Any, Any] | None = None
-
-
-def _namespace(tensors: bool) -> Any:
-    """The namespace for rules on tensors or on arrays; found on first use, since it needs this module."""
-    global _spaces
-    if _spaces is None:
-        from gradcli.core.graph import namespaces
-
-        _spaces = (namespaces.numeric, namespaces.traced)
-    return _spaces[tensors]
 
 
 class OpNode(Node):
@@ -292,7 +281,7 @@ class OpNode(Node):
         if kind == INPUT:
             return kept if self.op.variadic else kept[at]
         if kind == XP:
-            return _namespace(traced or self.op.on_tensors)
+            return namespaces.traced if traced or self.op.on_tensors else numeric
         if kind == ATTR:
             return self.attrs[at]
         if kind == DATA:

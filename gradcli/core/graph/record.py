@@ -222,13 +222,11 @@ class Op:
             self._observed(node, outs or (out,))
 
     def _observed(self, node: OpNode, outs: tuple[Tensor, ...]) -> None:
-        """Tell those who look on of a new step."""
+        """Add a new node to `state.watch`, and let hooks pack what it keeps."""
         if state.watch is not None:
             state.watch.append((node, outs[: self.differentiable]))
         if state.saving is not None:
-            from gradcli.core.autograd import saved_tensors
-
-            saved_tensors.pack(node, outs, state.saving)
+            state.saving.pack(node, outs)
 
     def _keep(self, node: OpNode, plan: Plan, inputs: Sequence[Any]) -> None:
         if self.variadic:

@@ -138,6 +138,19 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+#: what Python's operators do with tensors in the core's own code, where operands are tensors, numbers or scalars of numpy's
+WITHIN_CORE: dict[str, Callable[..., Any]] = {
+    **{symbol: PLAIN[symbol] for symbol in ("+", "-", "*", "/", "**")},
+    "neg": arithmetic.neg,
+    "==": comparison.eq,
+    "!=": comparison.ne,
+    "<": comparison.lt,
+    "<=": comparison.le,
+    ">": comparison.gt,
+    ">=": comparison.ge,
+}
+
+
 def _invert(a: Tensor) -> Any:
     if a.dtype.is_floating_point:
         raise ProgramError("TypeError", "~ (operator.invert) is only implemented on integer and Boolean-type tensors")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli import limits
 from gradcli.errors import InternalFault, LimitError, ProgramError
@@ -18,6 +18,13 @@ Edge = tuple["Node | None", int]
 NO_EDGE: Edge = (None, 0)
 #: in place of an output's number: a hook that gets what arrives at a node, or that and what the node makes of it
 BEFORE, AFTER = -1, -2
+
+
+class PackHooks(Protocol):
+    """Hooks that a script has set on saved tensors."""
+
+    def pack(self, node: Any, outs: Sequence[Tensor]) -> None:
+        """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
 
 
 class State:
@@ -60,8 +67,8 @@ class State:
         self.anomaly_turns: tuple[int, ...] = ()
         #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
-        #: what `saved_tensors_hooks` are in force: the function that packs a tensor a node keeps, and the one that unpacks it
-        self.saving: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        #: the hooks on saved tensors that are in force
+        self.saving: PackHooks | None = None
         #: whether a recorded step has to be looked at: `watch` or `saving` is set
         self.observed = False
         #: how many calls of vmap are running, in which no value may become a Python number
@@ -76,10 +83,10 @@ class State:
         self.watch = watch
         self.observed = watch is not None or self.saving is not None
 
-    def set_saving(self, pair: tuple[Callable[..., Any], Callable[..., Any]] | None) -> None:
+    def set_saving(self, hooks: PackHooks | None) -> None:
         """Put hooks on saved tensors in force, or none."""
-        self.saving = pair
-        self.observed = pair is not None or self.watch is not None
+        self.saving = hooks
+        self.observed = hooks is not None or self.watch is not None
 
     def set_anomaly(self, on: bool, check_nan: bool) -> None:
         """Switch anomaly detection."""

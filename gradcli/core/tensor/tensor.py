@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,20 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
 from gradcli.errors import ProgramError
+
+
+class Provided:
+    """What tensors need of the wings above this one. `gradcli.core` provides it."""
+
+    __slots__ = ("operators", "refresh_view")
+
+    #: the functions behind Python's operators on tensors, by symbol
+    operators: dict[str, Callable[..., Any]]
+    #: gives a view a new node when its base has been written to in place
+    refresh_view: Callable[[Tensor], None]
+
+
+provided = Provided()
 
 
 class Size(tuple[int, ...]):
@@ -97,9 +111,7 @@ class Tensor:
         stale = view is not None and self.version is not None and view.version != self.version.count
         # of views without a node only those made without recording have a say: they refuse to join the graph
         if stale and view is not None and (self.node is not None or view.creation != "default"):
-            from gradcli.core.graph.in_place import refresh_view
-
-            refresh_view(self)
+            provided.refresh_view(self)
         return self.node
 
     @property
@@ -187,71 +199,59 @@ class Tensor:
     def __bool__(self) -> bool:
         raise TypeError("core tensors have no truth value; use operators.truth")
 
-    # --- operators, for the rules that run on tensors ---
+    # --- operators, for code in the core; the language has functions of its own for each operator ---
 
     def __add__(self, other: Any) -> Any:
-        return _arithmetic().add(self, other)
+        return provided.operators["+"](self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return _arithmetic().sub(self, other)
+        return provided.operators["-"](self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _arithmetic().rsub(self, other)
+        return provided.operators["-"](other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return _arithmetic().mul(self, other)
+        return provided.operators["*"](self, other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        return _arithmetic().div(self, other)
+        return provided.operators["/"](self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _arithmetic().rdiv(self, other)
+        return provided.operators["/"](other, self)
 
     def __pow__(self, other: Any) -> Any:
-        return _arithmetic().pow(self, other)
+        return provided.operators["**"](self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        return _arithmetic().rpow(self, other)
+        return provided.operators["**"](other, self)
 
     def __neg__(self) -> Any:
-        return _arithmetic().neg(self)
+        return provided.operators["neg"](self)
 
     def __eq__(self, other: object) -> Any:
-        return _comparison().eq(self, other)
+        return provided.operators["=="](self, other)
 
     def __ne__(self, other: object) -> Any:
-        return _comparison().ne(self, other)
+        return provided.operators["!="](self, other)
 
     def __lt__(self, other: Any) -> Any:
-        return _comparison().lt(self, other)
+        return provided.operators["<"](self, other)
 
     def __le__(self, other: Any) -> Any:
-        return _comparison().le(self, other)
+        return provided.operators["<="](self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return _comparison().gt(self, other)
+        return provided.operators[">"](self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return _comparison().ge(self, other)
+        return provided.operators[">="](self, other)
 
     def __hash__(self) -> int:
         return id(self)
-
-
-def _arithmetic() -> Any:
-    from gradcli.core.ops.elementwise import arithmetic
-
-    return arithmetic
-
-
-def _comparison() -> Any:
-    from gradcli.core.ops.elementwise import comparison
-
-    return comparison
 
 
 def wrap(array: Any, dtype: DType | None = None) -> Tensor:

@@ -12,6 +12,7 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.elementwise import arithmetic
 from gradcli.core.ops.linalg import decompositions
 from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
@@ -19,7 +20,7 @@ from gradcli.core.ops.linalg.linalg_records import CROSS, DET, INV, SLOGDET, SOL
 from gradcli.core.ops.linalg.products import matmul
 from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
 from gradcli.core.ops.reduce.norms import vector_norm
-from gradcli.core.ops.shape.casting import CLONE, to_dtype
+from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.rearrange import diagonal
 from gradcli.core.ops.shape.views import mT, permute, unsqueeze
 from gradcli.core.tensor import dtypes

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -17,14 +18,7 @@ from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-
-def _dense_copy(a: Any) -> Any:
-    return a.copy(order="K")
-
-
-CLONE = Op("CloneBackward0", _dense_copy, "input", input=Rule(lambda grad: grad, "grad"))
 CONTIGUOUS = Op("CloneBackward0", lambda a: np.array(a, order="C"), "input", input=Rule(lambda grad: grad, "grad"))
-COPY = Op("CopyBackwards", _dense_copy, "input", full_name="torch::autograd::CopyBackwards", input=Rule(lambda grad: grad, "grad"))
 ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=Rule(lambda grad: grad, "grad"))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.shape import casting, layout, rearrange, slicing, view_records, views
@@ -124,7 +125,7 @@ def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
 
 def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
     views.check_same_dtype(input, dtype)
-    return casting.CLONE(_plain(input))  # type: ignore[no-any-return]
+    return CLONE(_plain(input))  # type: ignore[no-any-return]
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int) -> Any:
