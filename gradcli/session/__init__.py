@@ -10,7 +10,7 @@ from gradcli import data, limits
 from gradcli.core.graph import grad_mode
 from gradcli.core.ops.create.creation import from_data
 from gradcli.core.random import seeds
-from gradcli.core.tensor import dtypes
+from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.node import Node, bound_nodes, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import settings
@@ -66,7 +66,7 @@ class Session:
         if seed is not None:
             seeds.manual_seed(seed)
         if precision is not None:
-            settings.print_options.precision = precision
+            printing.options.precision = precision
         self._seed = seed or 0
         self._read_stdin = read_stdin
         self._parse = parse

@@ -12,9 +12,9 @@ from gradcli.analysis import backward_graph
 from gradcli.analysis.recording import Recorder, recorded
 from gradcli.analysis.reference import describe
 from gradcli.core.functions.function import Function
-from gradcli.core.tensor import dtypes
+from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.vocabulary import settings, torch_types
+from gradcli.core.vocabulary import torch_types
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.names import builtins, names
@@ -363,6 +363,6 @@ def _setup_lines(seed: int) -> list[str]:
     lines = [f"torch.manual_seed({seed})"]
     if dtypes.get_default() is not dtypes.float32:
         lines.append(f"torch.set_default_dtype({dtypes.get_default()})")
-    if settings.print_options.precision != 4:
-        lines.append(f"torch.set_printoptions(precision={settings.print_options.precision})")
+    if printing.options.precision != 4:
+        lines.append(f"torch.set_printoptions(precision={printing.options.precision})")
     return lines

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.tensor import printing
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.vocabulary import settings
+from gradcli.core.tensor.text import tensor_repr
 from gradcli.errors import LimitError
 from gradcli.lang.values import types
 from gradcli.results import Array, PlainValue, TensorValue, Value
@@ -19,7 +19,7 @@ from gradcli.results import Array, PlainValue, TensorValue, Value
 def shown(tensor: Tensor) -> TensorValue:
     """A tensor to be shown."""
     array = np.asarray(tensor.array)  # large ones may still wait to be computed
-    return TensorValue(array, tensor.dtype.name, lambda: settings.text(tensor), lambda: _cell(array, tensor.dtype.name))
+    return TensorValue(array, tensor.dtype.name, lambda: tensor_repr(tensor), lambda: _cell(array, tensor.dtype.name))
 
 
 def result(value: Any, text: Callable[[Any], str]) -> Value:
@@ -35,7 +35,7 @@ def _cell(array: Array, dtype: str) -> str:
     if array.dtype.kind == "f":
         size = np.abs(array[np.isfinite(array) & (array != 0)])
         scientific = bool(size.size) and bool((size < 1e-4).any() or (size >= 1e6).any())
-    options = settings.print_options.copy(sci_mode=scientific)
+    options = printing.options.copy(sci_mode=scientific)
     return printing.values_text(array, dtype, options=options)
 
 

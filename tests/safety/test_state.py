@@ -10,9 +10,8 @@ import pytest
 
 from gradcli import limits
 from gradcli.core.random import generator
-from gradcli.core.tensor import dtypes
+from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.node import state
-from gradcli.core.vocabulary import settings
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.session.interactive import Interactive
@@ -35,7 +34,7 @@ def condition(one: Interactive) -> object:
     shown = [(v.name, v.value.repr(), v.requires_grad, v.grad_fn, v.grad and v.grad.repr()) for v in one.variables()]
     modes = (state.enabled, state.inference, state.anomaly, dtypes.get_default().name, state.watch, limits.evaluation.depth)
     drawn = str(generator.default.get_state().tolist())
-    return [entry for entry in shown if entry[0] != "_"], modes, settings.print_options.precision, drawn
+    return [entry for entry in shown if entry[0] != "_"], modes, printing.options.precision, drawn
 
 
 FAILING = [

@@ -57,6 +57,9 @@ class PrintOptions:
         return PrintOptions(self.precision, self.threshold, self.edgeitems, self.linewidth, chosen)
 
 
+#: the options in force, which `torch.set_printoptions` changes
+options = PrintOptions()
+
 #: precision, threshold, edgeitems, linewidth
 _PROFILES: dict[str, tuple[int, float, int, int]] = {
     "default": (4, 1000, 3, 80),

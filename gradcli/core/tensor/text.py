@@ -1,21 +1,47 @@
-"""`repr` of containers that core prints itself, such as the state of an optimiser."""
+"""The text of tensors, and of containers that the core prints itself, such as the state of an optimiser."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from gradcli.core.tensor import dtypes, printing
+from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 
 #: containers nested deeper than this are not written out
 _DEPTH = 50
 
 
-def shown(value: Any, depth: int = 0) -> str:
-    """`repr(value)` with tensors as PyTorch prints them."""
-    if type(value) is Tensor:
-        from gradcli.core.vocabulary import settings
+def tensor_repr(tensor: Tensor) -> str:
+    """`repr(tensor)` as PyTorch prints it with the print options in force."""
+    try:
+        node = tensor.grad_fn
+        name = None if node is None else node.type_name
+    except ProgramError:
+        name = "Invalid"  # a view that may not be part of the graph any more
+    tangent = None
+    if state.dual is not None:
+        from gradcli.core.transforms.dual_tensors import tangent_of
 
-        return settings.text(value)
+        found = tangent_of(tensor)
+        tangent = None if found is None else formatted(found)
+    return printing.tensor_text(
+        tensor.array,
+        tensor.dtype.name,
+        options=printing.options,
+        default_dtype=dtypes.get_default().name,
+        requires_grad=tensor.requires_grad,
+        grad_fn=name,
+        is_parameter=tensor.is_parameter,
+        tangent=tangent,
+    )
+
+
+def shown(value: Any, depth: int = 0) -> str:
+    """`repr(value)` with tensors as PyTorch prints them. Containers nested deeper than 50 levels are cut off with `...`."""
+    if type(value) is Tensor:
+        return tensor_repr(value)
     if depth > _DEPTH:
         return "..."
     if isinstance(value, dict):
@@ -28,7 +54,7 @@ def shown(value: Any, depth: int = 0) -> str:
 
 
 def formatted(value: Any) -> str:
-    """What an f-string field shows: text as it is, a tensor without dimensions as its number."""
+    """What an f-string writes for `{value}`: strings as they are, a 0-d tensor as its number, anything else as its repr."""
     if isinstance(value, str):
         return value
     if type(value) is Tensor and not value.array.ndim:

@@ -9,46 +9,15 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
-
-#: how tensors print; `torch.set_printoptions` changes it
-print_options = printing.PrintOptions()
 
 
 def reset(seed: int = 0) -> None:
     """Settings as in a fresh session. The seed is fixed, so that the same text gives the same numbers every time."""
-    global print_options
-    print_options = printing.PrintOptions()
+    printing.options = printing.PrintOptions()
     dtypes.set_default(dtypes.float32)
     generator.default.manual_seed(seed)
-
-
-def text(tensor: Tensor) -> str:
-    """`repr(tensor)` in PyTorch's layout."""
-    try:
-        node = tensor.grad_fn
-        name = None if node is None else node.type_name
-    except ProgramError:
-        name = "Invalid"  # a view that may not be part of the graph any more
-    tangent = None
-    if state.dual is not None:
-        from gradcli.core.transforms.dual_tensors import tangent_of
-
-        found = tangent_of(tensor)
-        tangent = None if found is None else formatted(found)
-    return printing.tensor_text(
-        tensor.array,
-        tensor.dtype.name,
-        options=print_options,
-        default_dtype=dtypes.get_default().name,
-        requires_grad=tensor.requires_grad,
-        grad_fn=name,
-        is_parameter=tensor.is_parameter,
-        tangent=tangent,
-    )
 
 
 # --- dtypes and printing ---
@@ -69,7 +38,7 @@ def _set_printoptions(
     precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None
 ) -> None:
     printing.set_printoptions(
-        print_options,
+        printing.options,
         precision=precision,
         threshold=threshold,
         edgeitems=edgeitems,

@@ -18,11 +18,10 @@ from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions.function import Function, InplaceFunction
 from gradcli.core.graph.record import Op
 from gradcli.core.random import generator
-from gradcli.core.tensor import dtypes
+from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node, state
 from gradcli.core.tensor.tensor import Size
-from gradcli.core.vocabulary import settings
 from gradcli.errors import ProgramError
 from gradcli.lang.python import dict_views
 from gradcli.lang.values import functions, values
@@ -57,7 +56,7 @@ class Checkpoint:
         self._flags = [getattr(state, name) for name in _FLAGS]
         self._dual = state.dual
         self._dtype = dtypes.get_default()
-        self._options = settings.print_options.copy()
+        self._options = printing.options.copy()
         self._walk([generator.default, variables])
         self._known = {}
 
@@ -70,7 +69,7 @@ class Checkpoint:
 
             dual_tensors.put_back(self._dual)
         dtypes.set_default(self._dtype)
-        settings.print_options = self._options.copy()
+        printing.options = self._options.copy()
         for undo in self._undo:
             undo()
         for value, names, held in self._objects:

@@ -11,7 +11,8 @@ from gradcli.core.graph.grad_mode import GradMode
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.core.vocabulary import settings, torch_types
+from gradcli.core.tensor.text import tensor_repr
+from gradcli.core.vocabulary import torch_types
 from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang.python import reprs
 from gradcli.lang.python.formatting import format_value
@@ -106,7 +107,7 @@ def _repr_torch_function(value: Any) -> str:
 
 
 _OWN: dict[type, Callable[[Any], str]] = {
-    Tensor: settings.text,
+    Tensor: tensor_repr,
     Size: repr,
     DType: repr,
     UserFunction: _repr_function,
