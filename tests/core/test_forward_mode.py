@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.transforms import dual_tensors, forward_ad
+from gradcli.core.transforms import forward_ad, forward_ad_level
 from gradcli.errors import ProgramError
 from tests.core.test_operations import WITH_INPUTS, evaluate, leaves, name_of, scalar
 
@@ -24,7 +24,7 @@ REFUSED = "Trying to use forward AD with "
 @pytest.fixture(autouse=True)
 def _closed() -> Any:
     yield
-    dual_tensors.close_level()
+    forward_ad_level.close_level()
 
 
 def direction(tensor: Tensor, k: int) -> Tensor:
@@ -48,7 +48,7 @@ def test_forward_mode_agrees_with_backward_mode(function: Function, sample: Samp
         assert error.type_name == "NotImplementedError" and error.message.startswith(REFUSED)
         return
     weights = wrap(np.cos(np.arange(value.array.size)).reshape(value.array.shape) + 1.5)
-    tangent = dual_tensors.tangent_of(catalog.function("sum")(value * weights))
+    tangent = forward_ad_level.tangent_of(catalog.function("sum")(value * weights))
     got = 0.0 if tangent is None else tangent.item()
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
 
@@ -75,21 +75,21 @@ def test_a_level_can_be_put_back() -> None:
     level = state.dual
     made = forward_ad.make_dual(x, wrap(np.array([1.0, 0.0])))
     forward_ad.exit_dual_level()
-    dual_tensors.put_back(level)
-    assert dual_tensors.tangent_of(catalog.function("exp")(made)) is not None
-    dual_tensors.put_back(None)
-    assert dual_tensors.tangent_of(made) is None
+    forward_ad_level.put_back(level)
+    assert forward_ad_level.tangent_of(catalog.function("exp")(made)) is not None
+    forward_ad_level.put_back(None)
+    assert forward_ad_level.tangent_of(made) is None
 
 
 def test_tangents_are_gone_with_their_level() -> None:
     x = wrap(np.array([1.0, 2.0]))
     forward_ad.enter_dual_level()
     made = forward_ad.make_dual(x, wrap(np.array([1.0, 0.0])))
-    assert dual_tensors.tangent_of(made) is not None
+    assert forward_ad_level.tangent_of(made) is not None
     forward_ad.exit_dual_level()
-    assert dual_tensors.tangent_of(made) is None
+    assert forward_ad_level.tangent_of(made) is None
     forward_ad.enter_dual_level()
-    assert dual_tensors.tangent_of(made) is None
+    assert forward_ad_level.tangent_of(made) is None
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_tangents_are_gone_with_their_level() -> None:
 def test_in_place_operations_write_into_the_tangent(text: str, expected: list[float]) -> None:
     forward_ad.enter_dual_level()
     x = forward_ad.make_dual(wrap(np.array([1.0, 2.0])), wrap(np.array([1.0, 2.0])))
-    tangent = dual_tensors.tangent_of(evaluated_within(text, {"x": x}))
+    tangent = forward_ad_level.tangent_of(evaluated_within(text, {"x": x}))
     assert tangent is not None
     np.testing.assert_allclose(tangent.array, expected)

@@ -109,6 +109,6 @@ def reset_modes() -> None:
     state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
     state.multithreading = True
     if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
+        from gradcli.core.transforms import forward_ad_level
 
-        dual_tensors.close_level()
+        forward_ad_level.close_level()

@@ -143,9 +143,9 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
         _store(tensor.array, result.array, tensor.dtype)
     bump(tensor)
     if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
+        from gradcli.core.transforms import forward_ad_level
 
-        dual_tensors.write(tensor, dual_tensors.tangent_of(result))
+        forward_ad_level.write(tensor, forward_ad_level.tangent_of(result))
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
@@ -199,9 +199,9 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     write(tensor.array)
     bump(tensor)
     if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
+        from gradcli.core.transforms import forward_ad_level
 
-        dual_tensors.written(tensor, op, more, attrs)
+        forward_ad_level.written(tensor, op, more, attrs)
     if node is not None:
         set_history(tensor, node)
     return tensor
@@ -287,9 +287,9 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
         op.record(probe, (before,), attrs)
     tensor.array = array
     if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
+        from gradcli.core.transforms import forward_ad_level
 
-        dual_tensors.reshape(tensor, op, attrs)
+        forward_ad_level.reshape(tensor, op, attrs)
     if probe.node is not None:
         _rebase(tensor, probe.node)
         if tensor.view is None:

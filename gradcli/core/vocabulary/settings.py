@@ -35,7 +35,7 @@ def text(tensor: Tensor) -> str:
         name = "Invalid"  # a view that may not be part of the graph any more
     tangent = None
     if state.dual is not None:
-        from gradcli.core.transforms.dual_tensors import tangent_of
+        from gradcli.core.transforms.forward_ad_level import tangent_of
 
         found = tangent_of(tensor)
         tangent = None if found is None else formatted(found)

@@ -66,9 +66,9 @@ class Checkpoint:
         for name, value in zip(_FLAGS, self._flags, strict=True):
             setattr(state, name, value)
         if self._dual is not state.dual:
-            from gradcli.core.transforms import dual_tensors
+            from gradcli.core.transforms import forward_ad_level
 
-            dual_tensors.put_back(self._dual)
+            forward_ad_level.put_back(self._dual)
         dtypes.set_default(self._dtype)
         settings.print_options = self._options.copy()
         for undo in self._undo:

@@ -27,7 +27,7 @@ from gradcli.core.ops.reduce import dimensions
 from gradcli.core.ops.reduce.reduction import LOGSUMEXP
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.dual_tensors import tangent_of, zeros_like
+from gradcli.core.transforms.forward_ad_level import tangent_of, zeros_like
 from gradcli.errors import ProgramError
 
 Tangents = list[Tensor | None]

@@ -112,12 +112,12 @@ def _looking(plain: Callable[..., Any], level: Level) -> Callable[..., Any]:
         inputs = args[0] if op.variadic else args[: len(op.tensors)]
         if level.busy or state.inference or all(tangent_of(value) is None for value in inputs):
             return plain(op, *args)
-        from gradcli.core.transforms import pushforward
+        from gradcli.core.transforms import forward_ad_rules
 
         with Undisturbed(level):
             result = plain(op, *args)
             outs: Sequence[Tensor] = result if isinstance(result, tuple) else (result,)
-            tangents = pushforward.tangents(op, inputs, args[1:] if op.variadic else args[len(op.tensors) :], outs)
+            tangents = forward_ad_rules.tangents(op, inputs, args[1:] if op.variadic else args[len(op.tensors) :], outs)
         for out, tangent in zip(outs, tangents, strict=False):
             if tangent is not None:
                 set_tangent(out, tangent)
