@@ -14,7 +14,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.autograd import backward
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.transforms import functional
+from gradcli.core.transforms import autograd_functional
 from gradcli.errors import ProgramError
 from gradcli.results import Block, Derivatives, Row
 from gradcli.session.gradients import NOT_SCALAR
@@ -28,14 +28,14 @@ def jacobian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> l
     rows: list[list[Tensor]] = [[] for _ in variables]
     for variable in variables:
         limits.check_elements(out.array.size * variable.array.size, variable.array.itemsize)
-    for unit in functional.one_hot_rows(out):
+    for unit in autograd_functional.one_hot_rows(out):
         clock.check()
         found: Sequence[Tensor | None] = [None] * len(variables)
         if out.requires_grad and variables:
             found = backward.grad([out], variables, [unit], retain_graph=True, allow_unused=True)
         for row, gradient, variable in zip(rows, found, variables, strict=True):
-            row.append(functional.zeros_like(variable) if gradient is None else gradient)
-    return [functional.stacked(row, out, variable, False) for row, variable in zip(rows, variables, strict=True)]
+            row.append(autograd_functional.zeros_like(variable) if gradient is None else gradient)
+    return [autograd_functional.stacked(row, out, variable, False) for row, variable in zip(rows, variables, strict=True)]
 
 
 @limits.evaluating
@@ -49,7 +49,7 @@ def hessian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> tu
     found: Sequence[Tensor | None] = [None] * len(variables)
     if out.requires_grad and variables:
         found = backward.grad([out], variables, create_graph=True, allow_unused=True)
-    slopes = [functional.zeros_like(v) if slope is None else slope for slope, v in zip(found, variables, strict=True)]
+    slopes = [autograd_functional.zeros_like(v) if slope is None else slope for slope, v in zip(found, variables, strict=True)]
     return slopes, [jacobian(slope, variables, clock) for slope in slopes]
 
 

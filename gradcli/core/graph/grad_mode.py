@@ -108,7 +108,4 @@ def reset_modes() -> None:
     state.enabled, state.grad_mode, state.inference = True, True, False
     state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
     state.multithreading = True
-    if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
-
-        dual_tensors.close_level()
+    state.dual = None

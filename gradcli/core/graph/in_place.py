@@ -149,9 +149,7 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
         _store(tensor.array, result.array, tensor.dtype)
     bump(tensor)
     if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
-
-        dual_tensors.write(tensor, dual_tensors.tangent_of(result))
+        state.dual.write(tensor, state.dual.tangent_of(result))
     if node is not None:
         _rename_outputs(node, tensor)
         set_history(tensor, node)
@@ -162,7 +160,7 @@ def _alias(tensor: Tensor) -> Tensor:
     """The tensor as an input: same values and edge, without being the tensor."""
     made = Tensor(tensor.array, tensor.dtype)
     if state.dual is not None and tensor.meta is not None:
-        made.meta = {"tangent": tensor.property_of("tangent") or (None, None)}
+        made.meta = {"tangent": tensor.property_of("tangent")}
     if state.enabled:
         made.requires_grad = tensor.requires_grad
         made.node, made.output_nr = tensor.grad_fn, tensor.output_nr
@@ -203,9 +201,7 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
     write(tensor.array)
     bump(tensor)
     if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
-
-        dual_tensors.written(tensor, op, more, attrs)
+        state.dual.written(tensor, op, more, attrs)
     if node is not None:
         set_history(tensor, node)
     return tensor
@@ -289,9 +285,7 @@ def reshape_(tensor: Tensor, op: Op, *attrs: Any) -> Tensor:
         op.record(probe, (before,), attrs)
     tensor.array = array
     if state.dual is not None:
-        from gradcli.core.transforms import dual_tensors
-
-        dual_tensors.reshape(tensor, op, attrs)
+        state.dual.reshape(tensor, op, attrs)
     if probe.node is not None:
         _rebase(tensor, probe.node)
         if tensor.view is None:

@@ -33,6 +33,7 @@ class Pointwise(Op):
 
     __slots__ = ("kind",)
     elementwise = True
+    default_jvp = "elementwise"
 
     def __init__(
         self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", /, *, kind: str = "arithmetic", **more: Any
@@ -57,6 +58,8 @@ class Pointwise(Op):
             out = self._made(self.forward(x, *attrs), dtype)
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
+            if state.dual is not None:
+                state.dual.push(self, (a,), attrs, (out,))
             return out
         operands = args[:n]
         dtype, arrays = self._promoted(operands)
@@ -67,6 +70,8 @@ class Pointwise(Op):
         out = self._made(result, dtype)
         if state.enabled:
             self.record(out, operands, attrs)
+        if state.dual is not None:
+            state.dual.push(self, operands, attrs, (out,))
         return out
 
     def _made(self, result: Any, dtype: DType) -> Tensor:
@@ -123,6 +128,8 @@ class Pointwise(Op):
                 right = b.edge()
             if mask:
                 self._link(out, (a, b), attrs, (left, right), mask)
+        if state.dual is not None:
+            state.dual.push(self, (a, b), attrs, (out,))
         return out
 
     def quick(self, a: Tensor, b: Any) -> Tensor | None:

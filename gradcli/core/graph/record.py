@@ -16,7 +16,7 @@ output's broadcast shape: the engine undoes broadcasting, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -37,6 +37,15 @@ _INFERENCE = (
 
 #: marks an argument without derivative
 NONDIFF = None
+
+#: The tangent of an operation's output, from the traced namespace, the inputs, the plain arguments, the tangents of the inputs
+#: (None for zero) and the output.
+JvpRule = Callable[[Any, Sequence[Any], tuple[Any, ...], Sequence[Tensor | None], Tensor], Tensor]
+#: How forward mode finds tangents without a `JvpRule`. "elementwise": an element of the output depends on one element of each input,
+#: so that the rule of an input is applied to its tangent. "linear": the operation is applied to the tangents, if the rules that are
+#: needed show that it is linear. "transpose": the derivative of the rules with respect to `grad` is applied to the tangents; used
+#: where "linear" does not hold, too.
+Jvp = JvpRule | Literal["elementwise", "linear", "transpose"]
 
 
 class Rule:
@@ -77,12 +86,15 @@ class Op:
         "variadic",
         "view",
         "on_tensors",
+        "jvp",
         "plans",
         "nothing",
         "listed",
     )
     #: whether chains of such operations may run block by block
     elementwise = False
+    #: the `jvp` of a record that declares none
+    default_jvp: Jvp = "linear"
 
     def __init__(
         self,
@@ -98,6 +110,7 @@ class Op:
         view: bool = False,
         on_tensors: bool = False,
         full_name: str = "",
+        jvp: Jvp | None = None,
         **rules: Rule | None,
     ) -> None:
         self.grad_fn = grad_fn
@@ -113,6 +126,7 @@ class Op:
         self.view = view
         #: the rules run on tensors always (with recording off where no graph is wanted)
         self.on_tensors = on_tensors
+        self.jvp = self.default_jvp if jvp is None else jvp
         self.plans: dict[int, Plan] = {}
         self.nothing = [None] * len(self.tensors)
         if set(rules) != set(self.tensors):
@@ -147,6 +161,8 @@ class Op:
             self._mark_view(out, inputs[0])
         if state.enabled:
             self.record(out, inputs, attrs)
+        if state.dual is not None:
+            state.dual.push(self, inputs, attrs, (out,))
         return out
 
     def _wrap(self, result: Any, inputs: Sequence[Any]) -> Tensor:
@@ -171,6 +187,8 @@ class Op:
                 self._mark_view(out, inputs[0], "multi")
         if state.enabled:
             self.record(outs[0], inputs, attrs, outs)
+        if state.dual is not None:
+            state.dual.push(self, inputs, attrs, outs)
         return outs
 
     def record(self, out: Tensor, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: tuple[Tensor, ...] = ()) -> None:
@@ -269,6 +287,22 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
         if len(version.views) > 32:
             version.views = [r for r in version.views if r() is not None]
         version.views.append(weakref.ref(out))
+
+
+_NO_FORWARD_AD = (
+    "Trying to use forward AD with {} that does not support it because it has not been implemented yet.\nPlease file an issue to PyTorch "
+    "at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its implementation or submit "
+    "a PR adding the implementation to derivatives.yaml"
+)
+
+
+def without_jvp(name: str) -> JvpRule:
+    """The `jvp` of an operation that PyTorch calls `name` and has no forward derivative for: it raises PyTorch's error."""
+
+    def refuse(*_: Any) -> Tensor:
+        raise ProgramError("NotImplementedError", _NO_FORWARD_AD.format(name))
+
+    return refuse
 
 
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:

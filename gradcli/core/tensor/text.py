@@ -22,9 +22,7 @@ def tensor_repr(tensor: Tensor) -> str:
         name = "Invalid"  # a view that may not be part of the graph any more
     tangent = None
     if state.dual is not None:
-        from gradcli.core.transforms.dual_tensors import tangent_of
-
-        found = tangent_of(tensor)
+        found = state.dual.tangent_of(tensor)
         tangent = None if found is None else formatted(found)
     return printing.tensor_text(
         tensor.array,

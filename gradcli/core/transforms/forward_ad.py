@@ -11,11 +11,12 @@ from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.script_types import Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
+from gradcli.core.graph import namespaces
 from gradcli.core.graph.grad_mode import Decorating
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms import dual_tensors
+from gradcli.core.transforms.forward_ad_level import ForwardADLevel, Paused
 from gradcli.errors import ProgramError
 
 UnpackedDualTensor = named_tuple(
@@ -40,7 +41,7 @@ def enter_dual_level() -> int:
     """Open a level; returns its number."""
     if state.dual is not None:
         raise _fault("Nested forward mode AD is not supported at the moment")
-    dual_tensors.open_level()
+    state.dual = ForwardADLevel()
     return 0
 
 
@@ -50,7 +51,7 @@ def exit_dual_level(*, level: Any = None) -> None:
         raise _fault("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     if state.dual is None:
         raise _fault("Dual level must be a positive number.")
-    dual_tensors.close_level()
+    state.dual = None
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
@@ -64,9 +65,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
             raise ProgramError("ValueError", f"Expected {what} to be floating point or complex, but got: {value.dtype}")
     if _level(level) != 0 or state.dual is None:
         raise _fault("Invalid level given to _make_dual")
-    if dual_tensors.tangent_of(tensor) is not None:
+    if state.dual.tangent_of(tensor) is not None:
         raise _fault("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
-    if dual_tensors.tangent_of(tangent) is not None:
+    if state.dual.tangent_of(tangent) is not None:
         raise _fault("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if tensor.array.shape != tangent.array.shape:
         raise _fault(
@@ -75,10 +76,10 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
         )
     made: Tensor = catalog.method("view").method(tensor, (tensor.array.shape,), {})
     if tensor.array.strides != tangent.array.strides and tensor.array.size > 1:
-        laid = dual_tensors.zeros_like(tensor)
+        laid = namespaces.traced.zeros_like(tensor)
         catalog.method("copy_").method(laid, (tangent,), {})
         tangent = laid
-    dual_tensors.set_tangent(made, tangent)
+    state.dual.set_tangent(made, tangent)
     return made
 
 
@@ -91,9 +92,9 @@ def unpack_dual(tensor: Any, *, level: Any = None) -> Any:
         raise ProgramError("TypeError", f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {hooks.type_name(tensor)}")
     if number != 0 or state.dual is None:
         raise _fault("Invalid level given to _fw_primal")
-    with dual_tensors.Undisturbed(state.dual):
+    with Paused(state.dual):
         primal = PRIMAL(tensor)
-    return UnpackedDualTensor((primal, dual_tensors.tangent_of(tensor)))
+    return UnpackedDualTensor((primal, state.dual.tangent_of(tensor)))
 
 
 class DualLevel(Decorating):

@@ -17,7 +17,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.core.transforms.functional import call, one_hot_rows, zeros_like
+from gradcli.core.transforms.autograd_functional import call, one_hot_rows, zeros_like
 from gradcli.core.transforms.gradcheck_modes import Directions, backward_products, forward_jacobians, forward_products, numeric_products
 from gradcli.errors import ProgramError
 

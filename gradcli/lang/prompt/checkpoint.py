@@ -30,7 +30,7 @@ from gradcli.lang.values import functions, values
 MOST_BYTES = 32 * 2**20
 MOST_OBJECTS = 30_000
 
-_FLAGS = ("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns", "multithreading")
+_FLAGS = ("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns", "multithreading", "dual")
 #: classes of core that never change once made
 _FIXED = (DType, Function, InplaceFunction, Op, Routine, ScriptType)
 #: classes of the language that can change, or lead to what can
@@ -54,7 +54,6 @@ class Checkpoint:
         self._copies: dict[int, tuple[Array, Array]] = {}
         self._known = before._copies if before is not None else {}
         self._flags = [getattr(state, name) for name in _FLAGS]
-        self._dual = state.dual
         self._dtype = dtypes.get_default()
         self._options = printing.options.copy()
         self._walk([generator.default, variables])
@@ -64,10 +63,6 @@ class Checkpoint:
         """Put everything back."""
         for name, value in zip(_FLAGS, self._flags, strict=True):
             setattr(state, name, value)
-        if self._dual is not state.dual:
-            from gradcli.core.transforms import dual_tensors
-
-            dual_tensors.put_back(self._dual)
         dtypes.set_default(self._dtype)
         printing.options = self._options.copy()
         for undo in self._undo:

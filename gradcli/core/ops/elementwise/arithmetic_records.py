@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,49 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
+
+# --- tangents of sums, products and quotients, in the order and with the steps of PyTorch's formulas ---
+
+
+def _negative_zero(like: Tensor) -> Tensor:
+    """-0, which changes no number that it is added to. PyTorch records an addition also where one tangent is zero."""
+    return Tensor(np.array(-0.0, like.dtype.np), like.dtype)
+
+
+def _times(tangent: Tensor | None, factor: Any, like: Tensor) -> Any:
+    """`tangent * factor`. A zero tangent gives -0, which has the factor's history, if the factor has one."""
+    if tangent is None:
+        recorded = type(factor) is Tensor and factor.requires_grad and state.enabled
+        return factor * -0.0 if recorded else _negative_zero(like)
+    return tangent * factor
+
+
+def _product_jvp(_: Any, inputs: Sequence[Any], __: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    (a, b), (a_t, b_t) = inputs, tangents
+    return _times(b_t, a, out) + _times(a_t, b, out)
+
+
+def _quotient_jvp(_: Any, inputs: Sequence[Any], __: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    a_t, b_t = tangents
+    moved = 0.0 if b_t is None and not out.requires_grad else _times(b_t, out, out)
+    return ((_negative_zero(out) if a_t is None else a_t) - moved) / inputs[1]
+
+
+def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    a_t, b_t = tangents
+    return (_negative_zero(out) if a_t is None else a_t) + (_negative_zero(out) if b_t is None else b_t)
+
+
+# --- sums, products, quotients ---
 
 ADD = Pointwise(
     "AddBackward0",
     np.add,
     "input other",
+    jvp=_sum_jvp,
     input=Rule(lambda grad: grad, "grad"),
     other=Rule(lambda grad: grad, "grad"),
 )
@@ -71,6 +108,7 @@ MUL = Pointwise(
     "MulBackward0",
     np.multiply,
     "input other",
+    jvp=_product_jvp,
     input=Rule(lambda grad, other: grad * other, "grad * other"),
     other=Rule(lambda grad, input: grad * input, "grad * input"),
 )
@@ -78,6 +116,7 @@ DIV = Pointwise(
     "DivBackward0",
     np.true_divide,
     "input other",
+    jvp=_quotient_jvp,
     kind="float",
     input=Rule(lambda grad, other: grad / other, "grad / other"),
     other=Rule(lambda grad, input, other: -grad * ((input / other) / other), "-grad * input / other**2"),

@@ -44,6 +44,7 @@ class Choice(Op):
     """
 
     __slots__ = ()
+    default_jvp = "elementwise"
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
@@ -58,6 +59,8 @@ class Choice(Op):
             self.record(out, values, tuple([watched(a) if type(a) is Tensor else a for a in args[n:]]))
         elif state.inference:
             out.meta = {"inference": True}
+        if state.dual is not None:
+            state.dual.push(self, values, args[n:], (out,))
         return out
 
 
@@ -144,6 +147,8 @@ class _ClampNumbers(Choice):
             self.record(out, (x,), args[1:])
         elif state.inference:
             out.meta = {"inference": True}
+        if state.dual is not None:
+            state.dual.push(self, (x,), args[1:], (out,))
         return out
 
 
@@ -265,7 +270,7 @@ def _masked(x: Any, mask: Any) -> Any:
 
 
 _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
-MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", input=_UNFILLED)
+MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", jvp="transpose", input=_UNFILLED)
 MASKED_FILL_TENSOR = Op(
     "MaskedFillBackward1",
     lambda x, value, mask: _fill(x, mask, value),

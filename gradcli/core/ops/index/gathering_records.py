@@ -84,7 +84,12 @@ SCATTER: Op = Op(
     ),
 )
 SCATTER_NUMBER: Op = Op(
-    "ScatterBackward1", lambda a, dim, index, value: _scattered(a, value, dim, index), "input", "dim index value", input=_ZEROED
+    "ScatterBackward1",
+    lambda a, dim, index, value: _scattered(a, value, dim, index),
+    "input",
+    "dim index value",
+    jvp="transpose",
+    input=_ZEROED,
 )
 SCATTER_ADD: Op = Op(
     "ScatterAddBackward0",
@@ -178,7 +183,12 @@ def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
 
 _UNFILLED = Rule(lambda xp, grad, dim, index: xp.call(INDEX_FILL, grad, dim, index, 0), "grad.index_fill(dim, index, 0)")
 INDEX_FILL: Op = Op(
-    "IndexFillBackward0", lambda a, dim, index, value: _filled(a, value, dim, index), "input", "dim index value", input=_UNFILLED
+    "IndexFillBackward0",
+    lambda a, dim, index, value: _filled(a, value, dim, index),
+    "input",
+    "dim index value",
+    jvp="transpose",
+    input=_UNFILLED,
 )
 INDEX_FILL_TENSOR: Op = Op(
     "IndexFillBackward1",

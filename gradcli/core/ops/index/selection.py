@@ -72,6 +72,7 @@ class Selection(Op):
     """
 
     __slots__ = ()
+    default_jvp = "transpose"  # the operation would select by the tangents
 
     def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
         x, dim = args[0], args[1]
@@ -91,6 +92,8 @@ class Selection(Op):
         elif state.inference:
             out.meta = {"inference": True}
             index.meta = {"inference": True}
+        if state.dual is not None:
+            state.dual.push(self, (x,), (*args[1:], index), (out,))
         return out, index
 
 

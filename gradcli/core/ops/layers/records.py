@@ -194,6 +194,7 @@ BATCH_NORM_FIXED = Op(
     _batch_norm_fixed,
     "input weight bias",
     "running_mean running_var eps",
+    jvp="transpose",
     input=Rule(
         lambda xp, grad, weight, running_mean, running_var, eps: _fixed_rule(xp, grad, weight, running_mean, running_var, eps),
         _SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)",
@@ -318,5 +319,6 @@ PAD: Op = Op(
     _pad,
     "input",
     "pad value",
+    jvp="transpose",
     input=Rule(lambda xp, grad, pad: xp.call(PAD, grad, tuple(-n for n in pad), 0), "F.pad(grad, [-n for n in pad])"),
 )

@@ -14,6 +14,7 @@ from gradcli.core.kernels import elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops.elementwise.arithmetic import neg
 from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.reduce.accumulate import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -105,6 +106,7 @@ SOFTMAX = Op(
     _softmax,
     "input",
     "dim",
+    jvp=lambda xp, inputs, attrs, tangents, out: out * (tangents[0] - logsumexp_jvp(xp, inputs[0], tangents[0], attrs[0], True)),
     input=Rule(lambda xp, grad, out, dim: xp.call(SOFTMAX_BACKWARD, grad, out, dim), "out * (grad - (grad * out).sum(dim, True))"),
 )
 LOG_SOFTMAX_BACKWARD = Op(
@@ -125,6 +127,7 @@ LOG_SOFTMAX = Op(
     _log_softmax,
     "input",
     "dim",
+    jvp=lambda xp, inputs, attrs, tangents, out: tangents[0] - logsumexp_jvp(xp, inputs[0], tangents[0], attrs[0], True),
     input=Rule(lambda xp, grad, out, dim: xp.call(LOG_SOFTMAX_BACKWARD, grad, out, dim), "grad - exp(out) * grad.sum(dim, True)"),
 )
 

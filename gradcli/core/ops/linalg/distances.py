@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -77,6 +77,7 @@ CDIST = Op(
     _distances,
     "x1 x2",
     "p",
+    jvp=without_jvp("_cdist_forward"),
     x1=Rule(
         lambda xp, grad, x1, x2, out, p: xp.call(CDIST_BACK, grad, x1, x2, out, p),
         _FORMULA + "g.sum(-2)",

@@ -161,6 +161,7 @@ UNPACK = Op(
     "LU_data",
     outputs="L U",
     differentiable=2,
+    jvp="transpose",
     LU_data=Rule(
         _unpack_rule,
         "m = LU_data.shape[-2]; n = LU_data.shape[-1]; k = min(m, n); "

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss import composed
@@ -77,6 +77,7 @@ MULTI_MARGIN = Op(
     _margins,
     "input",
     "target p margin weight reduction",
+    jvp=without_jvp("multi_margin_loss"),
     input=Rule(
         _margins_rule,
         "t = F.one_hot(target, input.shape[-1]).reshape(input.shape); z = margin + input - (t * input).sum(-1, True); "

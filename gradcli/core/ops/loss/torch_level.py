@@ -47,7 +47,7 @@ def _loss(name: str, signature: str, sample: str, doc: str) -> Function:
 # --- fill ---
 
 _FLAT = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
-FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", input=_FLAT)
+FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", jvp="transpose", input=_FLAT)
 FILL_TENSOR = Op(
     "FillBackward1",
     lambda a, value: np.full_like(a, value),

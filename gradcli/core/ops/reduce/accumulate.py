@@ -50,6 +50,14 @@ def count_of(shape: Sequence[int], dim: Sequence[int] | None) -> int:
     return count
 
 
+def logsumexp_jvp(xp: Any, x: Tensor, tangent: Any, dim: Any, keepdim: bool) -> Any:
+    """The sum of the tangent, weighted by the softmax of x. Dimensions are a number, a tuple or None, for all."""
+    dim = dimensions.wrap_dims(dim if isinstance(dim, tuple) or dim is None else (dim,), x.array.ndim)
+    top = x.array.max(dim, keepdims=True, initial=-np.inf)
+    weights = xp.exp(x - Tensor(np.where(np.isfinite(top), top, 0).astype(x.dtype.np), x.dtype))
+    return xp.sum(weights * tangent, dim, keepdim) / xp.sum(weights, dim, keepdim)
+
+
 class Typed(Op):
     """An operation on one tensor whose last attribute is the dtype it computes in; the conversion has no node of its own."""
 
@@ -69,4 +77,6 @@ class Typed(Op):
                 self._link(out, args[:1], args[1:], (x.edge(),), 1)
         elif state.inference:
             out.meta = {"inference": True}
+        if state.dual is not None:
+            state.dual.push(self, args[:1], args[1:], (out,))
         return out

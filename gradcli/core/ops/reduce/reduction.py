@@ -15,7 +15,7 @@ from gradcli.core.kernels import elementary
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.reduce import dimensions, extremes, norms
-from gradcli.core.ops.reduce.accumulate import Typed, add_up, count_of, restored, spread
+from gradcli.core.ops.reduce.accumulate import Typed, add_up, count_of, logsumexp_jvp, restored, spread
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
@@ -239,6 +239,7 @@ LOGSUMEXP = Op(
     lambda x, dim, keepdim: _safe_log_sum(x, dimensions.wrap_dims(dim, x.ndim), keepdim),
     "input",
     "dim keepdim",
+    jvp=lambda xp, inputs, attrs, tangents, out: logsumexp_jvp(xp, inputs[0], tangents[0], *attrs),
     input=Rule(_logsumexp_rule, "s = input.sum(dim, True).shape; grad.reshape(s) * exp(input - out.reshape(s))"),
 )
 

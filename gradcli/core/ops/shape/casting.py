@@ -32,6 +32,8 @@ class _ToCopy(Op):
         out = Tensor(dtypes.cast(tensor.array, dtype), dtype)
         if state.enabled and dtype.is_floating_point:
             self.record(out, (tensor,), (dtype,))
+        if state.dual is not None:
+            state.dual.push(self, (tensor,), (dtype,), (out,))
         return out
 
 

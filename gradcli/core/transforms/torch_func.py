@@ -19,7 +19,7 @@ from gradcli.core.calling.script_types import Routine
 from gradcli.core.graph.grad_mode import recording
 from gradcli.core.tensor.node import AccumulateGrad, Node, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.functional import call, one_hot_rows, stacked, stand_in, type_text, zeros_like
+from gradcli.core.transforms.autograd_functional import call, one_hot_rows, stacked, stand_in, type_text, zeros_like
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
 from gradcli.errors import ProgramError
 

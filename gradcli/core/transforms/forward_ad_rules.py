@@ -1,0 +1,185 @@
+"""The tangents of an operation's outputs from those of its inputs: the product of its Jacobian with a vector.
+
+They come from the operation record. A record may declare a formula (`jvp`). An elementwise operation has a diagonal Jacobian, so
+that the rule of an input, applied to its tangent, gives the product. A linear operation is applied to the tangents. For all
+others the rule is transposed: it is linear in the gradient, and its derivative with respect to the gradient, applied to the
+tangent, gives J t. The forward pass is not run again: rules that need the output get the output that there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.core.autograd import backward
+from gradcli.core.graph.grad_mode import recording
+from gradcli.core.graph.namespaces import as_tensor, traced
+from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.record import Op
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+Tangents = list[Tensor | None]
+
+
+def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, outs: Sequence[Tensor]) -> Tangents:
+    """The tangents of the differentiable outputs, from `given`, those of the inputs. Empty where no derivative passes.
+
+    Raises PyTorch's NotImplementedError where the operation has no forward derivative.
+    """
+    rules = [op.rules[op.tensors[0]]] * len(inputs) if op.variadic else [op.rules[name] for name in op.tensors]
+    moving = [i for i, (tangent, rule) in enumerate(zip(given, rules, strict=True)) if tangent is not None and rule is not None]
+    results = outs[: op.differentiable]
+    if not moving or not results[0].dtype.is_floating_point:
+        return []
+    try:
+        found = _pushed(op, inputs, attrs, given, moving, outs)
+    except ProgramError as error:
+        if error.message.startswith("derivative for ") and error.message.endswith(" is not implemented"):
+            name = error.message.removeprefix("derivative for ").removesuffix(" is not implemented")
+            raise ProgramError("NotImplementedError", f"Trying to use forward AD with {name} that does not support it.") from None
+        raise
+    return [t if t is None else _like(t, out) for t, out in zip(found, results, strict=False)]
+
+
+def _pushed(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int], outs: Sequence[Tensor]) -> Tangents:
+    """The tangents by the way that the record says, in the dtype and shape in which they come."""
+    if callable(op.jvp):
+        return [op.jvp(traced, inputs, attrs, given, outs[0])]
+    if op.jvp == "elementwise":
+        return [_elementwise(op, inputs, attrs, given, moving, outs)]
+    if op.variadic:
+        return [op([_or_zeros(t, v) for t, v in zip(given, inputs, strict=True)], *attrs)]
+    if op.jvp == "linear" and _is_linear(op, moving):
+        return _linear(op, inputs, attrs, given)
+    return _transposed(op, inputs, attrs, given, moving, outs)
+
+
+def _or_zeros(tangent: Tensor | None, value: Any) -> Tensor:
+    if tangent is not None:
+        return tangent
+    return traced.zeros_like(value) if type(value) is Tensor else as_tensor(0.0)
+
+
+def _like(tangent: Tensor, out: Tensor) -> Tensor:
+    """A tangent in the shape and dtype of the output."""
+    if tangent.dtype is not out.dtype:
+        tangent = traced.cast(tangent, out.dtype)
+    return tangent if tangent.array.shape == out.array.shape else traced.broadcast_to(tangent, out.array.shape)
+
+
+def _elementwise(
+    op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int], outs: Sequence[Tensor]
+) -> Tensor:
+    """The rule of each input, applied to its tangent, added up."""
+    node = _node(op, inputs, attrs, moving, outs)
+    total: Any = None
+    for i in moving:
+        tangent = given[i]
+        assert tangent is not None
+        wanted = [k == i for k in range(len(inputs))]
+        part = as_tensor(node.gradients([_like(tangent, outs[0])], True, wanted)[i])
+        total = part if total is None else total + part
+    made: Tensor = total
+    return made
+
+
+def _is_linear(op: Op, moving: list[int]) -> bool:
+    """Whether the rules of the inputs that move name neither these inputs nor an output."""
+    for i in moving:
+        rule = op.rules[op.tensors[i]]
+        if rule is not None and {op.tensors[i], "out", "outs", *op.outputs} & set(rule.parameters):
+            return False
+    return True
+
+
+def _linear(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents) -> Tangents:
+    """The operation applied to the tangents: to all of them at once if it adds its inputs up, else to each with its factors."""
+    factors = [_factors(op, name) for name in op.tensors]
+    if not any(factors):
+        return _results(op(*[_or_zeros(t, v) for t, v in zip(given, inputs, strict=True)], *attrs))
+    total: Tangents = []
+    for i, names in enumerate(factors):
+        if op.rules[op.tensors[i]] is None or type(inputs[i]) is not Tensor:
+            continue
+        operands = [
+            _or_zeros(given[k], inputs[k])
+            if k == i
+            else inputs[k]
+            if name in names or op.rules[name] is None
+            else traced.zeros_like(inputs[k])
+            for k, name in enumerate(op.tensors)
+        ]
+        part = _results(op(*operands, *attrs))
+        total = part if not total else [a + b for a, b in zip(total, part, strict=True)]  # type: ignore[operator]
+    return total
+
+
+def _factors(op: Op, name: str) -> set[str]:
+    """The other inputs that the rule of an input names."""
+    rule = op.rules[name]
+    return set() if rule is None else set(rule.parameters) & set(op.tensors)
+
+
+def _results(made: Any) -> Tangents:
+    return list(made) if isinstance(made, tuple) else [made]
+
+
+def _transposed(
+    op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int], outs: Sequence[Tensor]
+) -> Tangents:
+    """The derivative of the rules with respect to the gradients of the outputs, applied to the tangents."""
+    graph, results = state.enabled, outs[: op.differentiable]
+    node = _node(op, inputs, attrs, moving, outs)
+    probes = [traced.ones_like(out) for out in results]  # the rules are linear in them: any values will do
+    for probe in probes:
+        probe.requires_grad = True
+    with recording(True):
+        wanted = [i in moving for i in range(len(inputs))]
+        others = [None] * (len(node.outputs or probes) - len(probes))  # outputs without a derivative
+        back = node.gradients([*probes, *others], True, wanted)
+        pairs = []
+        for i in moving:
+            found, tangent = back[i], given[i]
+            if found is None or tangent is None:
+                continue
+            reduced = as_tensor(found)
+            if reduced.array.shape != tangent.array.shape:
+                reduced = traced.sum_to(reduced, tangent.array.shape)
+            if reduced.requires_grad:
+                pairs.append((reduced, tangent))
+    if not pairs:
+        return list(map(traced.zeros_like, results))
+    needed = graph and any(t.requires_grad for t in (*(t for _, t in pairs), *(v for v in inputs if type(v) is Tensor)))
+    pushed = backward.grad([b for b, _ in pairs], probes, [t for _, t in pairs], create_graph=needed, allow_unused=True)
+    return [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]
+
+
+def _node(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], moving: list[int], outs: Sequence[Tensor]) -> OpNode:
+    """A node of the operation that has a rule for each input that moves, and whose saved outputs are `outs` themselves.
+
+    Hooks on saved tensors do not see this node: it belongs to no graph.
+    """
+    stand_ins: list[Tensor] = []
+    operands = list(inputs)
+    for i in moving:
+        if not (operands[i].requires_grad and state.enabled):
+            operands[i] = Tensor(operands[i].array, operands[i].dtype)
+            operands[i].requires_grad = True
+            stand_ins.append(operands[i])
+    made = tuple(Tensor(out.array, out.dtype) for out in outs)
+    observed, state.observed = state.observed, False
+    try:
+        with recording(True):
+            op.record(made[0], operands, attrs, made if op.outputs else ())
+    finally:
+        state.observed = observed
+    for stand_in in stand_ins:  # the node has its edges: no derivative is to reach the stand-ins
+        stand_in.requires_grad = False
+    node = made[0].node
+    assert isinstance(node, OpNode)
+    if node.kept_out is not None:
+        count = op.differentiable
+        node.kept_out = [*outs[:count], *node.kept_out[count:]]
+    return node
