@@ -14,38 +14,19 @@ from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
 
-class Stack:
-    """The pairs of hooks that are in force, innermost last, and the message of who forbids them."""
-
-    __slots__ = ("pairs", "forbidden")
-
-    def __init__(self) -> None:
-        self.pairs: list[Pair] = []
-        self.forbidden: str | None = None
-
-    def push(self, pair: Pair) -> None:
-        """Put a pair in force. RuntimeError where that is forbidden."""
-        if self.forbidden is not None:
-            raise ProgramError("RuntimeError", self.forbidden)
-        self.pairs.append(pair)
-        state.set_saving(pair)
-
-    def pop(self) -> None:
-        """Take the innermost pair away."""
-        self.pairs.pop()
-        # without a call, for which there might be no memory
-        state.saving = self.pairs[-1] if self.pairs else None
-        state.observed = state.saving is not None or state.watch is not None
-
-    def forbid(self, message: str) -> str | None:
-        """Refuse hooks with a message from now on; returns the one before. RuntimeError where some are in force."""
-        if self.pairs:
-            raise ProgramError("RuntimeError", message)
-        before, self.forbidden = self.forbidden, message
-        return before
+def push(pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
+    """Put a pair of hooks in force. Raises RuntimeError where `disable_saved_tensors_hooks` forbids that."""
+    if state.saving_forbidden is not None:
+        raise ProgramError("RuntimeError", state.saving_forbidden)
+    state.saving, state.observed = Pair(pack_hook, unpack_hook, state.saving), True
 
 
-stack = Stack()
+def pop() -> None:
+    """Put the pair of hooks in force that was there before the last `push`."""
+    # Assignments alone, since a call could fail for want of memory and leave one of them out.
+    state.saving = state.saving.outer if state.saving is not None else None
+    state.observed = state.saving is not None or state.watch is not None
+
 
 _NO_FUNCTIONS = (
     "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types are supported:\n"
@@ -72,11 +53,11 @@ class SavedTensorsHooks:
         """Begin the block."""
         if not (callable(self.pack_hook) and callable(self.unpack_hook)):
             raise ProgramError("TypeError", _NO_FUNCTIONS.format(shown(self.pack_hook), shown(self.unpack_hook)))
-        stack.push(Pair(self.pack_hook, self.unpack_hook))
+        push(self.pack_hook, self.unpack_hook)
 
     def exit(self) -> None:
         """End the block."""
-        stack.pop()
+        pop()
 
 
 class SaveOnCpu(SavedTensorsHooks):
@@ -121,10 +102,12 @@ class Disabled(_GeneratorBlock):
         return Disabled(self.message)
 
     def enter(self) -> None:
-        self.before = stack.forbid(self.message)
+        if state.saving is not None:
+            raise ProgramError("RuntimeError", self.message)
+        self.before, state.saving_forbidden = state.saving_forbidden, self.message
 
     def exit(self) -> None:
-        stack.forbidden = self.before
+        state.saving_forbidden = self.before
 
     def __enter__(self) -> None:
         self.enter()
@@ -181,12 +164,12 @@ class AllowMutation(_GeneratorBlock):
     def enter(self) -> MutationContext:
         if AllowMutation.running is not None:
             raise ProgramError("RuntimeError", "allow_mutation_on_saved_tensors contexts cannot be nested")
-        stack.push(Pair(self.context.pack, self.context.unpack))
+        push(self.context.pack, self.context.unpack)
         AllowMutation.running = self
         return self.context
 
     def exit(self) -> None:
-        stack.pop()
+        pop()
         AllowMutation.running = None
         self.context.copies = None
 

@@ -17,7 +17,7 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.graph.grad_mode import recording
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
-from gradcli.core.tensor.node import AccumulateGrad, Node, freed_error, state
+from gradcli.core.tensor.node import AccumulateGrad, Node, PackHooks, freed_error, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -44,6 +44,8 @@ class Pair(NamedTuple):
 
     pack_hook: Function
     unpack_hook: Function
+    #: the pair that was in force before this one
+    outer: PackHooks | None = None
 
     def pack(self, node: OpNode, outs: Sequence[Tensor]) -> None:
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""

@@ -21,7 +21,10 @@ BEFORE, AFTER = -1, -2
 
 
 class PackHooks(Protocol):
-    """Hooks that a script has set on saved tensors."""
+    """Hooks that a script has set on saved tensors; `outer` are those that were in force before."""
+
+    @property
+    def outer(self) -> PackHooks | None: ...
 
     def pack(self, node: Any, outs: Sequence[Tensor]) -> None:
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
@@ -43,6 +46,7 @@ class State:
         "walks",
         "watch",
         "saving",
+        "saving_forbidden",
         "observed",
         "mapped",
         "multithreading",
@@ -69,6 +73,8 @@ class State:
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
         #: the hooks on saved tensors that are in force
         self.saving: PackHooks | None = None
+        #: the message of the error that setting hooks on saved tensors raises, None where they may be set
+        self.saving_forbidden: str | None = None
         #: whether a recorded step has to be looked at: `watch` or `saving` is set
         self.observed = False
         #: how many calls of vmap are running, in which no value may become a Python number

@@ -30,7 +30,10 @@ from gradcli.lang.values import functions, values
 MOST_BYTES = 32 * 2**20
 MOST_OBJECTS = 30_000
 
-_FLAGS = ("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns", "multithreading", "dual")
+_FLAGS = (
+    *("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns", "multithreading"),
+    *("dual", "saving", "saving_forbidden", "observed"),
+)
 #: classes of core that never change once made
 _FIXED = (DType, Function, InplaceFunction, Op, Routine, ScriptType)
 #: classes of the language that can change, or lead to what can
