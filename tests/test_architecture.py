@@ -90,7 +90,7 @@ def test_imports_follow_the_table(path: Path) -> None:
 
 def test_only_the_parser_imports_lark() -> None:
     importers = {str(path.relative_to(PACKAGE)) for path in modules() for _, module in imports(path) if module.split(".")[0] == "lark"}
-    assert importers <= {"lang/syntax/parser.py", "lang/syntax/lark_parser.py"}
+    assert importers == {"lang/syntax/lark_parser.py"}
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Makes the parse tables from grammar/: `python -m gradcli.lang.syntax.make_tables` writes _tables.py beside this module.
+"""Makes the parse tables from grammar/: `python tools/make_tables.py` writes gradcli/lang/syntax/_tables.py.
 
-Lark builds the LALR(1) tables. Two things are then done to them. Steps that only hand one child on (`?sum: term`
-and its like) are taken out: where a state would reduce by such a rule, the action that follows after it is put in
-its place, so that a name costs one reduction instead of fifteen. And the rows are written compactly, with equal
-rows once; the parser unpacks a row when it first meets its state.
+`--check` writes nothing and exits with 1 where the tables are not those of grammar/.
 
-Only development needs this module: the tables are part of the package, and a test holds them against grammar/.
+Lark builds the LALR(1) tables. This program then changes them in two ways. It takes out steps that only hand one child
+on, such as `?sum: term`: where a state would reduce by such a rule, it puts the action that follows the step, so that a
+name costs one reduction instead of fifteen. And it writes equal rows once; the parser unpacks a row when it first meets
+its state.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gradcli.lang.syntax import parser
+from lark import Lark
+from lark.lexer import Lexer
+from lark.parsers.lalr_analysis import Shift
 
-GRAMMAR = Path(__file__).resolve().parents[3] / "grammar"
+ROOT = Path(__file__).resolve().parents[1]
+GRAMMAR = ROOT / "grammar"
 PARTS = ("gradcli", "statements", "expressions", "tokens")
-TARGET = Path(__file__).with_name("_tables.py")
+TARGET = ROOT / "gradcli" / "lang" / "syntax" / "_tables.py"
 
 State = tuple[int, frozenset[int]]
 Row = dict[str, tuple[Any, Any]]
@@ -28,6 +31,37 @@ Row = dict[str, tuple[Any, Any]]
 def grammar_text(folder: Path = GRAMMAR) -> str:
     """The whole grammar, as Lark reads it."""
     return "\n".join((folder / f"{part}.lark").read_text(encoding="utf-8") for part in PARTS)
+
+
+class _NoLexer(Lexer):
+    """Takes the place of Lark's lexer: the package has a lexer of its own."""
+
+    def __init__(self, conf: Any) -> None:
+        pass
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:
+        return iter(())
+
+
+def _lark(grammar: str) -> Lark:
+    starts = ["expression_only", "input", "file"]
+    return Lark(grammar, parser="lalr", lexer=_NoLexer, start=starts, keep_all_tokens=True, maybe_placeholders=False, debug=False)
+
+
+def build_table(grammar: str) -> Any:
+    """Lark's own parse table for the grammar's text. Raises lark.GrammarError, also for conflicts."""
+    engine: Any = _lark(grammar).parser
+    return engine.parser._parse_table
+
+
+def terminal_patterns(grammar: str) -> dict[str, str]:
+    """The terminals of the grammar that have fixed text, each with its regular expression."""
+    return {t.name: t.pattern.to_regexp() for t in _lark(grammar).terminals if t.pattern.value}
+
+
+def is_shift(kind: Any) -> bool:
+    """Whether an action of Lark's tables is a shift."""
+    return kind is Shift
 
 
 class Chains:
@@ -66,14 +100,14 @@ class Chains:
         gotos: dict[str, int] = {}
         for old in state[1]:
             for symbol, (kind, target) in self.old[old].items():
-                if parser.is_shift(kind) and gotos.setdefault(symbol, target) != target:
+                if is_shift(kind) and gotos.setdefault(symbol, target) != target:
                     raise ValueError(f"states {sorted(state[1])} disagree about {symbol}; write the grammar differently")
         new = self.rows[self.numbers[state]]
         for symbol, (kind, target) in sorted(row.items(), key=_symbol):
-            new[symbol] = (kind, self._number(*self._through(gotos, target))) if parser.is_shift(kind) else (kind, target)
+            new[symbol] = (kind, self._number(*self._through(gotos, target))) if is_shift(kind) else (kind, target)
         for symbol, target in sorted(gotos.items()):
             if not symbol.isupper() and symbol not in new and not symbol.startswith("$"):
-                new[symbol] = (parser.SHIFT, self._number(*self._through(gotos, target)))
+                new[symbol] = (Shift, self._number(*self._through(gotos, target)))
 
     def _through(self, gotos: dict[str, int], target: int) -> tuple[State, Row]:
         """The new state for `target` above a state with these gotos, and its row, with old targets still."""
@@ -82,7 +116,7 @@ class Chains:
         for symbol in self.old[target]:
             at = target
             action = self.old[at].get(symbol)
-            while action is not None and not parser.is_shift(action[0]) and _hands_on(action[1]):
+            while action is not None and not is_shift(action[0]) and _hands_on(action[1]):
                 at = gotos[action[1].origin.name]
                 passed.add(at)
                 action = self.old[at].get(symbol)
@@ -105,16 +139,16 @@ def _packed_rows(rows: list[Row], rules: dict[Any, int], symbols: dict[str, int]
     for row in rows:
         by_action: dict[int, list[int]] = {}
         for symbol, (kind, arg) in row.items():
-            action = 2 * arg if parser.is_shift(kind) else 2 * rules[arg] + 1
+            action = 2 * arg if is_shift(kind) else 2 * rules[arg] + 1
             by_action.setdefault(action, []).append(symbols[symbol])
         yield ";".join(f"{action} {' '.join(map(str, sorted(having)))}" for action, having in sorted(by_action.items()))
 
 
 def generate(folder: Path = GRAMMAR) -> str:
     """The text of _tables.py."""
-    table = parser.build_table(grammar_text(folder))
+    table = build_table(grammar_text(folder))
     chains = Chains(table)
-    used = {arg for row in chains.rows for kind, arg in row.values() if not parser.is_shift(kind)}
+    used = {arg for row in chains.rows for kind, arg in row.values() if not is_shift(kind)}
     ordered = sorted(used, key=lambda rule: (str(rule.origin.name), rule.order))
     rules = {rule: at for at, rule in enumerate(ordered)}
     names = sorted({str(symbol) for row in chains.rows for symbol in row}, key=lambda s: (not s.isupper(), s))
@@ -122,7 +156,7 @@ def generate(folder: Path = GRAMMAR) -> str:
     packed = list(_packed_rows(chains.rows, rules, symbols))
     distinct = {row: at for at, row in enumerate(dict.fromkeys(packed))}
     lines = [
-        '"""LALR(1) tables, made from grammar/ by `python -m gradcli.lang.syntax.make_tables`; do not edit."""',
+        '"""LALR(1) tables, made from grammar/ by `python tools/make_tables.py`; do not edit."""',
         "",
         "# fmt: off",
         "# ruff: noqa: E501",

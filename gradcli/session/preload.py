@@ -14,8 +14,6 @@ from gradcli.core.vocabulary import library
 from gradcli.limits import Limits
 
 _PACKAGES = ("gradcli.core", "gradcli.lang", "gradcli.analysis", "gradcli.session")
-#: what only development needs
-_SKIPPED = ("gradcli.lang.syntax.make_tables",)
 
 #: a little of everything whose first use loads something
 _PROGRAM = """\
@@ -44,8 +42,7 @@ def warm() -> None:
 
     for package in _PACKAGES:
         for found in walk_packages(import_module(package).__path__, f"{package}."):
-            if found.name not in _SKIPPED:
-                import_module(found.name)
+            import_module(found.name)
 
     catalog.all_functions()
     for name in library.PLACES:

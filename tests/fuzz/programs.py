@@ -9,8 +9,8 @@ from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.lang.syntax import parser
-from gradcli.lang.syntax.make_tables import grammar_text
 from gradcli.source import Source
+from tools import make_tables
 
 #: terminals without fixed text
 SAMPLES: dict[str, Sequence[str]] = {
@@ -39,12 +39,12 @@ class Grammar:
     """The expansions of each rule, with the least depth that ends each."""
 
     def __init__(self) -> None:
-        table = parser.build_table(grammar_text())
-        rules = {rule for state in table.states.values() for kind, rule in state.values() if not parser.is_shift(kind)}
+        table = make_tables.build_table(make_tables.grammar_text())
+        rules = {rule for state in table.states.values() for kind, rule in state.values() if not make_tables.is_shift(kind)}
         self.expansions: dict[str, list[tuple[str, ...]]] = {}
         for rule in sorted(rules, key=str):
             self.expansions.setdefault(str(rule.origin.name), []).append(tuple(str(symbol.name) for symbol in rule.expansion))
-        self.fixed = {name: text.replace("\\", "") for name, text in parser.terminal_patterns(grammar_text()).items()}
+        self.fixed = {name: text.replace("\\", "") for name, text in make_tables.terminal_patterns(make_tables.grammar_text()).items()}
         self.depth = self._depths()
         #: the expansions that end soonest
         self.shortest = {

@@ -1,4 +1,4 @@
-"""LALR(1) tables, made from grammar/ by `python -m gradcli.lang.syntax.make_tables`; do not edit."""
+"""LALR(1) tables, made from grammar/ by `python tools/make_tables.py`; do not edit."""
 
 # fmt: off
 # ruff: noqa: E501

@@ -35,9 +35,6 @@ from gradcli.source import Source, Span
 
 __all__ = ["is_complete", "parse_expression", "parse_file", "parse_input", "tokens"]
 
-#: Lark's mark of a shift, for the table generator
-SHIFT = Shift
-
 
 class _Production(Rule):
     """A rule of the tables. The engine asks for its length and its origin, and looks callbacks up by it: by identity."""
@@ -192,36 +189,3 @@ def parse_input(source: Source) -> Program:
 def parse_file(source: Source) -> Program:
     """The tree of a file. Raises LanguageError, LimitError."""
     return cast(Program, _parse(source, "file"))
-
-
-# --- for the table generator ----------------------------------------------------------------------
-
-
-def is_shift(kind: Any) -> bool:
-    """Whether an action of Lark's tables is a shift."""
-    return kind is Shift
-
-
-def build_table(grammar: str) -> Any:
-    """Lark's own parse table for the grammar's text. Raises lark.GrammarError, also for conflicts."""
-    return _lark(grammar).parser.parser._parse_table
-
-
-def terminal_patterns(grammar: str) -> dict[str, str]:
-    """The terminals of the grammar that have fixed text, each with its regular expression."""
-    return {t.name: t.pattern.to_regexp() for t in _lark(grammar).terminals if t.pattern.value}
-
-
-def _lark(grammar: str) -> Any:
-    from lark import Lark
-    from lark.lexer import Lexer as LarkLexer
-
-    class NoLexer(LarkLexer):
-        def __init__(self, conf: Any) -> None:
-            pass
-
-        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
-            return iter(())
-
-    starts = ["expression_only", "input", "file"]
-    return Lark(grammar, parser="lalr", lexer=NoLexer, start=starts, keep_all_tokens=True, maybe_placeholders=False, debug=False)
