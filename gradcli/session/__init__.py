@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli import data, limits
-from gradcli.core.graph import grad_mode
+from gradcli.core.autograd import grad_mode
 from gradcli.core.ops.create.creation import from_data
 from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes, printing

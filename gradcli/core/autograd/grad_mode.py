@@ -1,10 +1,14 @@
-"""Grad mode: the context managers that switch recording. They nest and restore what they found."""
+"""torch.autograd.grad_mode: the blocks that switch recording on and off. They nest, and restore what they found."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from gradcli.core.calling.script_types import Routine, ScriptType, script_type
+from gradcli.core.calling.signature import hooks
 from gradcli.core.tensor.node import state
+from gradcli.errors import ProgramError
 
 
 class Decorating:
@@ -26,7 +30,7 @@ class Decorating:
 
 
 class GradMode(Decorating):
-    """`torch.no_grad()`, `enable_grad()`, `set_grad_enabled(flag)` or `inference_mode()`, as a block or a decorator.
+    """`torch.no_grad()`, `enable_grad()`, `set_grad_enabled(flag)` or `inference_mode(flag)`, as a block or a decorator.
 
     `set_grad_enabled` acts at once when called, and restores only as a block.
     """
@@ -52,60 +56,90 @@ class GradMode(Decorating):
         state.enabled = self.enabled and not state.inference
 
     def copy(self) -> GradMode:
-        """The same mode, as a block that has not begun."""
         return GradMode("block", self.enabled, self.inference)
 
     def enter(self) -> None:
-        """Begin the block."""
         if self.kind != "set_grad_enabled" or not self._saved:
             self._save()
         self._set()
 
     def exit(self) -> None:
-        """End the block."""
         state.enabled, state.grad_mode, state.inference = self._saved.pop()
 
 
-class recording:
-    """Python's own `with` for code in core: recording on or off inside."""
+class Multithreading(Decorating):
+    """`set_multithreading_enabled(mode)`: acts at once, restores as a block. One thread walks the graph in any case."""
 
-    __slots__ = ("wanted", "before")
+    __slots__ = ("mode", "before", "__weakref__")
 
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
-        self.before = True
+    SCRIPT_NAME = "set_multithreading_enabled"
+    SCRIPT_TYPE: ScriptType
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
+    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+    SCRIPT_METHODS: dict[str, Routine] = {}
 
-    def __enter__(self) -> None:
-        self.before = state.enabled
-        state.enabled = self.wanted
+    def __init__(self, mode: Any) -> None:
+        self.mode = check_flag("set_multithreading_enabled", mode)
+        self.before, state.multithreading = state.multithreading, self.mode
 
-    def __exit__(self, *_: object) -> None:
-        state.enabled = self.before
+    def copy(self) -> Multithreading:
+        return Multithreading(self.mode)
 
+    def enter(self) -> None:
+        """Begin the block: the mode is in force since the call."""
 
-def no_grad() -> GradMode:
-    """`torch.no_grad()`."""
-    return GradMode("no_grad", False)
-
-
-def enable_grad() -> GradMode:
-    """`torch.enable_grad()`."""
-    return GradMode("enable_grad", True)
+    def exit(self) -> None:
+        state.multithreading = self.before
 
 
-def set_grad_enabled(mode: bool) -> GradMode:
-    """`torch.set_grad_enabled(mode)`."""
-    return GradMode("set_grad_enabled", bool(mode))
-
-
-def inference_mode(mode: bool = True) -> GradMode:
-    """`torch.inference_mode(mode)`."""
-    return GradMode("inference_mode", not mode, inference=mode)
+def check_flag(function: str, value: Any) -> bool:
+    """`value`, which must be True or False. Raises the TypeError of PyTorch's `function` for anything else."""
+    if type(value) is not bool:
+        raise ProgramError("TypeError", f"{function}(): argument 'enabled' (position 1) must be bool, not {hooks.type_name(value)}")
+    return value
 
 
 def reset_modes() -> None:
-    """Everything as in a fresh session."""
+    """Put all modes back as they are in a fresh session."""
     state.enabled, state.grad_mode, state.inference = True, True, False
     state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
     state.multithreading = True
     state.dual = None
+
+
+# --- as scripts call them ---
+
+
+def _no_grad() -> GradMode:
+    return GradMode("no_grad", False)
+
+
+def _enable_grad() -> GradMode:
+    return GradMode("enable_grad", True)
+
+
+def _inference_mode(mode: bool = True) -> GradMode:
+    return GradMode("inference_mode", not mode, inference=mode)
+
+
+def _set_grad_enabled(mode: Any) -> GradMode:
+    return GradMode("set_grad_enabled", check_flag("set_grad_enabled", mode))
+
+
+def _grad_mode(name: str, construct: Callable[..., GradMode]) -> ScriptType:
+    return ScriptType(name, "torch.autograd.grad_mode", construct, lambda v: type(v) is GradMode and v.kind == name)
+
+
+def _is_grad_enabled() -> bool:
+    return state.grad_mode if state.inference else state.enabled
+
+
+NO_GRAD = _grad_mode("no_grad", _no_grad)
+ENABLE_GRAD = _grad_mode("enable_grad", _enable_grad)
+INFERENCE_MODE = _grad_mode("inference_mode", _inference_mode)
+SET_GRAD_ENABLED = _grad_mode("set_grad_enabled", _set_grad_enabled)
+SET_MULTITHREADING_ENABLED = script_type(Multithreading, "torch.autograd.grad_mode")
+IS_GRAD_ENABLED = Routine(_is_grad_enabled, "is_grad_enabled")
+IS_INFERENCE_MODE_ENABLED = Routine(lambda: state.inference, "is_inference_mode_enabled")
+IS_MULTITHREADING_ENABLED = Routine(lambda: state.multithreading, "is_multithreading_enabled")
+IS_VIEW_REPLAY_ENABLED = Routine(lambda: False, "is_view_replay_enabled")

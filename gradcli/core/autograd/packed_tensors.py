@@ -14,10 +14,9 @@ import numpy as np
 
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
-from gradcli.core.graph.grad_mode import recording
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
-from gradcli.core.tensor.node import AccumulateGrad, Node, PackHooks, freed_error, state
+from gradcli.core.tensor.node import AccumulateGrad, Node, PackHooks, freed_error, recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

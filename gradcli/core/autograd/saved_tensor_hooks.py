@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.autograd.saved_tensors import Pair
+from gradcli.core.autograd.grad_mode import Decorating
+from gradcli.core.autograd.packed_tensors import Pair
 from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
-from gradcli.core.graph.grad_mode import Decorating
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import shown

@@ -18,10 +18,9 @@ from gradcli.core.autograd import anomaly
 from gradcli.core.autograd.accumulation import accumulate, call_after_accumulation
 from gradcli.core.calling.signature import hooks
 from gradcli.core.graph import namespaces
-from gradcli.core.graph.grad_mode import recording
 from gradcli.core.graph.op_node import NotQuick, OpNode
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, state
+from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, ProgramError
 

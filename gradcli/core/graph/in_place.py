@@ -11,13 +11,12 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.graph import strided
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.grad_mode import recording
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node, state
+from gradcli.core.tensor.node import Edge, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.script_types import Routine
-from gradcli.core.graph.grad_mode import recording
 from gradcli.core.kernels import blocks
 from gradcli.core.kernels.products import matmul
 from gradcli.core.optim import arithmetic, checks
 from gradcli.core.optim.line_search import Point, search
 from gradcli.core.optim.optimizer import Group, Optimizer, called, optimizer_type, written
+from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 

@@ -11,9 +11,9 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
-from gradcli.core.graph.grad_mode import recording
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError

@@ -104,6 +104,23 @@ class State:
 state = State()
 
 
+class recording:
+    """`with recording(False):` switches recording off within the core's own code, `recording(True)` on."""
+
+    __slots__ = ("wanted", "before")
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.before = True
+
+    def __enter__(self) -> None:
+        self.before = state.enabled
+        state.enabled = self.wanted
+
+    def __exit__(self, *_: object) -> None:
+        state.enabled = self.before
+
+
 class Node:
     """A step of the graph. `edges` are (node, output number) of the inputs, (None, 0) where no gradient is wanted.
 

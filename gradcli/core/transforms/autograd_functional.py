@@ -19,8 +19,7 @@ from gradcli.core.autograd.torch_autograd import detach, set_requires_grad
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
-from gradcli.core.graph.grad_mode import recording
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

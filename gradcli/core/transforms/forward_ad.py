@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.script_types import Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
 from gradcli.core.graph import namespaces
-from gradcli.core.graph.grad_mode import Decorating
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor

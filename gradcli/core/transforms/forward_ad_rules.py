@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.core.autograd import backward
-from gradcli.core.graph.grad_mode import recording
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

@@ -16,8 +16,7 @@ from gradcli.core.autograd import backward
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.torch_autograd import detach, set_requires_grad
 from gradcli.core.calling.script_types import Routine
-from gradcli.core.graph.grad_mode import recording
-from gradcli.core.tensor.node import AccumulateGrad, Node, state
+from gradcli.core.tensor.node import AccumulateGrad, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.autograd_functional import call, one_hot_rows, stacked, stand_in, type_text, zeros_like
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild

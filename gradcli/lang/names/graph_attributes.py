@@ -41,10 +41,10 @@ def node_attribute(node: Node, name: str) -> Any:
     if name == "variable" and isinstance(node, AccumulateGrad):
         return node.variable
     if name.startswith(_RAW) and isinstance(node, OpNode):
-        from gradcli.core.autograd import saved_tensors
+        from gradcli.core.autograd import packed_tensors
 
-        place = saved_tensors.raw_names(node).get(name[len(_RAW) :])
-        return MISSING if place is None else saved_tensors.SavedTensor(node, place)
+        place = packed_tensors.raw_names(node).get(name[len(_RAW) :])
+        return MISSING if place is None else packed_tensors.SavedTensor(node, place)
     if name.startswith(_SAVED) and name[len(_SAVED) :] in node.saved_names:
         return node.saved_value(name[len(_SAVED) :])
     return MISSING

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli.core.autograd import backward
+from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.script_types import ScriptType
-from gradcli.core.graph.grad_mode import Decorating, GradMode
 from gradcli.core.tensor.node import Node, state
 from gradcli.errors import ProgramError
 from gradcli.lang.values.functions import UserFunction, invoke

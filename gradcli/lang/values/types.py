@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions.function import Function, InplaceFunction
-from gradcli.core.graph.grad_mode import GradMode
 from gradcli.core.random import seeds
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType

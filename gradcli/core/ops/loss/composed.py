@@ -11,7 +11,6 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.grad_mode import recording
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
@@ -19,7 +18,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.reduction_argument import reduce as reduced
 from gradcli.core.ops.reduce import norms
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
