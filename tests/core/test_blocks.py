@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core.autograd import backward, torch_autograd
+from gradcli.core.autograd import backward, tensor_state
 from gradcli.core.functions import catalog
 from gradcli.core.graph import in_place
 from gradcli.core.kernels import blocks
@@ -65,7 +65,7 @@ def test_an_in_place_write_comes_after_what_was_computed_before_it() -> None:
     x = leaf()
     before = x.array.copy()
     y = x * 2
-    in_place.zero_(torch_autograd.detach(x))
+    in_place.zero_(tensor_state.detach(x))
     np.testing.assert_array_equal(np.asarray(y.array), before * 2)
     assert not x.array.any()
 
@@ -73,7 +73,7 @@ def test_an_in_place_write_comes_after_what_was_computed_before_it() -> None:
 def test_an_update_under_no_grad_comes_after_too() -> None:
     x = leaf()
     before = x.array.copy()
-    y = torch_autograd.detach(x) * 2
+    y = tensor_state.detach(x) * 2
     from gradcli.core.tensor.node import recording
 
     with recording(False):
@@ -99,7 +99,7 @@ def test_a_chain_used_again_and_again_is_stored() -> None:
 
 def test_a_long_loop_does_not_grow_a_chain_without_end() -> None:
     x = leaf()
-    y = torch_autograd.detach(x)
+    y = tensor_state.detach(x)
     for _ in range(1000):
         y = y * 1.001
     assert y.array.depth <= blocks._DEEPEST + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.autograd.torch_autograd import detach
+from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.mappings import Mapping, table_of
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks

@@ -269,7 +269,7 @@ def _eval(self: Module) -> Module:
 
 
 def _requires_grad_(self: Module, requires_grad: Any = True) -> Module:
-    from gradcli.core.autograd.torch_autograd import set_requires_grad
+    from gradcli.core.autograd.tensor_state import set_requires_grad
 
     for _, parameter in self.named_parameters():
         set_requires_grad(parameter, requires_grad)

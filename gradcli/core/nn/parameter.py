@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.autograd.torch_autograd import detach
+from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.signature import hooks
 from gradcli.core.tensor import dtypes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import limits
-from gradcli.core.autograd import hooks, torch_autograd
+from gradcli.core.autograd import backward, hooks, tensor_state, torch_autograd
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
@@ -38,18 +38,18 @@ FUNCTIONS: tuple[Any, ...] = (
     *hooks.METHODS,
     Function(
         "detach",
-        ("Tensor input", torch_autograd.detach),
+        ("Tensor input", tensor_state.detach),
         doc="The same values outside the graph.",
         samples=(Sample("tensor([1.]).detach()"),),
     ),
-    Function("detach_", ("Tensor input", torch_autograd.detach_), doc="Cut out of the graph, in place."),
+    Function("detach_", ("Tensor input", tensor_state.detach_), doc="Cut out of the graph, in place."),
     Function(
         "requires_grad_",
-        ("Tensor input, bool requires_grad=True", torch_autograd.requires_grad_),
+        ("Tensor input, bool requires_grad=True", tensor_state.requires_grad_),
         doc="Switch gradients on or off, in place.",
         function=False,
     ),
-    Function("retain_grad", ("Tensor input", torch_autograd.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
+    Function("retain_grad", ("Tensor input", backward.retain_grad), doc="Keep the gradient of a computed tensor.", function=False),
     Function("item", ("Tensor input", item), doc="The only element as a Python number.", function=False),
     Function("tolist", ("Tensor input", _tolist), doc="Nested lists of Python numbers.", function=False),
     Function("is_floating_point", ("Tensor input", _is_floating_point), doc="Whether the dtype is a float."),

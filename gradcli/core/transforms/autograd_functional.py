@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.autograd import backward
-from gradcli.core.autograd.torch_autograd import detach, set_requires_grad
+from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog

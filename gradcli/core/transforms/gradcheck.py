@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.autograd import backward as engine
-from gradcli.core.autograd.torch_autograd import set_requires_grad
+from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks

@@ -14,7 +14,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
-from gradcli.core.autograd.torch_autograd import detach, set_requires_grad
+from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.tensor.node import AccumulateGrad, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor

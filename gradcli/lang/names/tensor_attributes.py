@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.autograd import torch_autograd
+from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
@@ -42,8 +42,8 @@ def _volatile(tensor: Tensor) -> bool:
 
 
 GETTERS: dict[str, Callable[[Tensor], Any]] = {
-    "data": torch_autograd.read_data,
-    "grad": torch_autograd.read_grad,
+    "data": tensor_state.read_data,
+    "grad": tensor_state.read_grad,
     "grad_fn": lambda t: t.grad_fn,
     "requires_grad": lambda t: t.requires_grad,
     "is_leaf": lambda t: t.is_leaf,
@@ -66,14 +66,14 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
     "mH": _transposed("mH"),
     "retains_grad": lambda t: bool(t.property_of("retains_grad")),
     "output_nr": lambda t: t.output_nr,
-    "_version": torch_autograd.read_version,
+    "_version": tensor_state.read_version,
 }
 
 
 SETTERS: dict[str, Callable[[Tensor, Any], None]] = {
     "data": core.set_data,
-    "grad": torch_autograd.write_grad,
-    "requires_grad": torch_autograd.assign_requires_grad,
+    "grad": tensor_state.write_grad,
+    "requires_grad": tensor_state.assign_requires_grad,
 }
 
 
@@ -87,7 +87,7 @@ def _numpy(tensor: Tensor, *args: Any, **kwargs: Any) -> NumpyArray:
     force = kwargs.get("force", False)
     if type(force) is not bool:
         raise ProgramError("TypeError", f"numpy(): argument 'force' must be bool, not {type_name(force)}")
-    return NumpyArray(torch_autograd.to_numpy(torch_autograd.detach(tensor) if force else tensor))
+    return NumpyArray(tensor_state.to_numpy(tensor_state.detach(tensor) if force else tensor))
 
 
 def _is_nonzero(tensor: Tensor) -> bool:

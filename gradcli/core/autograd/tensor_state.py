@@ -1,0 +1,133 @@
+"""What autograd knows of a tensor, as scripts read and change it: requires_grad, grad, data, detach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.calling import warnings
+from gradcli.core.calling.signature import hooks
+from gradcli.core.kernels import Array
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same values outside the graph: shares memory and version, never requires grad."""
+    made = Tensor(input.array, input.dtype)
+    made.version = input.counter()
+    if input.meta is not None and input.meta.get("inference"):
+        made.meta = {"inference": True}
+    return made
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cut the tensor itself out of the graph."""
+    if self.view is not None:
+        raise ProgramError(
+            "RuntimeError",
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution.",
+        )
+    self.node = None
+    self.output_nr = 0
+    self.requires_grad = False
+    return self
+
+
+def read_data(tensor: Tensor) -> Tensor:
+    """`.data`: the same values with a version of their own, so that edits go unnoticed."""
+    return Tensor(tensor.array, tensor.dtype)
+
+
+_ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
+_DETACH_INSTEAD = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+)
+
+
+def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
+    """`tensor.requires_grad = flag`: unlike the method refused for a computed tensor also where nothing changes."""
+    if flag is True and tensor.node is not None:
+        raise ProgramError("RuntimeError", _ONLY_LEAVES)
+    set_requires_grad(tensor, flag, "floating point and complex")
+
+
+def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
+    """Make a leaf require grad or not; `kinds` is what the error says of the dtypes."""
+    if type(flag) is not bool:
+        raise ProgramError("RuntimeError", "requires_grad must be a bool")
+    if tensor.node is not None:
+        if not flag:
+            raise ProgramError("RuntimeError", _ONLY_LEAVES + _DETACH_INSTEAD)
+        return
+    if flag and not tensor.dtype.is_floating_point:
+        raise ProgramError("RuntimeError", f"only Tensors of {kinds} dtype can require gradients")
+    if flag and tensor.property_of("inference") and not state.inference:
+        raise ProgramError("RuntimeError", "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    tensor.requires_grad = flag
+    for reference in () if tensor.version is None else tensor.version.views:
+        view = reference()
+        if view is not None and view.view is not None and view.view.base is tensor and view.node is None:
+            view.requires_grad = flag and view.dtype.is_floating_point  # as its base, without being part of a graph
+
+
+def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
+    """`tensor.requires_grad_(flag)`."""
+    set_requires_grad(input, requires_grad)
+    return input
+
+
+def read_grad(tensor: Tensor) -> Tensor | None:
+    """`.grad`, with PyTorch's warning where it is never filled."""
+    if tensor.node is not None and tensor.grad is None and not tensor.property_of("retains_grad"):
+        warnings.emit(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+            "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+            ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+            "Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information. (Triggered internally at "
+            "/__w/pytorch/pytorch/build/aten/src/ATen/core/TensorBody.h:493.)"
+        )
+    return tensor.grad
+
+
+def write_grad(tensor: Tensor, value: Any) -> None:
+    """`tensor.grad = value`, checked as PyTorch checks it."""
+    if value is None:
+        tensor.grad = None
+        return
+    if type(value) is not Tensor:
+        raise ProgramError("TypeError", f"assigned grad expected to be a Tensor or None but got grad of type {hooks.type_name(value)}")
+    if value is tensor:
+        raise ProgramError("RuntimeError", "can't assign Variable as its own grad")
+    if value.dtype is not tensor.dtype:
+        raise ProgramError(
+            "RuntimeError",
+            f"attempting to assign a gradient with dtype '{value.dtype.c_name}' to a tensor with grad_dtype "
+            f"'{tensor.dtype.torch_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
+            "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
+        )
+    if value.array.shape != tensor.array.shape:
+        raise ProgramError(
+            "RuntimeError",
+            f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
+            f"'{list(tensor.array.shape)}'. Please ensure that the gradient and the tensor are the same size",
+        )
+    tensor.grad = value
+
+
+def to_numpy(tensor: Tensor) -> Array:
+    """The values for `.numpy()`; refused for a tensor that requires grad."""
+    if tensor.requires_grad:
+        raise ProgramError("RuntimeError", "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return tensor.array
+
+
+def read_version(tensor: Tensor) -> int:
+    """`._version`: how often the storage was written in place."""
+    if tensor.property_of("inference"):
+        raise ProgramError("RuntimeError", "Inference tensors do not track version counter.")
+    return tensor.version_number
