@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error, recount, state
@@ -30,7 +30,7 @@ _DATA = frozenset({"index", "indices", "mask", "condition", "target"})
 class Plan:
     """For one set of inputs that need gradients: what to keep, and how to call the rules."""
 
-    __slots__ = ("keep", "keep_out", "keeps", "calls", "quick")
+    __slots__ = ("keep", "keep_out", "keeps", "calls", "fast_rules")
 
     def __init__(self, op: Op, mask: int) -> None:
         #: the inputs that need gradients, the rule of each, and where the rule's arguments come from
@@ -43,10 +43,10 @@ class Plan:
         self.keep = tuple(sorted(at for kind, at in needs if kind == INPUT))
         self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs)
         self.keeps = bool(self.keep) or self.keep_out
-        #: the same calls for the engine's quick way, as functions of the node and the gradient
-        self.quick: tuple[tuple[int, Callable[[OpNode, Any], Any]], ...] | None = None
+        #: the same calls for the fast path of a backward walk; None where the walk has to call `OpNode.gradients`
+        self.fast_rules: tuple[tuple[int, FastRule], ...] | None = None
         if len(self.calls) == mask.bit_count() and not (op.many or op.variadic or op.on_tensors):
-            self.quick = tuple((i, _quick_call(function, places)) for i, function, places in self.calls)
+            self.fast_rules = tuple((i, _fast_rule(function, places)) for i, function, places in self.calls)
 
 
 def _place(op: Op, name: str) -> tuple[int, int]:
@@ -65,12 +65,16 @@ def _place(op: Op, name: str) -> tuple[int, int]:
     return DTYPE, op.tensors.index(name.removesuffix("_dtype"))
 
 
-class NotQuick(Exception):
-    """Something kept was written to: the ordinary way has the error."""
+#: the gradient of one input, from a node and the gradient of its output
+FastRule = Callable[["OpNode", Array], Any]
 
 
-def _quick_call(function: Callable[..., Any], places: tuple[tuple[int, int], ...]) -> Callable[[OpNode, Any], Any]:
-    """A rule as a function of the node and the gradient, both of arrays; raises NotQuick."""
+class LeaveFastPath(Exception):
+    """A saved tensor was written to in place: `OpNode.gradients` raises PyTorch's error for that."""
+
+
+def _fast_rule(function: Callable[..., Any], places: tuple[tuple[int, int], ...]) -> FastRule:
+    """A rule on arrays as the fast path of a backward walk calls it, see `Walk._run_fast`. The FastRule raises LeaveFastPath."""
     if places == ((GRAD, 0),):
         return lambda node, grad: function(grad)
     if len(places) == 2 and places[0] == (GRAD, 0) and places[1][0] == INPUT:
@@ -81,7 +85,7 @@ def _quick_call(function: Callable[..., Any], places: tuple[tuple[int, int], ...
             if type(value) is not Tensor:
                 return function(grad, node.dtype.scalars.get(value, value))
             if value.version is not None and value.version.count != (0 if node.versions is None else node.versions[at]):
-                raise NotQuick
+                raise LeaveFastPath
             return function(grad, value.array)
 
         return with_input
@@ -95,7 +99,7 @@ def _quick_call(function: Callable[..., Any], places: tuple[tuple[int, int], ...
                 value = node.saved[at]  # type: ignore[index]
                 if type(value) is Tensor:
                     if value.version is not None and value.version.count != (0 if node.versions is None else node.versions[at]):
-                        raise NotQuick
+                        raise LeaveFastPath
                     value = value.array
                 args.append(value)
             elif kind == XP:
@@ -105,7 +109,7 @@ def _quick_call(function: Callable[..., Any], places: tuple[tuple[int, int], ...
             elif kind == OUT:
                 kept = node.kept_out[at]  # type: ignore[index]
                 if kept.version.count != kept.expected:
-                    raise NotQuick
+                    raise LeaveFastPath
                 args.append(kept.array)
             else:
                 args.append(node.argument((kind, at), grad, False, (), None))

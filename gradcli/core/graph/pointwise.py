@@ -132,11 +132,12 @@ class Pointwise(Op):
             state.dual.push(self, (a, b), attrs, (out,))
         return out
 
-    def quick(self, a: Tensor, b: Any) -> Tensor | None:
-        """The operation of two operands where nothing is special: a small float32 or float64 tensor with one like it or a number.
+    def fast_path(self, a: Tensor, b: Any) -> Tensor | None:
+        """`self(a, b)` for a small float32 or float64 tensor and another one or a number; None in any other case.
 
-        Scripts spend most of their time here, so that the steps of `_binary`, `_link` and `_keep` are written out once
-        more, without their calls. None is for every other case, errors among them.
+        The operators + - * / try this first. It does the steps of `_binary`, `_link` and `_keep` in one function, which
+        makes 15 % of the time of a small forward and backward pass. It raises no error: where `self(a, b)` would raise
+        one, the answer is None. tests/core/test_fast_paths.py compares the two.
         """
         dtype = a.dtype
         x = a.array

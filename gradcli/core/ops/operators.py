@@ -91,12 +91,12 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     ">>": _named("bitwise_right_shift"),
 }
 
-#: for a tensor on the left, where nothing is special: they answer None where something is
-QUICK: dict[str, Callable[[Tensor, Any], Tensor | None]] = {
-    "+": arithmetic_records.ADD.quick,
-    "-": arithmetic_records.SUB.quick,
-    "*": arithmetic_records.MUL.quick,
-    "/": arithmetic_records.DIV.quick,
+#: for a tensor on the left: the results of common cases, None in the others (Pointwise.fast_path)
+FAST_PATHS: dict[str, Callable[[Tensor, Any], Tensor | None]] = {
+    "+": arithmetic_records.ADD.fast_path,
+    "-": arithmetic_records.SUB.fast_path,
+    "*": arithmetic_records.MUL.fast_path,
+    "/": arithmetic_records.DIV.fast_path,
 }
 
 #: for any operands: Python's error where the other one is neither tensor nor number

@@ -125,7 +125,7 @@ class Node:
     """A step of the graph. `edges` are (node, output number) of the inputs, (None, 0) where no gradient is wanted.
 
     `shape` and `dtype` describe the single output; nodes with several outputs have them in `outputs` instead. A `plain`
-    node has one output, float32 or float64, and nobody waits for its gradient: the engine's quick way may pass it.
+    node has one output, float32 or float64, and neither hooks nor retained gradients: it may take the fast path of a walk.
     """
 
     __slots__ = ("edges", "shape", "dtype", "outputs", "sequence", "origin", "hooks", "retained", "plain", "__weakref__")

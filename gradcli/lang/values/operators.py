@@ -87,13 +87,13 @@ def _never(a: Tensor, b: Any) -> None:
 
 def _binary(symbol: str) -> Callable[[Any, Any], Any]:
     for_tensors = core.PLAIN[symbol]
-    quick = core.QUICK.get(symbol, _never)
+    fast_path = core.FAST_PATHS.get(symbol, _never)
     for_host = HOST_BINARY[symbol]
     shown = "** or pow()" if symbol == "**" else symbol
 
     def operate(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
-            made = quick(a, b)
+            made = fast_path(a, b)
             if made is not None:
                 return made
             if type(b) is Tensor:
