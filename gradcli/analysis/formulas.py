@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gradcli.analysis.operands import parts_of, text_with
+from gradcli.analysis.operands import text_with
 from gradcli.core.tensor.tensor import Array
 from gradcli.lang.names import names
 from gradcli.lang.syntax import nodes
@@ -226,7 +226,7 @@ def _put_in(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> str
         if term is not None:
             parts.append((one, _at(term, _ATOM)))
         else:
-            stack += parts_of(one)
+            stack += nodes.children(one)
     return text_with(node, parts)
 
 
