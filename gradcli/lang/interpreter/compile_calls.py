@@ -7,14 +7,14 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_displays import sequence
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.names import attributes
 from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Slice, Starred, Subscript
 from gradcli.lang.values import calls, operators, subscripts
-from gradcli.lang.values.functions import UserFunction, invoke
-from gradcli.lang.values.shape_labels import label_arguments, label_tensor
-from gradcli.lang.values.values import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
+from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
+from gradcli.lang.values.user_functions import UserFunction, invoke
+from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
 
 #: a chain `x.a().b().c` of more parts than this is run in a loop instead of by nested closures
 _LOOP_FROM = 40

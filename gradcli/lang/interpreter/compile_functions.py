@@ -7,17 +7,17 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.tensor.node import state
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.interpreter.scope import Scope
-from gradcli.lang.python import mappings
+from gradcli.lang.python import dicts_and_sets
 from gradcli.lang.syntax.nodes import Comprehension, For_, FunctionDef, Lambda, Parameter, Return
 from gradcli.lang.values import calls, operators, subscripts
-from gradcli.lang.values.functions import Code, UserFunction
-from gradcli.lang.values.runtime import tick
-from gradcli.lang.values.values import UNBOUND, IteratorValue
+from gradcli.lang.values.execution import tick
+from gradcli.lang.values.user_functions import Code, UserFunction
+from gradcli.lang.values.value_classes import UNBOUND, IteratorValue
 
 
 def function_def(node: FunctionDef, context: Context) -> Run:
@@ -244,7 +244,7 @@ def _finish_set(node: Comprehension, inner: Context) -> Callable[[Frame, Iterato
         for _ in walk:
             value = element(frame)
             state.origin = place
-            mappings.add(operators.OPS, out, value)
+            dicts_and_sets.add(operators.OPS, out, value)
         return out
 
     return finish

@@ -9,10 +9,10 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key, store
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to, delete_target
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.names import imports
 from gradcli.lang.syntax.nodes import (
     Assert,
@@ -34,7 +34,7 @@ from gradcli.lang.syntax.nodes import (
     While,
 )
 from gradcli.lang.values import operators
-from gradcli.lang.values.runtime import runtime, tick
+from gradcli.lang.values.execution import runtime, tick
 
 
 class Signal:

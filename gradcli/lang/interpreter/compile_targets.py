@@ -7,9 +7,9 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import delete, store
 from gradcli.lang.interpreter.compile_operators import BIG, PLAIN
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.names import attributes
 from gradcli.lang.syntax.nodes import Attribute, AugAssign, Expr, ListExpr, Name, Starred, Subscript, TupleExpr
 from gradcli.lang.values import operators, subscripts

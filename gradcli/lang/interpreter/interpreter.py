@@ -17,9 +17,9 @@ from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
-from gradcli.lang.values import types, values
+from gradcli.lang.values import types, value_classes
 from gradcli.lang.values.addresses import Addresses
-from gradcli.lang.values.runtime import Display, locate, runtime
+from gradcli.lang.values.execution import Display, locate, runtime
 from gradcli.source import Span
 
 #: host frames at most: deep enough for `calls` nested calls, far from the end of the host's stack
@@ -115,7 +115,7 @@ class Interpreter:
 
     def text(self, value: Any) -> str:
         """`repr(value)`, with this session's numbers for addresses."""
-        from gradcli.lang.values.text import repr_text
+        from gradcli.lang.values.representation import repr_text
 
         with self._active():
             return repr_text(value)
@@ -125,13 +125,13 @@ class Interpreter:
         value: Any = None
         for _, run in compile_program(program, self._one_off):
             value = run(variables)
-            if values.CHECK_VALUES:
+            if value_classes.CHECK_VALUES:
                 self._check(value)
         return value
 
     def _check(self, value: Any) -> None:
         for one in (value, *self._globals.values()):
-            if not values.is_value(one):
+            if not value_classes.is_value(one):
                 raise InternalFault(f"a host object of type {type(one).__name__} became a value")
 
     @contextmanager
@@ -219,8 +219,8 @@ class Interpreter:
         return self._globals
 
     def get(self, name: str) -> Any:
-        """The value of a name, or values.MISSING."""
-        return self._globals.get(name, values.MISSING)
+        """The value of a name, or MISSING."""
+        return self._globals.get(name, value_classes.MISSING)
 
     def move(self, names: dict[str, Any]) -> None:
         """Keep the names in `names` from now on: a dict of a class of its own sees what programs bind."""

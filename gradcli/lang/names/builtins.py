@@ -10,15 +10,15 @@ from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.names import attributes
-from gradcli.lang.python import containers, conversions, numbers
+from gradcli.lang.python import conversions, numbers, sequences
 from gradcli.lang.python.dict_views import DictView
-from gradcli.lang.python.protocol import HOST_TYPES
-from gradcli.lang.values import operators, text
+from gradcli.lang.python.object_protocol import HOST_TYPES
+from gradcli.lang.values import operators, representation
 from gradcli.lang.values.calls import call, is_callable
+from gradcli.lang.values.execution import emit, runtime
 from gradcli.lang.values.operators import OPS, index_of, stepping
-from gradcli.lang.values.runtime import emit, runtime
 from gradcli.lang.values.types import is_instance, type_name
-from gradcli.lang.values.values import MISSING, Builtin, IteratorValue
+from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 
 #: print collects about this many characters before it writes
 _PRINT_AT_ONCE = 1 << 16
@@ -36,7 +36,7 @@ def _print(*args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush:
     for arg in args:
         if pieces:
             pieces.append(between)
-        piece = text.str_text(arg)
+        piece = representation.str_text(arg)
         pieces.append(piece)
         size += len(piece) + len(between)
         if size > _PRINT_AT_ONCE:
@@ -259,17 +259,17 @@ def _hash(value: Any, /) -> int:
 
 
 def _repr(value: Any, /) -> str:
-    return text.repr_text(value)
+    return representation.repr_text(value)
 
 
 def _ascii(value: Any, /) -> str:
-    return text.ascii_repr(value)
+    return representation.ascii_repr(value)
 
 
 def _format(value: Any, spec: Any = "", /) -> str:
     if type(spec) is not str:
         raise ProgramError("TypeError", f"format() argument 2 must be str, not {type_name(spec)}")
-    return text.format_text(value, spec)
+    return representation.format_text(value, spec)
 
 
 def _chr(code: Any, /) -> str:
@@ -297,15 +297,15 @@ def _in_base(convert: Callable[[int], str]) -> Callable[[Any], str]:
 
 
 def _sorted(*args: Any, **kwargs: Any) -> Any:
-    return containers.sorted_list(OPS, *args, **kwargs)
+    return sequences.sorted_list(OPS, *args, **kwargs)
 
 
 def _min(*args: Any, **kwargs: Any) -> Any:
-    return containers.smallest(OPS, *args, **kwargs)
+    return sequences.smallest(OPS, *args, **kwargs)
 
 
 def _max(*args: Any, **kwargs: Any) -> Any:
-    return containers.largest(OPS, *args, **kwargs)
+    return sequences.largest(OPS, *args, **kwargs)
 
 
 def _callable(value: Any, /) -> bool:

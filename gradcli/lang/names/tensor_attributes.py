@@ -13,7 +13,7 @@ from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.values import operators
 from gradcli.lang.values.types import type_name
-from gradcli.lang.values.values import NumpyArray
+from gradcli.lang.values.value_classes import NumpyArray
 
 
 def _transposed(name: str) -> Callable[[Tensor], Any]:

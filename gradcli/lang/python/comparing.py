@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
-from gradcli.lang.python.protocol import HOST_ERRORS, MAX_DEPTH, Ops, from_host, type_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, MAX_DEPTH, Ops, from_host, type_error
 
 #: Keys with more parts than this are refused even where lists have no limit: their hash is made in one go.
 _MAX_KEY_PARTS = 10_000_000

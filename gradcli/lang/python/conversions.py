@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import limits
-from gradcli.lang.python.protocol import HOST_ERRORS, from_host
+from gradcli.lang.python.object_protocol import HOST_ERRORS, from_host
 
 
 def to_int(*args: Any, **kwargs: Any) -> int:

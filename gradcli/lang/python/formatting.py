@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
-from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, type_error, value_error
 from gradcli.lang.python.reprs import ascii_text, int_text, repr_host, str_host
 
 #: The largest width and precision of a format.

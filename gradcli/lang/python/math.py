@@ -13,7 +13,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.lang.python import arguments
 from gradcli.lang.python.numbers import mul
-from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, type_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, type_error
 
 Function = Callable[..., Any]
 

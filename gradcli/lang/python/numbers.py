@@ -12,10 +12,10 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.errors import InternalFault, ProgramError
-from gradcli.lang.python.containers import extend
 from gradcli.lang.python.dict_views import ItemsView, KeysView
-from gradcli.lang.python.percent import percent_format
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
+from gradcli.lang.python.percent_formatting import percent_format
+from gradcli.lang.python.sequences import extend
 
 Binary = Callable[[Any, Any], Any]
 

@@ -13,7 +13,7 @@ from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.formatting import format_string
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, Ops, from_host, type_error
 
 Method = Callable[..., Any]
 

@@ -9,8 +9,8 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-from gradcli.lang.python import containers, conversions, mappings
-from gradcli.lang.values import operators, subscripts, text
+from gradcli.lang.python import conversions, dicts_and_sets, sequences
+from gradcli.lang.values import operators, representation, subscripts
 from gradcli.lang.values.operators import OPS, index_of
 from gradcli.lang.values.types import type_name
 
@@ -72,13 +72,13 @@ def make_str(*args: Any, **kwargs: Any) -> str:
     """`str(x)`."""
     if len(args) > 1 or kwargs:
         raise ProgramError("TypeError", "str() takes one argument here: bytes are not part of gradcli's language")
-    return text.str_text(args[0]) if args else ""
+    return representation.str_text(args[0]) if args else ""
 
 
 def make_list(*args: Any, **kwargs: Any) -> list[Any]:
     """`list(x)`."""
     _at_most_one("list", args, kwargs)
-    return containers.elements(OPS, args[0]) if args else []
+    return sequences.elements(OPS, args[0]) if args else []
 
 
 def make_tuple(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -86,13 +86,13 @@ def make_tuple(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     _at_most_one("tuple", args, kwargs)
     if args and type(args[0]) is tuple:
         return args[0]
-    return tuple(containers.elements(OPS, args[0])) if args else ()
+    return tuple(sequences.elements(OPS, args[0])) if args else ()
 
 
 def make_set(*args: Any, **kwargs: Any) -> set[Any]:
     """`set(x)`."""
     _at_most_one("set", args, kwargs)
-    return mappings.make_set(OPS, args[0]) if args else set()
+    return dicts_and_sets.make_set(OPS, args[0]) if args else set()
 
 
 def make_dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
@@ -100,7 +100,7 @@ def make_dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
     if len(args) > 1:
         raise ProgramError("TypeError", f"dict expected at most 1 argument, got {len(args)}")
     made: dict[Any, Any] = {}
-    mappings.fill_dict(OPS, made, args, kwargs)
+    dicts_and_sets.fill_dict(OPS, made, args, kwargs)
     return made
 
 

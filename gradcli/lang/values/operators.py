@@ -13,14 +13,14 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView
-from gradcli.lang.python.mappings import range_length
-from gradcli.lang.python.protocol import HOST_TYPES
+from gradcli.lang.python.dicts_and_sets import range_length
+from gradcli.lang.python.object_protocol import HOST_TYPES
 from gradcli.lang.python.reprs import iterate_set
-from gradcli.lang.values import text
-from gradcli.lang.values.runtime import check_time, counting, ticking
-from gradcli.lang.values.shape_labels import label_operands
+from gradcli.lang.values import representation
+from gradcli.lang.values.execution import check_time, counting, ticking
+from gradcli.lang.values.shape_error_labels import label_operands
 from gradcli.lang.values.types import type_name
-from gradcli.lang.values.values import IteratorValue, NumpyArray, make_error
+from gradcli.lang.values.value_classes import IteratorValue, NumpyArray, make_error
 
 __all__ = ["make_error", "range_length", "type_name"]
 
@@ -59,13 +59,13 @@ class _Ops:
         return call(function, args, state.origin, kwargs)
 
     def repr_of(self, value: Any) -> str:
-        return text.repr_text(value)
+        return representation.repr_text(value)
 
     def str_of(self, value: Any) -> str:
-        return text.str_text(value)
+        return representation.str_text(value)
 
     def format_of(self, value: Any, spec: str) -> str:
-        return text.format_own(value, spec)
+        return representation.format_own(value, spec)
 
     def to_number(self, value: Any) -> int | float:
         return to_number(value)
@@ -291,7 +291,7 @@ def _tensor_contains(tensor: Tensor, item: Any) -> bool:
     if type(item) is not Tensor and type(item) not in _NUMBERS:
         from gradcli.lang.values.types import type_of
 
-        shown = text.repr_text(type_of(item))
+        shown = representation.repr_text(type_of(item))
         raise ProgramError("RuntimeError", f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {shown}.")
     return bool(core.COMPARE["=="](tensor, item).array.any())
 
@@ -335,7 +335,7 @@ def iterate(value: Any, message: str = "'{}' object is not iterable") -> Iterato
     if kind is dict:
         return iter(KeysView(value))
     if kind is set:
-        return iterate_set(value, text.repr_text)
+        return iterate_set(value, representation.repr_text)
     if kind is IteratorValue or isinstance(value, DictView | tuple):
         return iter(value)
     if kind is NumpyArray:

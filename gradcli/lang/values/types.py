@@ -17,8 +17,8 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import library, torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
-from gradcli.lang.values.functions import UserFunction
-from gradcli.lang.values.values import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue, register
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue, register
 
 #: classes of core whose instances are functions
 FUNCTIONS = (Function, InplaceFunction, Routine)

@@ -7,9 +7,9 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
-from gradcli.lang.python import arguments, mappings, strings
+from gradcli.lang.python import arguments, dicts_and_sets, strings
 from gradcli.lang.python.comparing import in_range, same
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
 
 Method = Callable[..., Any]
 
@@ -31,7 +31,7 @@ def elements(ops: Ops, source: Any) -> list[Any]:
 
 def _length(source: Any) -> int:
     # len() of a range refuses what does not fit a C integer.
-    return mappings.range_length(source) if type(source) is range else len(source)
+    return dicts_and_sets.range_length(source) if type(source) is range else len(source)
 
 
 def _fill(values: list[Any], source: Iterable[Any]) -> None:
@@ -291,8 +291,8 @@ METHODS: dict[type, dict[str, Method]] = {
         "index": _index_of("tuple", lambda ops, item: "tuple.index(x): x not in tuple"),
     },
     range: {"count": _range_count, "index": _range_index},
-    dict: mappings.DICT,
-    set: mappings.SET,
+    dict: dicts_and_sets.DICT,
+    set: dicts_and_sets.SET,
 }
 
 #: What is read from a range without being called.

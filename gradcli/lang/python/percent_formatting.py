@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.formatting import check_width, converted
-from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, key_error, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, key_error, type_error, value_error
 
 # Flags, width, precision, length modifier; every part is optional, so it matches everywhere. ASCII digits only, as in Python.
 _SPEC = r"([-+ #0]*)(\*|[0-9]*)(?:(\.)(\*|[0-9]*))?[hlL]?"

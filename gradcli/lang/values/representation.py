@@ -17,10 +17,10 @@ from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang.python import reprs
 from gradcli.lang.python.formatting import format_value
 from gradcli.lang.values.calls import Decorated
-from gradcli.lang.values.functions import UserFunction
-from gradcli.lang.values.runtime import runtime
+from gradcli.lang.values.execution import runtime
 from gradcli.lang.values.types import FUNCTIONS, path_of, type_name
-from gradcli.lang.values.values import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue
 
 
 def repr_text(value: Any) -> str:

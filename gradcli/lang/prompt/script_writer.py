@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gradcli.lang.interpreter.scope import Scope, analyse
-from gradcli.lang.names import builtins, names, namespaces
+from gradcli.lang.names import bare_names, builtins, importable_modules
 from gradcli.lang.syntax.nodes import (
     Assign,
     Call,
@@ -154,10 +154,10 @@ class Writer:
             elif chosen == "both":
                 self._helpers[name] = None
                 edits.add((node.end, -1, "_of"))
-        elif name in namespaces.PREBOUND:
+        elif name in importable_modules.PREBOUND:
             if name in _IMPORTS:
                 self._imports[_IMPORTS[name]] = None
-        elif names.is_torch(name, one_off):
+        elif bare_names.is_torch(name, one_off):
             edits.add((node.start, 1, "torch."))
 
 

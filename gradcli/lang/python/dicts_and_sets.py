@@ -9,7 +9,7 @@ from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, key_error, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, Ops, from_host, key_error, type_error, value_error
 from gradcli.lang.python.reprs import ordered
 
 Method = Callable[..., Any]

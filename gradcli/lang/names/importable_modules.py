@@ -9,7 +9,7 @@ from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.python.math import math_table
 from gradcli.lang.values.operators import OPS
-from gradcli.lang.values.values import MISSING, Builtin, Namespace
+from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
 _made: dict[str, Namespace] = {}
 

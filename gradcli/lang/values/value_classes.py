@@ -217,16 +217,16 @@ class NumpyArray:
 
 def make_error(name: str, args: tuple[Value, ...]) -> ProgramError:
     """`name(*args)` as a value to raise; its text is what Python's `str` gives."""
-    from gradcli.lang.values import text
+    from gradcli.lang.values import representation
 
     if not args:
         message = ""
     elif len(args) > 1:
-        message = text.repr_text(args)
+        message = representation.repr_text(args)
     elif name == "KeyError":
-        message = text.repr_text(args[0])
+        message = representation.repr_text(args[0])
     else:
-        message = text.str_text(args[0])
+        message = representation.str_text(args[0])
     return ProgramError(name, message, args=args)
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import LimitError, ProgramError, is_exception_subtype
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import delete, store
 from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.interpreter.compile_targets import assign_to
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.syntax.nodes import Expr, Handler, Name, Raise, Try, With
 from gradcli.lang.values import operators
-from gradcli.lang.values.runtime import locate, runtime
-from gradcli.lang.values.values import ExceptionType
+from gradcli.lang.values.execution import locate, runtime
+from gradcli.lang.values.value_classes import ExceptionType
 
 
 class Handling:

@@ -9,8 +9,8 @@ from gradcli.core.calling.script_types import listed
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.syntax.nodes import Node
-from gradcli.lang.values.runtime import locate, runtime, tick, too_deep
-from gradcli.lang.values.values import MISSING, UNBOUND
+from gradcli.lang.values.execution import locate, runtime, tick, too_deep
+from gradcli.lang.values.value_classes import MISSING, UNBOUND
 
 
 class Code:
