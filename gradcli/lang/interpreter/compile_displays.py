@@ -9,7 +9,8 @@ from gradcli.core.tensor.node import state
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.syntax.nodes import Constant, DictExpr, Expr, Field, JoinedStr, ListExpr, NamedExpr, SetExpr, Starred, TupleExpr
-from gradcli.lang.values import operators, representation, subscripts
+from gradcli.lang.values import representation, subscripts
+from gradcli.lang.values.object_operations import collect, format_text
 
 
 def constant(node: Constant, context: Context) -> Run:
@@ -61,7 +62,7 @@ def _spreading(items: tuple[Expr, ...], context: Context) -> Run:
                 out.append(value)
             else:
                 state.origin = star
-                out += operators.collect(value, "Value after * must be an iterable, not {}")
+                out += collect(value, "Value after * must be an iterable, not {}")
                 limits.check_list(len(out))
         return out
 
@@ -151,6 +152,6 @@ def _field(field: Field, context: Context) -> Run:
         state.origin = field
         if convert is not None:
             result = convert(result)
-        return representation.format_text(result, spec)
+        return format_text(result, spec)
 
     return run

@@ -31,10 +31,11 @@ from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.values import types
 from gradcli.lang.values.calls import Decorated
-from gradcli.lang.values.operators import OPS
-from gradcli.lang.values.types import FUNCTIONS, type_name
+from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.types import dict_from_keys
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
+from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
 
 Method = Callable[..., Any]
 
@@ -199,8 +200,6 @@ _HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: di
 def unbound(owner: Any, name: str) -> Any:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
     if owner is types.DICT and name == "fromkeys":
-        from gradcli.lang.values.constructors import dict_from_keys  # above this module
-
         return Builtin(name, dict_from_keys)
     kind = Tensor if owner is torch_types.TENSOR else _HOST_OF.get(owner)
     method = None if kind is None else find_method(kind, name)

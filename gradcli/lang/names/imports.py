@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.names import bare_names, importable_modules
+from gradcli.lang.names.attributes import suggest
 from gradcli.lang.values.value_classes import MISSING, Namespace
 
 #: what `from torch import *` binds although Python has the name
@@ -35,8 +36,6 @@ def member(dotted: str, name: str) -> Any:
     place = _find(dotted)
     found = MISSING if name.startswith("_") else place.get(name)
     if found is MISSING:
-        from gradcli.lang.names.attributes import suggest
-
         raise ProgramError("ImportError", f"cannot import name '{name}' from '{dotted}'", hints=suggest(name, place.names()))
     return found
 

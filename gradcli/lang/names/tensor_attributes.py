@@ -11,8 +11,8 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
-from gradcli.lang.values import operators
-from gradcli.lang.values.types import type_name
+from gradcli.lang.values.comparison import truth
+from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import NumpyArray
 
 
@@ -91,7 +91,7 @@ def _numpy(tensor: Tensor, *args: Any, **kwargs: Any) -> NumpyArray:
 
 
 def _is_nonzero(tensor: Tensor) -> bool:
-    return operators.truth(tensor)
+    return truth(tensor)
 
 
 #: called with the tensor first
