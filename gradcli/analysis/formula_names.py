@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.analysis.formulas import Indexed, Known, Listed, Number, Symbol, Term, broadcast, from_syntax
-from gradcli.analysis.operands import parts_of
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, InternalFault
 from gradcli.lang.interpreter.interpreter import Interpreter
@@ -150,7 +149,7 @@ def _names_of(node: nodes.Node, shapes: bool = False) -> tuple[tuple[str, bool],
         return ((node.id, shapes),)
     if isinstance(node, nodes.Attribute) and node.name in _OF_SHAPE:
         return _names_of(node.value, True)
-    inside = parts_of(node)
+    inside = nodes.children(node)
     if isinstance(node, nodes.Call) and isinstance(node.function, nodes.Attribute) and node.function.name in _OF_SHAPE_CALLED:
         inside = [*node.args, *node.keywords]
         return sum((_names_of(one, shapes) for one in inside), _names_of(node.function.value, True))

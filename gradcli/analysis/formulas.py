@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gradcli.analysis.operands import parts_of, text_with
+from gradcli.analysis.operands import text_with
 from gradcli.core.tensor.tensor import Array
-from gradcli.lang.names import names
+from gradcli.lang.names import bare_names
 from gradcli.lang.syntax import nodes
 
 #: how tightly operators bind, loosest first
@@ -166,7 +166,7 @@ def _call(node: nodes.Call, known: Callable[[nodes.Node], Term | None]) -> Term:
             return Number(count)
         if _is(owner, 0) and (function.name in _ARRANGED or (function.name == "where" and _is(arguments[-1], 0))):
             return owner
-        bare = owner == Symbol("torch") and known(function.value) is None and names.is_torch(function.name, True)
+        bare = owner == Symbol("torch") and known(function.value) is None and bare_names.is_torch(function.name, True)
         return Applied(function.name, arguments, None if bare else owner)
     name = function.text if isinstance(function, nodes.Name) else text(from_syntax(function, known))
     if name == "where" and len(arguments) == 3 and isinstance(arguments[0], Number):
@@ -226,7 +226,7 @@ def _put_in(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> str
         if term is not None:
             parts.append((one, _at(term, _ATOM)))
         else:
-            stack += parts_of(one)
+            stack += nodes.children(one)
     return text_with(node, parts)
 
 

@@ -18,7 +18,6 @@ from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.lang.interpreter.compiling import Step
 from gradcli.lang.syntax import nodes
 from gradcli.results import TensorValue
 
@@ -151,7 +150,7 @@ class Steps:
         def known(one: nodes.Node) -> Term | None:
             return next((symbol for part, symbol in parts if part is one or operands.same_place(part, one)), None)
 
-        if isinstance(place, Step):
+        if isinstance(place, nodes.Step):
             left, right = (known(side) or from_syntax(side, known) for side in (place.left, place.right))
             return latex.latex(combine(place.op, left, right))
         return latex.latex(from_syntax(place, known))

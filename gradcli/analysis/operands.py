@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.tensor.node import Node
-from gradcli.lang.interpreter.compiling import Step
 from gradcli.lang.syntax import nodes as syntax
 
 #: names of modules: not operands where a function is called on them
@@ -19,7 +18,7 @@ _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else", "re
 
 def candidates(place: object) -> list[syntax.Node]:
     """The expressions that a step of this place works on, in the order of the text."""
-    if isinstance(place, Step):
+    if isinstance(place, syntax.Step):
         return [place.left, place.right]
     if isinstance(place, syntax.Unary):
         return [place.operand]
@@ -83,7 +82,7 @@ def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syn
         if found[i] is not None:
             continue
         usual = [c for c in every[i : i + 1] if c in open_]
-        chosen = usual + (open_ if isinstance(place, Step) else [])
+        chosen = usual + (open_ if isinstance(place, syntax.Step) else [])
         if node.edges[i][0] is not None:
             chosen = [c for c in chosen if isinstance(c, _VALUES)]
         found[i] = _take(open_, chosen[:1])
@@ -194,19 +193,5 @@ def walk(node: syntax.Node) -> list[syntax.Node]:
     while stack:
         one = stack.pop()
         found.append(one)
-        stack += reversed(parts_of(one))
-    return found
-
-
-def parts_of(node: syntax.Node) -> list[syntax.Node]:
-    """The nodes directly inside a node, those of the text's beginning first."""
-    found: list[syntax.Node] = []
-    # the syntax classes are plain, with their fields in `__slots__`; a step's are places in the tree already
-    stack: list[object] = [getattr(node, field) for field in reversed(type(node).__slots__)]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, syntax.Node):
-            found.append(one)
-        elif isinstance(one, tuple):
-            stack += reversed(one)
+        stack += reversed(syntax.children(one))
     return found

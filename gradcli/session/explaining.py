@@ -14,7 +14,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, Label, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
-from gradcli.lang.values.values import MISSING
+from gradcli.lang.values.value_classes import MISSING
 from gradcli.results import Explanation
 from gradcli.session import gradients as walking
 from gradcli.session import reading

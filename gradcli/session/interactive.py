@@ -17,14 +17,14 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.names import builtins, names
-from gradcli.lang.prompt import completion, editing, rewriting
+from gradcli.lang.names import bare_names, builtins
+from gradcli.lang.prompt import completion, editing, script_writer
 from gradcli.lang.prompt.checkpoint import Checkpoint
-from gradcli.lang.prompt.rewriting import Input
+from gradcli.lang.prompt.script_writer import Input
 from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Assign, ExprStmt, Name, Program
-from gradcli.lang.values.runtime import count_output
-from gradcli.lang.values.values import MISSING, NumpyArray
+from gradcli.lang.values.execution import count_output
+from gradcli.lang.values.value_classes import MISSING, NumpyArray
 from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, TensorValue, Value, Variable
 from gradcli.session.showing import result, shown
 from gradcli.source import Source
@@ -291,7 +291,7 @@ class Interactive:
         """What `path` is: something of torch's, with an example that is run now, a function or a value. Raises ProgramError."""
         value = self._lookup(path)
         if value is MISSING:
-            hints = names.hints(path.rpartition(".")[2], self._interpreter.variables)
+            hints = bare_names.hints(path.rpartition(".")[2], self._interpreter.variables)
             raise ProgramError("NameError", f"name '{path}' is not defined", hints=hints)
         from gradcli.analysis.reference import entries
 
@@ -324,7 +324,7 @@ class Interactive:
         for one in self.inputs:
             if one.source.text.endswith(_TOO_LARGE):
                 raise DataError(f"{one.source.text.split()[0]} has more than {MOST_DATA:,} numbers: too many to write into a script")
-        return rewriting.Writer(self.inputs, builtins.CHOICES).text(self._setup)
+        return script_writer.Writer(self.inputs, builtins.CHOICES).text(self._setup)
 
 
 _TOO_LARGE = "None  # too large"

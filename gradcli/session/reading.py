@@ -13,7 +13,7 @@ from gradcli.core.ops.create.creation import from_data
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import DataError, GradcliError, ProgramError
-from gradcli.lang.values import types
+from gradcli.lang.values.type_names import type_name
 from gradcli.source import Source, Span
 
 #: LO..HI or LO..HI:N, where `...` and strings are something else
@@ -103,7 +103,7 @@ def leaf(name: str, value: Any, span: Span | None) -> Tensor:
     elif isinstance(value, (bool, int, float, list, tuple, range)):
         made = at(span, lambda: from_data(value, dtypes.get_default()))
     else:
-        message = f"{name}=... takes numbers, not {types.type_name(value)}"
+        message = f"{name}=... takes numbers, not {type_name(value)}"
         raise ProgramError("TypeError", message, span=span, hints=[f"{name}:=... takes any value"])
     made.requires_grad = True
     return made
@@ -122,4 +122,4 @@ def as_tensor(value: Any, span: Span) -> Tensor:
         return value
     if isinstance(value, (bool, int, float)) or is_numbers(value):
         return from_data(value, None)
-    raise ProgramError("TypeError", f"a gradient needs a tensor, and this is {types.type_name(value)}", span=span)
+    raise ProgramError("TypeError", f"a gradient needs a tensor, and this is {type_name(value)}", span=span)

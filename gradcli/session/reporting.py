@@ -14,7 +14,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
-from gradcli.lang.values.values import MISSING
+from gradcli.lang.values.value_classes import MISSING
 from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
 from gradcli.session import explaining, plotting
 from gradcli.session.explaining import Subject, Walks, newest

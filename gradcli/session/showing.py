@@ -12,7 +12,7 @@ from gradcli.core.tensor import printing
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import tensor_repr
 from gradcli.errors import LimitError
-from gradcli.lang.values import types
+from gradcli.lang.values.type_names import type_name
 from gradcli.results import Array, PlainValue, TensorValue, Value
 
 
@@ -26,7 +26,7 @@ def result(value: Any, text: Callable[[Any], str]) -> Value:
     """Any value to be shown; `text` gives the text of what is no tensor."""
     if type(value) is Tensor:
         return shown(value)
-    return PlainValue(plain(value, text), types.type_name(value), lambda: text(value))
+    return PlainValue(plain(value, text), type_name(value), lambda: text(value))
 
 
 def _cell(array: Array, dtype: str) -> str:

@@ -21,6 +21,12 @@ class HostOps:
         except TypeError as error:
             raise ProgramError("TypeError", str(error)) from None
 
+    def greater(self, a, b):
+        try:
+            return a > b
+        except TypeError as error:
+            raise ProgramError("TypeError", str(error)) from None
+
     def truth(self, value):
         return bool(value)
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import LimitError, ProgramError
-from gradcli.lang.python import comparing, containers, reprs
-from gradcli.lang.python.containers import METHODS, largest, smallest, sorted_list
+from gradcli.lang.python import comparing, reprs, sequences
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
+from gradcli.lang.python.sequences import METHODS, largest, smallest, sorted_list
 
 ITEM = st.one_of(st.integers(-3, 3), st.sampled_from(["a", "b", 1.0, 2.5, None, True]), st.tuples(st.integers(0, 2)))
 ANY = st.one_of(
@@ -279,10 +279,10 @@ def test_a_list_extended_by_itself(ops):
 
 def test_elements_are_counted_while_they_are_read(ops, bounded):
     bounded(list=1000)
-    assert len(containers.elements(ops, range(1000))) == 1000
+    assert len(sequences.elements(ops, range(1000))) == 1000
     for source in (range(10**18), range(1001), itertools.repeat(0)):
         with pytest.raises(LimitError):
-            containers.elements(ops, source)
+            sequences.elements(ops, source)
 
 
 # --- depth ----------------------------------------------------------------------------------------------------

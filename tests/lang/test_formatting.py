@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.python import reprs
 from gradcli.lang.python.formatting import MAX_WIDTH, converted, format_string, format_value
-from gradcli.lang.python.percent import percent_format
+from gradcli.lang.python.percent_formatting import percent_format
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(), st.text(max_size=8))
 KEYS = st.one_of(st.integers(), st.text(max_size=4), st.booleans(), st.tuples(st.integers(), st.text(max_size=2)))

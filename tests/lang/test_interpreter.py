@@ -4,7 +4,7 @@ import pytest
 
 from gradcli import limits
 from gradcli.errors import LanguageError, LimitError, ProgramError
-from gradcli.lang.values import values
+from gradcli.lang.values import value_classes
 from tests.lang.running import Session, failure, output
 
 
@@ -25,7 +25,7 @@ def test_names_persist_over_runs_and_inputs():
     assert session.input("y = 5") is None
     assert session.interpreter.names() == ["x", "f", "_", "y"]
     assert session.interpreter.get("y") == 5
-    assert session.interpreter.get("z") is values.MISSING
+    assert session.interpreter.get("z") is value_classes.MISSING
 
 
 def test_none_does_not_become_the_last_value():

@@ -5,8 +5,8 @@ import types
 import pytest
 
 from gradcli.errors import GradcliError, InternalFault
-from gradcli.lang.names import attributes, names, namespaces
-from gradcli.lang.values import values
+from gradcli.lang.names import attributes, bare_names, importable_modules
+from gradcli.lang.values import value_classes
 from tests.lang.running import Session
 
 SETUP = """
@@ -130,14 +130,14 @@ FORBIDDEN = (types.ModuleType, types.CodeType, types.FrameType, types.FunctionTy
 
 def test_everything_reachable_is_a_value(session):
     """Follow every name of every value, three steps deep, from all that is bound or built in."""
-    waiting = [(name, value, 0) for name, value in {**names.PYTHON, **namespaces.PREBOUND}.items()]
+    waiting = [(name, value, 0) for name, value in {**bare_names.PYTHON, **importable_modules.PREBOUND}.items()]
     waiting += [(name, session.interpreter.get(name), 0) for name in session.interpreter.names()]
     seen: set[int] = set()
     kept: list[object] = []
     count = 0
     while waiting:
         path, value, depth = waiting.pop()
-        assert values.is_value(value), f"{path} is a {type(value).__name__}"
+        assert value_classes.is_value(value), f"{path} is a {type(value).__name__}"
         assert not isinstance(value, FORBIDDEN), path
         if id(value) in seen or depth == 3:
             continue
@@ -149,7 +149,7 @@ def test_everything_reachable_is_a_value(session):
                 found = attributes.find_attribute(value, name)
             except GradcliError:
                 continue
-            if found is not values.MISSING:
+            if found is not value_classes.MISSING:
                 waiting.append((f"{path}.{name}", found, depth + 1))
     assert count > 200
 

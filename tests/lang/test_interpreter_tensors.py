@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradcli.lang.values import values
+from gradcli.lang.values import value_classes
 from tests.lang.running import Session, failure, output
 
 SETUP = """import torch
@@ -207,7 +207,7 @@ def test_an_error_in_a_callback_carries_its_chain():
 
 
 def test_every_value_of_these_tests_is_a_value():
-    assert values.CHECK_VALUES
+    assert value_classes.CHECK_VALUES
 
 
 def test_an_error_in_backward_points_at_the_forward_text_too():

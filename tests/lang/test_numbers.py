@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradcli.errors import InternalFault, LimitError, ProgramError
-from gradcli.lang.python import conversions, numbers
+from gradcli.lang.python import numbers
 from gradcli.lang.python.dict_views import ItemsView, KeysView
 from gradcli.lang.python.math import math_table
 
@@ -222,22 +222,22 @@ def test_views_are_like_sets():
     more=st.lists(st.one_of(st.sampled_from([0, 1, 2, 10, 16, 36, 37, 10**30]), OPERAND), max_size=1),
 )
 def test_int_float_abs_round_are_cpythons(outcome, value, more):
-    assert outcome(conversions.to_int, value, *more) == outcome(int, value, *more)
-    assert outcome(conversions.to_float, value, *more) == outcome(float, value, *more)
-    assert outcome(conversions.host_abs, value) == outcome(abs, value)
+    assert outcome(numbers.to_int, value, *more) == outcome(int, value, *more)
+    assert outcome(numbers.to_float, value, *more) == outcome(float, value, *more)
+    assert outcome(numbers.host_abs, value) == outcome(abs, value)
     if not (more and isinstance(more[0], int) and abs(more[0]) > 40):
         theirs = outcome(round, value, *more)
         # round calls a method, so CPython's message for other values names it.
-        assert outcome(conversions.host_round, value, *more) == theirs
+        assert outcome(numbers.host_round, value, *more) == theirs
 
 
 def test_texts_of_integers_at_the_limit_on_digits_and_beyond():
-    assert conversions.to_int("9" * 4300) == 10**4300 - 1
-    assert conversions.to_int("1", base=2) == 1
+    assert numbers.to_int("9" * 4300) == 10**4300 - 1
+    assert numbers.to_int("1", base=2) == 1
     for call in (
-        lambda: conversions.to_int("9" * 4301),
-        lambda: conversions.to_int("f" * 5000, 16),
-        lambda: conversions.to_int("9" * 10**6),
+        lambda: numbers.to_int("9" * 4301),
+        lambda: numbers.to_int("f" * 5000, 16),
+        lambda: numbers.to_int("9" * 10**6),
     ):
         with pytest.raises(LimitError) as caught:
             call()
@@ -246,11 +246,11 @@ def test_texts_of_integers_at_the_limit_on_digits_and_beyond():
 
 def test_round_to_many_places():
     started = time.perf_counter()
-    assert conversions.host_round(5, -(10**9)) == 0
-    assert conversions.host_round(-(10**20), -(10**30)) == 0
-    assert conversions.host_round(55, -1) == 60
-    assert conversions.host_round(5, -1) == round(5, -1)
-    assert conversions.host_round(7, -2) == 0
+    assert numbers.host_round(5, -(10**9)) == 0
+    assert numbers.host_round(-(10**20), -(10**30)) == 0
+    assert numbers.host_round(55, -1) == 60
+    assert numbers.host_round(5, -1) == round(5, -1)
+    assert numbers.host_round(7, -2) == 0
     assert time.perf_counter() - started < 1
 
 

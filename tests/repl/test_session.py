@@ -11,7 +11,7 @@ import pytest
 
 from gradcli.cli.app import run
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.lang.values import values
+from gradcli.lang.values import value_classes
 from tests.repl.conftest import Typist
 
 #: inputs that write into what exists: after an error nothing of it may be left
@@ -128,8 +128,8 @@ def test_an_interrupt_leaves_everything_as_it_was(ready: Typist, monkeypatch: py
     def interrupted(_: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(values, "CHECK_VALUES", True)
-    monkeypatch.setattr(values, "is_value", interrupted)
+    monkeypatch.setattr(value_classes, "CHECK_VALUES", True)
+    monkeypatch.setattr(value_classes, "is_value", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ready.prompt.handle("x.add_(1)")
     monkeypatch.undo()

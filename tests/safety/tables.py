@@ -12,8 +12,8 @@ from pathlib import Path
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions._index import METHODS
 from gradcli.core.vocabulary import library
-from gradcli.lang.names import attributes, builtins, graph_attributes, names, namespaces, tensor_attributes
-from gradcli.lang.python import containers
+from gradcli.lang.names import attributes, bare_names, builtins, graph_attributes, importable_modules, tensor_attributes
+from gradcli.lang.python import sequences
 from gradcli.session import preload
 
 TARGET = Path(__file__).with_name("tables.txt")
@@ -49,18 +49,18 @@ def text() -> str:
     """All tables."""
     preload.warm()
     out = ["# What a script can reach. Made by `python -m tests.safety.tables`; every change here is to be reviewed.", ""]
-    out += _lines("bare names", "read", names.PYTHON)
+    out += _lines("bare names", "read", bare_names.PYTHON)
     out += _lines("bare names in one-offs", "read", builtins.ONE_OFF)
-    out += _lines("prebound modules", "read", namespaces.PREBOUND)
+    out += _lines("prebound modules", "read", importable_modules.PREBOUND)
     for module in library.MODULES:
         out += _lines(f"torch.{module}" if module else "torch", "read", library.members(module))
-    out += _lines("math", "read", namespaces.MATH.members)
-    out += _lines("numpy", "read", namespaces.NUMPY.names())
+    out += _lines("math", "read", importable_modules.MATH.members)
+    out += _lines("numpy", "read", importable_modules.NUMPY.names())
     for kind, table in sorted(attributes.GETTERS.items(), key=lambda item: item[0].__name__):
         out += _lines(kind.__name__, "read", table)
     out += _lines("Tensor", "set", tensor_attributes.SETTERS)
     out += _lines("Tensor", "call", {*METHODS, *tensor_attributes.METHODS})
-    for kind, table in sorted(containers.METHODS.items(), key=lambda item: item[0].__name__):
+    for kind, table in sorted(sequences.METHODS.items(), key=lambda item: item[0].__name__):
         out += _lines(kind.__name__, "call", table)
     for kind, methods in sorted(attributes._OWN_METHODS.items(), key=lambda item: item[0].__name__):
         out += _lines(kind.__name__, "call", methods)

@@ -12,9 +12,9 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.vocabulary import library
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.names import attributes, names, namespaces
+from gradcli.lang.names import attributes, bare_names, importable_modules
 from gradcli.lang.syntax.parser import parse_file
-from gradcli.lang.values import values
+from gradcli.lang.values import value_classes
 from gradcli.source import Source
 from tests.safety import tables
 
@@ -102,7 +102,7 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
 def test_every_reachable_object_is_a_value() -> None:
     session = Interpreter(write=_nothing, warn=_nothing)
     session.run(parse_file(Source("<setup>", SETUP)))
-    waiting: list[tuple[str, Any]] = list({**names.PYTHON, **namespaces.PREBOUND, **session.variables}.items())
+    waiting: list[tuple[str, Any]] = list({**bare_names.PYTHON, **importable_modules.PREBOUND, **session.variables}.items())
     waiting += [(f"torch.{name}", library.find(name)) for name in library.PLACES]
     seen: dict[int, Any] = {}
     while waiting:
@@ -110,18 +110,18 @@ def test_every_reachable_object_is_a_value() -> None:
         if id(value) in seen or path.count(".") > 4:
             continue
         seen[id(value)] = value
-        assert values.is_value(value), f"{path} is a {type(value).__module__}.{type(value).__name__}"
+        assert value_classes.is_value(value), f"{path} is a {type(value).__module__}.{type(value).__name__}"
         if not isinstance(value, GradcliError):
             assert not isinstance(value, FORBIDDEN), path
         waiting += [(f"{path}{index}", item) for index, item in _inside(value)]
-        if isinstance(value, (int, float, str, type(None), DType)) or type(value) is values.BoundMethod:
+        if isinstance(value, (int, float, str, type(None), DType)) or type(value) is value_classes.BoundMethod:
             continue
         for name in attributes.names_of(value):
             try:
                 found = attributes.find_attribute(value, name)
             except GradcliError:
                 continue
-            if found is not values.MISSING:
+            if found is not value_classes.MISSING:
                 waiting.append((f"{path}.{name}", found))
     assert len(seen) > 1000
 

@@ -22,8 +22,8 @@ from gradcli.lang.names.builtins import ONE_OFF
 from gradcli.lang.prompt import completion
 from gradcli.lang.prompt.checkpoint import Checkpoint
 from gradcli.lang.syntax import parser
-from gradcli.lang.values.functions import UserFunction
-from gradcli.lang.values.values import BoundMethod, Builtin
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import BoundMethod, Builtin
 from gradcli.results import Description
 from gradcli.source import Source
 

@@ -30,7 +30,7 @@ from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.names.builtins import ONE_OFF
 from gradcli.lang.prompt.checkpoint import Checkpoint
 from gradcli.lang.syntax import parser
-from gradcli.lang.values.values import BoundMethod, Builtin
+from gradcli.lang.values.value_classes import BoundMethod, Builtin
 from gradcli.results import Derivative, Entry
 from gradcli.source import Source
 

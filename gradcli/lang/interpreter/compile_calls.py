@@ -7,14 +7,15 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_displays import sequence
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.names import attributes
 from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Slice, Starred, Subscript
-from gradcli.lang.values import calls, operators, subscripts
-from gradcli.lang.values.functions import UserFunction, invoke
-from gradcli.lang.values.shape_labels import label_arguments, label_tensor
-from gradcli.lang.values.values import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
+from gradcli.lang.values import calls, subscripts
+from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.user_functions import UserFunction, invoke
+from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
 
 #: a chain `x.a().b().c` of more parts than this is run in a loop instead of by nested closures
 _LOOP_FROM = 40
@@ -198,7 +199,7 @@ def _arguments(node: Call, context: Context) -> Arguments:
 def _spread(given: Any) -> list[tuple[str, Any]]:
     """The items of what follows `**` in a call."""
     if type(given) is not dict:
-        raise ProgramError("TypeError", f"argument after ** must be a mapping, not {operators.type_name(given)}")
+        raise ProgramError("TypeError", f"argument after ** must be a mapping, not {type_name(given)}")
     for key in given:
         if type(key) is not str:
             raise ProgramError("TypeError", "keywords must be strings")

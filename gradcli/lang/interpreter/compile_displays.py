@@ -6,10 +6,11 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.tensor.node import state
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import store
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.syntax.nodes import Constant, DictExpr, Expr, Field, JoinedStr, ListExpr, NamedExpr, SetExpr, Starred, TupleExpr
-from gradcli.lang.values import operators, subscripts, text
+from gradcli.lang.values import representation, subscripts
+from gradcli.lang.values.object_operations import collect, format_text
 
 
 def constant(node: Constant, context: Context) -> Run:
@@ -61,7 +62,7 @@ def _spreading(items: tuple[Expr, ...], context: Context) -> Run:
                 out.append(value)
             else:
                 state.origin = star
-                out += operators.collect(value, "Value after * must be an iterable, not {}")
+                out += collect(value, "Value after * must be an iterable, not {}")
                 limits.check_list(len(out))
         return out
 
@@ -139,7 +140,7 @@ def _pieces(parts: tuple[str | Field, ...], context: Context) -> list[Any]:
 def _field(field: Field, context: Context) -> Run:
     """One replacement field: the value, converted, formatted by the spec."""
     value = context.expression(field.value)
-    convert = text.CONVERSIONS[field.conversion]
+    convert = representation.CONVERSIONS[field.conversion]
     pieces: list[Any] = [""] if field.spec is None else _pieces(field.spec, context)
     fixed = "".join(pieces) if all(type(piece) is str for piece in pieces) else None
 
@@ -151,6 +152,6 @@ def _field(field: Field, context: Context) -> Run:
         state.origin = field
         if convert is not None:
             result = convert(result)
-        return text.format_text(result, spec)
+        return format_text(result, spec)
 
     return run

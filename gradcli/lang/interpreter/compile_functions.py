@@ -7,17 +7,18 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.tensor.node import state
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.interpreter.scope import Scope
-from gradcli.lang.python import mappings
+from gradcli.lang.python import dicts_and_sets
 from gradcli.lang.syntax.nodes import Comprehension, For_, FunctionDef, Lambda, Parameter, Return
-from gradcli.lang.values import calls, operators, subscripts
-from gradcli.lang.values.functions import Code, UserFunction
-from gradcli.lang.values.runtime import tick
-from gradcli.lang.values.values import UNBOUND, IteratorValue
+from gradcli.lang.values import calls, subscripts
+from gradcli.lang.values.execution import tick
+from gradcli.lang.values.object_operations import OPS, iterate
+from gradcli.lang.values.user_functions import Code, UserFunction
+from gradcli.lang.values.value_classes import UNBOUND, IteratorValue
 
 
 def function_def(node: FunctionDef, context: Context) -> Run:
@@ -156,7 +157,7 @@ def comprehension(node: Comprehension, context: Context) -> Run:
     def run(frame: Frame) -> Any:
         iterable = first(frame)
         state.origin = first_node
-        source = operators.iterate(iterable)
+        source = iterate(iterable)
         own = enter(frame)
         made = finish(own, walk(own, source))
         return IteratorValue("generator", made, (iterable,)) if lazy else made
@@ -215,7 +216,7 @@ def _walk(clauses: tuple[For_, ...], inner: Context) -> Walk:
             else:
                 iterable = next_iterable(frame)
                 state.origin = next_node
-                yield from next_walk(frame, operators.iterate(iterable))
+                yield from next_walk(frame, iterate(iterable))
 
     return run
 
@@ -244,7 +245,7 @@ def _finish_set(node: Comprehension, inner: Context) -> Callable[[Frame, Iterato
         for _ in walk:
             value = element(frame)
             state.origin = place
-            mappings.add(operators.OPS, out, value)
+            dicts_and_sets.add(OPS, out, value)
         return out
 
     return finish

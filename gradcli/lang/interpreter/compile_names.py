@@ -7,11 +7,11 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.scope import CELL, GLOBAL
-from gradcli.lang.names import names
+from gradcli.lang.names import bare_names
 from gradcli.lang.syntax.nodes import Name, Node
-from gradcli.lang.values.values import MISSING, UNBOUND
+from gradcli.lang.values.value_classes import MISSING, UNBOUND
 
 Store = Callable[[Frame, Any], None]
 
@@ -30,17 +30,17 @@ def load(node: Name, context: Context) -> Run:
 
 def _load_in_module(node: Name, context: Context) -> Run:
     name = node.id
-    default = names.default(name, context.one_off)
+    default = bare_names.default(name, context.one_off)
     if default is not MISSING:
 
         def run_default(frame: Frame) -> Any:
             return frame.get(name, default)
 
         return run_default
-    if names.is_torch(name, context.one_off):
+    if bare_names.is_torch(name, context.one_off):
 
         def run_torch(frame: Frame) -> Any:
-            return frame[name] if name in frame else names.torch_value(name)
+            return frame[name] if name in frame else bare_names.torch_value(name)
 
         return run_torch
 
@@ -55,18 +55,18 @@ def _load_in_module(node: Name, context: Context) -> Run:
 
 def _load_global(node: Name, context: Context) -> Run:
     name = node.id
-    default = names.default(name, context.one_off)
+    default = bare_names.default(name, context.one_off)
     if default is not MISSING:
 
         def run_default(frame: Frame) -> Any:
             return frame[0].get(name, default)
 
         return run_default
-    if names.is_torch(name, context.one_off):
+    if bare_names.is_torch(name, context.one_off):
 
         def run_torch(frame: Frame) -> Any:
             variables = frame[0]
-            return variables[name] if name in variables else names.torch_value(name)
+            return variables[name] if name in variables else bare_names.torch_value(name)
 
         return run_torch
 
@@ -112,7 +112,7 @@ def unknown_name(node: Node, variables: dict[str, Any], name: str | None = None)
     if name is None:
         assert isinstance(node, Name)
         name = node.id
-    return ProgramError("NameError", f"name '{name}' is not defined", hints=names.hints(name, variables))
+    return ProgramError("NameError", f"name '{name}' is not defined", hints=bare_names.hints(name, variables))
 
 
 def unbound_local(node: Node, name: str) -> ProgramError:

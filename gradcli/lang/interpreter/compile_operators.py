@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.tensor.node import state
-from gradcli.lang.interpreter.compiling import Context, Frame, Run, Step
-from gradcli.lang.syntax.nodes import Binary, BoolOp, Compare, Conditional, Constant, Expr, Node, Unary
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
+from gradcli.lang.syntax.nodes import Binary, BoolOp, Compare, Conditional, Constant, Expr, Node, Step, Unary
 from gradcli.lang.values import operators
-from gradcli.lang.values.operators import truth
+from gradcli.lang.values.comparison import truth
 
 #: results of integer arithmetic inside these bounds need no check of their digits
 BIG = 1 << 62

@@ -9,10 +9,10 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key, store
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to, delete_target
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.names import imports
 from gradcli.lang.syntax.nodes import (
     Assert,
@@ -33,8 +33,9 @@ from gradcli.lang.syntax.nodes import (
     Stmt,
     While,
 )
-from gradcli.lang.values import operators
-from gradcli.lang.values.runtime import runtime, tick
+from gradcli.lang.values.execution import execution, tick
+from gradcli.lang.values.object_operations import iterate
+from gradcli.lang.values.types import make_error
 
 
 class Signal:
@@ -85,8 +86,8 @@ def expression_statement(node: ExprStmt, context: Context) -> Run:
 
     def run_shown(frame: Frame) -> None:
         result = value(frame)
-        if result is not None and runtime.display is not None:
-            runtime.display(node, result)
+        if result is not None and execution.display is not None:
+            execution.display(node, result)
 
     return run_shown if context.one_off and context.scope.is_module else run
 
@@ -133,7 +134,7 @@ def for_(node: For, context: Context) -> Run:
     def run(frame: Frame) -> Any:
         values = iterable(frame)
         state.origin = place
-        for value in operators.iterate(values):
+        for value in iterate(values):
             frame[key] = value
             signal = body(frame)
             if signal is not None:
@@ -154,7 +155,7 @@ def _for_general(node: For, context: Context, iterable: Run, body: Run, orelse: 
     def run(frame: Frame) -> Any:
         values = iterable(frame)
         state.origin = place
-        for value in operators.iterate(values):
+        for value in iterate(values):
             if counting:
                 state.origin = node
                 tick()
@@ -237,7 +238,7 @@ def assert_(node: Assert, context: Context) -> Run:
             raise ProgramError("AssertionError", "", args=())
         value = message(frame)
         state.origin = node
-        raise operators.make_error("AssertionError", (value,))
+        raise make_error("AssertionError", (value,))
 
     return run
 

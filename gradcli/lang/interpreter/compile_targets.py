@@ -7,12 +7,13 @@ from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import delete, store
 from gradcli.lang.interpreter.compile_operators import BIG, PLAIN
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.names import attributes
 from gradcli.lang.syntax.nodes import Attribute, AugAssign, Expr, ListExpr, Name, Starred, Subscript, TupleExpr
 from gradcli.lang.values import operators, subscripts
+from gradcli.lang.values.object_operations import collect, iterate
 
 Put = Callable[[Frame, Any], None]
 
@@ -74,7 +75,7 @@ def _unpack(target: TupleExpr | ListExpr, context: Context) -> Put:
 
 def exactly(value: Any, count: int) -> list[Any]:
     """The `count` items of a value. Raises Python's errors for more, fewer, or no items at all."""
-    source = operators.iterate(value, "cannot unpack non-iterable {} object")
+    source = iterate(value, "cannot unpack non-iterable {} object")
     items: list[Any] = []
     for item in source:
         if len(items) == count:
@@ -90,7 +91,7 @@ def _unpack_starred(target: TupleExpr | ListExpr, puts: list[Put], at: int) -> P
 
     def put(frame: Frame, value: Any) -> None:
         state.origin = target
-        items = operators.collect(value, "cannot unpack non-iterable {} object")
+        items = collect(value, "cannot unpack non-iterable {} object")
         if len(items) < at + after:
             raise ProgramError("ValueError", f"not enough values to unpack (expected at least {at + after}, got {len(items)})")
         end = len(items) - after

@@ -7,17 +7,17 @@ from typing import Any
 from gradcli.lang.interpreter import (
     compile_calls,
     compile_displays,
-    compile_errors,
+    compile_exceptions,
     compile_functions,
     compile_names,
     compile_operators,
     compile_statements,
     compile_targets,
 )
-from gradcli.lang.interpreter.compiling import Context, Run, Tables
+from gradcli.lang.interpreter.compile_context import Context, Run, Tables
 from gradcli.lang.interpreter.scope import analyse
 from gradcli.lang.syntax import nodes
-from gradcli.lang.values.runtime import counting
+from gradcli.lang.values.execution import counting
 
 TABLES = Tables(
     {
@@ -48,10 +48,10 @@ TABLES = Tables(
         nodes.For: compile_statements.for_,
         nodes.While: compile_statements.while_,
         nodes.If: compile_statements.if_,
-        nodes.With: compile_errors.with_,
+        nodes.With: compile_exceptions.with_,
         nodes.FunctionDef: compile_functions.function_def,
-        nodes.Try: compile_errors.try_,
-        nodes.Raise: compile_errors.raise_,
+        nodes.Try: compile_exceptions.try_,
+        nodes.Raise: compile_exceptions.raise_,
         nodes.Assert: compile_statements.assert_,
         nodes.Delete: compile_statements.delete,
         nodes.Return: compile_statements.return_,

@@ -13,13 +13,16 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling import signature, warnings
 from gradcli.core.kernels import blocks
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
-from gradcli.lang.values import types, values
-from gradcli.lang.values.addresses import Addresses
-from gradcli.lang.values.runtime import Display, locate, runtime
+from gradcli.lang.values import types, value_classes
+from gradcli.lang.values.calls import call
+from gradcli.lang.values.execution import Addresses, Display, execution, locate
+from gradcli.lang.values.representation import repr_text
+from gradcli.lang.values.type_names import type_name
 from gradcli.source import Span
 
 #: host frames at most: deep enough for `calls` nested calls, far from the end of the host's stack
@@ -34,8 +37,6 @@ Warn = Callable[[str, str, "Span | None"], None]
 
 def _as_dtype(value: Any) -> Any:
     """`dtype=float` and its like."""
-    from gradcli.core.tensor import dtypes
-
     if value is types.FLOAT:
         return dtypes.float64
     if value is types.INT:
@@ -63,6 +64,8 @@ class Interpreter:
         self._steps = 0
         self._running = False
         blocks.keep_freed_memory()
+        signature.hooks.type_name = type_name
+        signature.hooks.as_dtype = _as_dtype
 
     # --- running ---
 
@@ -85,7 +88,7 @@ class Interpreter:
         `display` gets the values of expression statements within blocks.
         """
         with self._active():
-            runtime.display = None if display is None else self._displaying(display)
+            execution.display = None if display is None else self._displaying(display)
             value = self._run(program)
         last = program.body[-1] if program.body else None
         if not isinstance(last, ExprStmt):
@@ -108,15 +111,11 @@ class Interpreter:
 
     def call(self, function: Any, *args: Any) -> Any:
         """Call a function value from outside a program."""
-        from gradcli.lang.values.calls import call
-
         with self._active():
             return call(function, args, None)
 
     def text(self, value: Any) -> str:
         """`repr(value)`, with this session's numbers for addresses."""
-        from gradcli.lang.values.text import repr_text
-
         with self._active():
             return repr_text(value)
 
@@ -125,13 +124,13 @@ class Interpreter:
         value: Any = None
         for _, run in compile_program(program, self._one_off):
             value = run(variables)
-            if values.CHECK_VALUES:
+            if value_classes.CHECK_VALUES:
                 self._check(value)
         return value
 
     def _check(self, value: Any) -> None:
         for one in (value, *self._globals.values()):
-            if not values.is_value(one):
+            if not value_classes.is_value(one):
                 raise InternalFault(f"a host object of type {type(one).__name__} became a value")
 
     @contextmanager
@@ -140,7 +139,7 @@ class Interpreter:
         if self._running:
             yield  # a callback of core's
             return
-        kept = {name: getattr(runtime, name) for name in runtime.__slots__}
+        kept = {name: getattr(execution, name) for name in execution.__slots__}
         sink = warnings.set_sink(self._on_warning)
         given = warnings.set_given(self._warned_once)
         recursion, collecting = sys.getrecursionlimit(), gc.get_threshold()
@@ -165,13 +164,13 @@ class Interpreter:
             raise self._located(InternalFault(f"{type(error).__name__}: {error}")) from error
         finally:
             self._running = False
-            self._written, self._steps = runtime.written, runtime.steps
+            self._written, self._steps = execution.written, execution.steps
             sys.setrecursionlimit(recursion)
             gc.set_threshold(*collecting)
             warnings.set_sink(sink)
             warnings.set_given(given)
             for name, value in kept.items():
-                setattr(runtime, name, value)
+                setattr(execution, name, value)
 
     def _enter(self) -> None:
         bounds = limits.current
@@ -179,17 +178,15 @@ class Interpreter:
         sys.setrecursionlimit(max(_HOST_DEPTH, 1000))
         gc.set_threshold(*_COLLECT)
         state.origin = None
-        signature.hooks.type_name = types.type_name
-        signature.hooks.as_dtype = _as_dtype
-        runtime.write = self._write
-        runtime.display = None
-        runtime.depth = 0
-        runtime.max_depth = bounds.calls
-        runtime.steps, runtime.max_steps = self._steps, bounds.steps
-        runtime.deadline = time.monotonic() + bounds.time if bounds.time < math.inf else math.inf
-        runtime.written = self._written
-        runtime.addresses = self._addresses
-        runtime.handling = []
+        execution.write = self._write
+        execution.display = None
+        execution.depth = 0
+        execution.max_depth = bounds.calls
+        execution.steps, execution.max_steps = self._steps, bounds.steps
+        execution.deadline = time.monotonic() + bounds.time if bounds.time < math.inf else math.inf
+        execution.written = self._written
+        execution.addresses = self._addresses
+        execution.handling = []
 
     @staticmethod
     def _located(error: GradcliError) -> GradcliError:
@@ -219,8 +216,8 @@ class Interpreter:
         return self._globals
 
     def get(self, name: str) -> Any:
-        """The value of a name, or values.MISSING."""
-        return self._globals.get(name, values.MISSING)
+        """The value of a name, or MISSING."""
+        return self._globals.get(name, value_classes.MISSING)
 
     def move(self, names: dict[str, Any]) -> None:
         """Keep the names in `names` from now on: a dict of a class of its own sees what programs bind."""

@@ -36,6 +36,7 @@ from gradcli.lang.syntax.nodes import (
     Try,
     TupleExpr,
     With,
+    children,
 )
 
 FunctionNode = FunctionDef | Lambda | Comprehension
@@ -120,27 +121,13 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
         elif kind in _SPECIAL:
             _SPECIAL[kind](scope, node, stack)
         else:
-            _push_children(node, stack)
+            stack += children(node)
     for child in scope.children.values():
         scope.wanted |= child.wanted
     scope.wanted |= scope.uses
     scope.wanted -= scope.globals
     if scope.parent is not None:
         scope.wanted -= scope.bound.keys()
-
-
-def _push_children(node: Node, stack: list[Node]) -> None:
-    """Put the syntax nodes held by `node`'s fields on the stack."""
-    for field in type(node).__slots__:
-        _push(getattr(node, field), stack)
-
-
-def _push(value: object, stack: list[Node]) -> None:
-    if isinstance(value, Node):
-        stack.append(value)
-    elif type(value) is tuple:
-        for item in value:
-            _push(item, stack)
 
 
 def _add(scope: Scope, name: str, node: Node) -> None:

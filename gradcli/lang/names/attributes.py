@@ -27,14 +27,15 @@ from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.names import tensor_attributes
 from gradcli.lang.names.graph_attributes import node_attribute, node_names
-from gradcli.lang.python import containers
+from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.values import types
 from gradcli.lang.values.calls import Decorated
-from gradcli.lang.values.functions import UserFunction
-from gradcli.lang.values.operators import OPS
-from gradcli.lang.values.types import FUNCTIONS, type_name
-from gradcli.lang.values.values import MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
+from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.types import dict_from_keys
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
 
 Method = Callable[..., Any]
 
@@ -57,7 +58,7 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     ExceptionType: _NAMED,
     Namespace: {"__name__": lambda value: value.path},
     ProgramError: {"args": lambda value: value.args_},
-    range: containers.RANGE_ATTRIBUTES,
+    range: sequences.RANGE_ATTRIBUTES,
     slice: {"start": lambda value: value.start, "stop": lambda value: value.stop, "step": lambda value: value.step},
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
     bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
@@ -105,7 +106,7 @@ def find_method(kind: type, name: str) -> Method | None:
     found = _OWN_METHODS.get(kind, {}).get(name)
     if found is not None:
         return found
-    hosted = containers.METHODS.get(kind)
+    hosted = sequences.METHODS.get(kind)
     if hosted is not None and name in hosted:
         return partial(hosted[name], OPS)
     if kind in _BASES:
@@ -199,8 +200,6 @@ _HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: di
 def unbound(owner: Any, name: str) -> Any:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
     if owner is types.DICT and name == "fromkeys":
-        from gradcli.lang.values.constructors import dict_from_keys  # above this module
-
         return Builtin(name, dict_from_keys)
     kind = Tensor if owner is torch_types.TENSOR else _HOST_OF.get(owner)
     method = None if kind is None else find_method(kind, name)
@@ -274,7 +273,7 @@ def names_of(value: Any) -> list[str]:
     if kind is Tensor:
         names.update(METHODS, tensor_attributes.METHODS)
     for at in (kind, _BASES.get(kind, kind)):
-        names.update(containers.METHODS.get(at, ()), _OWN_METHODS.get(at, ()))
+        names.update(sequences.METHODS.get(at, ()), _OWN_METHODS.get(at, ()))
     for table in ("SCRIPT_ATTRIBUTES", "SCRIPT_METHODS"):
         names.update(_table(kind, table))
     return sorted(name for name in names if not name.startswith("__") or name == "__name__")

@@ -6,19 +6,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.names import attributes
-from gradcli.lang.python import containers, conversions, numbers
+from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
-from gradcli.lang.python.protocol import HOST_TYPES
-from gradcli.lang.values import operators, text
+from gradcli.lang.python.dicts_and_sets import range_length
+from gradcli.lang.python.object_protocol import HOST_TYPES
+from gradcli.lang.values import operators, representation
 from gradcli.lang.values.calls import call, is_callable
-from gradcli.lang.values.operators import OPS, index_of, stepping
-from gradcli.lang.values.runtime import emit, runtime
-from gradcli.lang.values.types import is_instance, type_name
-from gradcli.lang.values.values import MISSING, Builtin, IteratorValue
+from gradcli.lang.values.comparison import truth
+from gradcli.lang.values.execution import emit, execution
+from gradcli.lang.values.object_operations import OPS, format_text, index_of, iterate, stepping
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.types import is_instance
+from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 
 #: print collects about this many characters before it writes
 _PRINT_AT_ONCE = 1 << 16
@@ -36,7 +40,7 @@ def _print(*args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush:
     for arg in args:
         if pieces:
             pieces.append(between)
-        piece = text.str_text(arg)
+        piece = representation.str_text(arg)
         pieces.append(piece)
         size += len(piece) + len(between)
         if size > _PRINT_AT_ONCE:
@@ -53,7 +57,7 @@ def length(value: Any, /) -> int:
             raise ProgramError("TypeError", "len() of a 0-d tensor")
         return int(value.array.shape[0])
     if type(value) is range:
-        size = operators.range_length(value)
+        size = range_length(value)
         if size >= 1 << 63:
             raise ProgramError("OverflowError", "Python int too large to convert to C ssize_t")
         return size
@@ -78,27 +82,25 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 
 
 def _any(iterable: Any, /) -> bool:
-    return any(operators.truth(item) for item in stepping(iterable))
+    return any(truth(item) for item in stepping(iterable))
 
 
 def _all(iterable: Any, /) -> bool:
-    return all(operators.truth(item) for item in stepping(iterable))
+    return all(truth(item) for item in stepping(iterable))
 
 
 def _abs(x: Any, /) -> Any:
     if type(x) is Tensor:
-        from gradcli.core.functions import catalog
-
         return catalog.method("abs").method(x, (), {})
     if type(x) not in (int, float, bool):
         raise ProgramError("TypeError", f"bad operand type for abs(): '{type_name(x)}'")
-    return conversions.host_abs(x)
+    return numbers.host_abs(x)
 
 
 def _round(number: Any, ndigits: Any = None) -> Any:
     if type(number) not in (int, float, bool):
         raise ProgramError("TypeError", f"type {type_name(number)} doesn't define __round__ method")
-    return conversions.host_round(number, None if ndigits is None else index_of(ndigits))
+    return numbers.host_round(number, None if ndigits is None else index_of(ndigits))
 
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
@@ -120,12 +122,12 @@ def _divmod(x: Any, y: Any, /) -> Any:
 
 
 def _enumerate(iterable: Any, start: Any = 0) -> IteratorValue:
-    return IteratorValue("enumerate", enumerate(operators.iterate(iterable), index_of(start)), (iterable,))
+    return IteratorValue("enumerate", enumerate(iterate(iterable), index_of(start)), (iterable,))
 
 
 def _zip(*iterables: Any, strict: Any = False) -> IteratorValue:
-    sources = [operators.iterate(iterable) for iterable in iterables]
-    host = _zip_strict(sources) if operators.truth(strict) else zip(*sources, strict=False)
+    sources = [iterate(iterable) for iterable in iterables]
+    host = _zip_strict(sources) if truth(strict) else zip(*sources, strict=False)
     return IteratorValue("zip", host, iterables)
 
 
@@ -154,30 +156,28 @@ def _map(function: Any, *iterables: Any) -> IteratorValue:
     if not iterables:
         raise ProgramError("TypeError", "map() must have at least two arguments.")
     place = state.origin
-    sources = [operators.iterate(iterable) for iterable in iterables]
+    sources = [iterate(iterable) for iterable in iterables]
     return IteratorValue("map", (call(function, args, place) for args in zip(*sources, strict=False)), iterables)
 
 
 def _filter(function: Any, iterable: Any, /) -> IteratorValue:
     place = state.origin
-    source = operators.iterate(iterable)
+    source = iterate(iterable)
     if function is None:
-        return IteratorValue("filter", (item for item in source if operators.truth(item)), (iterable,))
-    host = (item for item in source if operators.truth(call(function, (item,), place)))
+        return IteratorValue("filter", (item for item in source if truth(item)), (iterable,))
+    host = (item for item in source if truth(call(function, (item,), place)))
     return IteratorValue("filter", host, (iterable,))
 
 
 def _reversed(sequence: Any, /) -> Any:
     kind = type(sequence)
     if kind is Tensor:
-        from gradcli.core.functions import catalog
-
         return catalog.function("flip")(sequence, (0,)) if sequence.array.ndim else sequence
     if isinstance(sequence, list | tuple | str | range):
         name = "list_reverseiterator" if kind is list else "range_iterator" if kind is range else "reversed"
         return IteratorValue(name, iter(reversed(sequence)))
     if isinstance(sequence, dict | DictView):
-        return IteratorValue("dict_reversekeyiterator", iter(list(operators.iterate(sequence))[::-1]))
+        return IteratorValue("dict_reversekeyiterator", iter(list(iterate(sequence))[::-1]))
     raise ProgramError("TypeError", f"'{type_name(sequence)}' object is not reversible")
 
 
@@ -195,14 +195,14 @@ _ITERATOR_NAMES = {
 def _iter(iterable: Any, /) -> IteratorValue:
     if type(iterable) is IteratorValue:
         return iterable
-    return IteratorValue(_ITERATOR_NAMES.get(type(iterable), "iterator"), operators.iterate(iterable))
+    return IteratorValue(_ITERATOR_NAMES.get(type(iterable), "iterator"), iterate(iterable))
 
 
 def _next(iterator: Any, default: Any = MISSING, /) -> Any:
     if type(iterator) is IteratorValue:
         item = next(iterator.host, default)
     elif attributes.hidden_method(iterator, "__next__") is not None:
-        item = next(operators.iterate(iterator), default)
+        item = next(iterate(iterator), default)
     else:
         raise ProgramError("TypeError", f"'{type_name(iterator)}' object is not an iterator")
     if item is MISSING:
@@ -245,7 +245,7 @@ def _isinstance(value: Any, wanted: Any, /) -> bool:
 
 
 def _id(value: Any, /) -> int:
-    return runtime.addresses.of(value)
+    return execution.addresses.of(value)
 
 
 def _hash(value: Any, /) -> int:
@@ -259,17 +259,17 @@ def _hash(value: Any, /) -> int:
 
 
 def _repr(value: Any, /) -> str:
-    return text.repr_text(value)
+    return representation.repr_text(value)
 
 
 def _ascii(value: Any, /) -> str:
-    return text.ascii_repr(value)
+    return representation.ascii_repr(value)
 
 
 def _format(value: Any, spec: Any = "", /) -> str:
     if type(spec) is not str:
         raise ProgramError("TypeError", f"format() argument 2 must be str, not {type_name(spec)}")
-    return text.format_text(value, spec)
+    return format_text(value, spec)
 
 
 def _chr(code: Any, /) -> str:
@@ -297,15 +297,15 @@ def _in_base(convert: Callable[[int], str]) -> Callable[[Any], str]:
 
 
 def _sorted(*args: Any, **kwargs: Any) -> Any:
-    return containers.sorted_list(OPS, *args, **kwargs)
+    return sequences.sorted_list(OPS, *args, **kwargs)
 
 
 def _min(*args: Any, **kwargs: Any) -> Any:
-    return containers.smallest(OPS, *args, **kwargs)
+    return sequences.smallest(OPS, *args, **kwargs)
 
 
 def _max(*args: Any, **kwargs: Any) -> Any:
-    return containers.largest(OPS, *args, **kwargs)
+    return sequences.largest(OPS, *args, **kwargs)
 
 
 def _callable(value: Any, /) -> bool:
@@ -377,8 +377,6 @@ def _either(name: str) -> Builtin:
         if CHOICES.wanted:
             CHOICES.note("torch" if torchs else "python")
         if torchs:
-            from gradcli.core.functions import catalog
-
             return catalog.function(name)(*args, **kwargs)
         return python(*args, **kwargs)
 

@@ -10,7 +10,7 @@ from gradcli.core.autograd import hooks
 from gradcli.core.calling.mappings import Metadata
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.lang.values.values import MISSING, BoundMethod
+from gradcli.lang.values.value_classes import MISSING, BoundMethod
 
 _GETTERS: dict[str, Callable[[Node], Any]] = {
     "next_functions": lambda node: node.next_functions,

@@ -7,18 +7,19 @@ from typing import Any
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
-from gradcli.lang.names import names, namespaces
-from gradcli.lang.values.values import MISSING, Namespace
+from gradcli.lang.names import bare_names, importable_modules
+from gradcli.lang.names.attributes import suggest
+from gradcli.lang.values.value_classes import MISSING, Namespace
 
 #: what `from torch import *` binds although Python has the name
 REBOUND = ("abs", "all", "any", "bool", "float", "int", "max", "min", "pow", "range", "round", "sum")
 
 
 def _find(dotted: str) -> Namespace:
-    found = namespaces.module(dotted)
+    found = importable_modules.module(dotted)
     if found is not None:
         return found
-    known = [*namespaces.TOP, *(f"torch.{place}" for place in library.MODULES if place)]
+    known = [*importable_modules.TOP, *(f"torch.{place}" for place in library.MODULES if place)]
     close = difflib.get_close_matches(dotted, known, 1, 0.8)
     hints = [f"did you mean {close[0]}?"] if close else ["gradcli has torch, math and a small numpy; nothing else can be imported"]
     raise ProgramError("ModuleNotFoundError", f"No module named '{dotted}'", hints=hints)
@@ -35,8 +36,6 @@ def member(dotted: str, name: str) -> Any:
     place = _find(dotted)
     found = MISSING if name.startswith("_") else place.get(name)
     if found is MISSING:
-        from gradcli.lang.names.attributes import suggest
-
         raise ProgramError("ImportError", f"cannot import name '{name}' from '{dotted}'", hints=suggest(name, place.names()))
     return found
 
@@ -44,10 +43,10 @@ def member(dotted: str, name: str) -> Any:
 def star(dotted: str, variables: dict[str, Any]) -> None:
     """`from dotted import *`. Torch's names are there anyway: those are bound that something else hides."""
     place = _find(dotted)
-    if place is namespaces.TORCH:
+    if place is importable_modules.TORCH:
         for name in library.members(""):
-            hidden = name in variables or name in names.NOT_BARE or name in REBOUND
-            if hidden and name not in library.MODULES and (name in REBOUND or not names.is_python(name)):
+            hidden = name in variables or name in bare_names.NOT_BARE or name in REBOUND
+            if hidden and name not in library.MODULES and (name in REBOUND or not bare_names.is_python(name)):
                 found = place.get(name)
                 if found is not MISSING:
                     variables[name] = found

@@ -11,9 +11,9 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
-from gradcli.lang.values import operators
-from gradcli.lang.values.types import type_name
-from gradcli.lang.values.values import NumpyArray
+from gradcli.lang.values.comparison import truth
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.value_classes import NumpyArray
 
 
 def _transposed(name: str) -> Callable[[Tensor], Any]:
@@ -91,7 +91,7 @@ def _numpy(tensor: Tensor, *args: Any, **kwargs: Any) -> NumpyArray:
 
 
 def _is_nonzero(tensor: Tensor) -> bool:
-    return operators.truth(tensor)
+    return truth(tensor)
 
 
 #: called with the tensor first

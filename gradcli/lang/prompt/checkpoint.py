@@ -24,7 +24,7 @@ from gradcli.core.tensor.node import Node, state
 from gradcli.core.tensor.tensor import Size
 from gradcli.errors import ProgramError
 from gradcli.lang.python import dict_views
-from gradcli.lang.values import functions, values
+from gradcli.lang.values import user_functions, value_classes
 
 #: copies of arrays are made up to this many bytes, and objects are looked into up to this many, so that it takes no time
 MOST_BYTES = 32 * 2**20
@@ -37,7 +37,14 @@ _FLAGS = (
 #: classes of core that never change once made
 _FIXED = (DType, Function, InplaceFunction, Op, Routine, ScriptType)
 #: classes of the language that can change, or lead to what can
-_LOOKED_INTO = (functions.UserFunction, values.BoundMethod, values.IteratorValue, values.NumpyArray, dict_views.DictView, ProgramError)
+_LOOKED_INTO = (
+    user_functions.UserFunction,
+    value_classes.BoundMethod,
+    value_classes.IteratorValue,
+    value_classes.NumpyArray,
+    dict_views.DictView,
+    ProgramError,
+)
 
 Array = np.ndarray[Any, Any]
 Undo = Callable[[], None]
@@ -170,7 +177,22 @@ class Checkpoint:
 
 #: what never changes and leads nowhere
 _ATOMS = frozenset(
-    {type(None), bool, int, float, str, bytes, range, slice, type(...), DType, Size, values.Namespace, values.Builtin, weakref.ref}
+    {
+        type(None),
+        bool,
+        int,
+        float,
+        str,
+        bytes,
+        range,
+        slice,
+        type(...),
+        DType,
+        Size,
+        value_classes.Namespace,
+        value_classes.Builtin,
+        weakref.ref,
+    }
 )
 
 

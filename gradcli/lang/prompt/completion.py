@@ -10,12 +10,12 @@ from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, InplaceFunction
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.lang.names import attributes, names
+from gradcli.lang.names import attributes, bare_names
 from gradcli.lang.names.builtins import ONE_OFF
-from gradcli.lang.names.namespaces import TOP, module
+from gradcli.lang.names.importable_modules import TOP, module
 from gradcli.lang.syntax.lexer import KEYWORDS
-from gradcli.lang.values.functions import UserFunction
-from gradcli.lang.values.values import MISSING, BoundMethod, Builtin, Namespace
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import MISSING, BoundMethod, Builtin, Namespace
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PATH = re.compile(r"([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)\.\Z")
@@ -83,7 +83,7 @@ def _names(before: str, variables: dict[str, Any]) -> list[Candidate]:
     if before[-1:].isdigit():
         return []
     own = [Candidate(name, "variable", value) for name, value in variables.items()]
-    rest = [Candidate(name, "name", None) for name in names.completions({}) if name not in variables]
+    rest = [Candidate(name, "name", None) for name in bare_names.completions({}) if name not in variables]
     words = [Candidate(word, "keyword", None) for word in KEYWORDS]
     return sorted([*own, *rest, *words])
 
@@ -118,9 +118,9 @@ def lookup(path: str, variables: dict[str, Any]) -> Any:
     first, *rest = path.split(".")
     value = variables.get(first, MISSING)
     if value is MISSING:
-        value = names.default(first, True)
-    if value is MISSING and names.is_torch(first, True):
-        value = names.torch_value(first)
+        value = bare_names.default(first, True)
+    if value is MISSING and bare_names.is_torch(first, True):
+        value = bare_names.torch_value(first)
     for name in rest:
         if value is MISSING:
             break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.lang.python.protocol import type_error
+from gradcli.lang.python.object_protocol import type_error
 
 
 def no_keywords(name: str, kwargs: dict[str, Any]) -> None:

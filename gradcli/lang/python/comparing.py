@@ -5,13 +5,14 @@ Elements that are not of host type are compared by the `Ops`; so are host values
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli import limits
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
-from gradcli.lang.python.protocol import HOST_ERRORS, MAX_DEPTH, Ops, from_host, type_error
+from gradcli.lang.python.object_protocol import MAX_DEPTH, Ops, hosted, type_error
 
 #: Keys with more parts than this are refused even where lists have no limit: their hash is made in one go.
 _MAX_KEY_PARTS = 10_000_000
@@ -115,25 +116,18 @@ def contains(ops: Ops, container: Any, item: Any) -> bool:
         if type(item) is set and type(container) is set:  # looked up by its content; no set is an element
             return False
         ops.hashable(item)
-        return _has(container.mapping if isinstance(container, KeysView) else container, item)
+        return hosted(operator.contains, container.mapping if isinstance(container, KeysView) else container, item)  # type: ignore[no-any-return]
     if isinstance(container, ItemsView):
         if not isinstance(item, tuple) or len(item) != 2:
             return False
         ops.hashable(item[0])
         mapping = container.mapping
-        return _has(mapping, item[0]) and same(ops, mapping[item[0]], item[1])
+        return hosted(operator.contains, mapping, item[0]) and same(ops, mapping[item[0]], item[1])
     if isinstance(container, range):
         return in_range(ops, container, item)
     if isinstance(container, (list, tuple, ValuesView)):
         return any(same(ops, element, item) for element in container)
     raise type_error(f"argument of type '{ops.type_name(container)}' is not iterable")
-
-
-def _has(container: Any, item: Any) -> bool:
-    try:
-        return item in container
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
 
 
 def same(ops: Ops, a: Any, b: Any) -> bool:

@@ -7,13 +7,14 @@ capped before anything is formatted.
 
 from __future__ import annotations
 
+import operator
 import re
 import sys
 from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
-from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted, type_error, value_error
 from gradcli.lang.python.reprs import ascii_text, int_text, repr_host, str_host
 
 #: The largest width and precision of a format.
@@ -63,11 +64,8 @@ def format_value(ops: Ops, value: Any, spec: str) -> str:
         limits.check_integer(value)
     elif kind not in (str, int, float, bool):
         raise type_error(f"unsupported format string passed to {kind.__name__}.__format__")
-    try:
-        # A number has at most a few thousand characters, a string grows by the width at most.
-        text = format(value, spec)
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
+    # a number has at most a few thousand characters, a string grows by the width at most
+    text: str = hosted(format, value, spec)
     limits.check_string(len(text))
     return text
 
@@ -252,7 +250,4 @@ def _item(value: Any, field: str, at: int) -> tuple[Any, int]:
         raise type_error("format fields take [items] of lists, tuples, dicts and strings only; write an f-string")
     index = _integer(text)
     key: Any = text if index is None else index
-    try:
-        return value[key], closing + 1
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
+    return hosted(operator.getitem, value, key), closing + 1

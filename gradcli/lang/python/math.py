@@ -13,7 +13,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.lang.python import arguments
 from gradcli.lang.python.numbers import mul
-from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, type_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted_call, type_error
 
 Function = Callable[..., Any]
 
@@ -72,13 +72,6 @@ _BOUNDED: dict[str, Function] = {
 }
 
 
-def _run(primitive: Function, args: Any, kwargs: Any) -> Any:
-    try:
-        return primitive(*args, **kwargs)
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
-
-
 def _numbers(ops: Ops, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value if type(value) in HOST_TYPES else ops.to_number(value) for value in args)
 
@@ -86,8 +79,8 @@ def _numbers(ops: Ops, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def _bounded(ops: Ops, primitive: Function) -> Function:
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and type(args[0]) is float:
-            return _run(primitive, args, kwargs)
-        return _run(primitive, _numbers(ops, args), dict(zip(kwargs, _numbers(ops, tuple(kwargs.values())), strict=True)))
+            return hosted_call(primitive, args, kwargs)
+        return hosted_call(primitive, _numbers(ops, args), dict(zip(kwargs, _numbers(ops, tuple(kwargs.values())), strict=True)))
 
     return function
 
@@ -99,7 +92,7 @@ def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Fun
         values = _numbers(ops, args)
         if values and not kwargs and all(isinstance(value, int) for value in values):
             limits.check_digits(bits(*values))
-        return _run(primitive, values, kwargs)
+        return hosted_call(primitive, values, kwargs)
 
     return function
 
@@ -156,7 +149,7 @@ def _elements(ops: Ops, source: Any) -> list[Any]:
 
 def _fsum(ops: Ops) -> Function:
     def fsum(*args: Any, **kwargs: Any) -> Any:
-        return _run(math.fsum, (_elements(ops, arguments.one("math.fsum", args, kwargs)),), {})
+        return hosted_call(math.fsum, (_elements(ops, arguments.one("math.fsum", args, kwargs)),), {})
 
     return fsum
 
@@ -164,7 +157,7 @@ def _fsum(ops: Ops) -> Function:
 def _dist(ops: Ops) -> Function:
     def dist(*args: Any, **kwargs: Any) -> Any:
         arguments.between("math.dist", args, kwargs, 2, 2)
-        return _run(math.dist, [_elements(ops, point) for point in args], {})
+        return hosted_call(math.dist, [_elements(ops, point) for point in args], {})
 
     return dist
 

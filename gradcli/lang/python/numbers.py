@@ -12,10 +12,11 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.errors import InternalFault, ProgramError
-from gradcli.lang.python.containers import extend
 from gradcli.lang.python.dict_views import ItemsView, KeysView
-from gradcli.lang.python.percent import percent_format
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
+from gradcli.lang.python.dicts_and_sets import fill_dict
+from gradcli.lang.python.object_protocol import Ops, hosted, hosted_call, type_error, value_error
+from gradcli.lang.python.percent_formatting import percent_format
+from gradcli.lang.python.sequences import extend
 
 Binary = Callable[[Any, Any], Any]
 
@@ -28,13 +29,6 @@ _SEQUENCES = (str, list, tuple)
 def complex_error() -> ProgramError:
     """The refusal of a result that is not real."""
     return value_error("the result is a complex number; complex numbers are not supported")
-
-
-def _run(primitive: Callable[..., Any], *args: Any) -> Any:
-    try:
-        return primitive(*args)
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
 
 
 def _checked(value: int) -> int:
@@ -59,7 +53,7 @@ def add(a: Any, b: Any) -> Any:
         limits.check_string(len(a) + len(b))
     elif (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
         limits.check_list(len(a) + len(b))
-    return _number(_run(operator.add, a, b))
+    return _number(hosted(operator.add, a, b))
 
 
 def _number(value: Any) -> Any:
@@ -93,7 +87,7 @@ def mul(a: Any, b: Any) -> Any:
         _check_repeated(a, b)
     elif isinstance(b, _SEQUENCES) and isinstance(a, _INTEGERS):
         _check_repeated(b, a)
-    return _number(_run(operator.mul, a, b))
+    return _number(hosted(operator.mul, a, b))
 
 
 def _check_repeated(value: Any, times: int) -> None:
@@ -109,19 +103,19 @@ def _check_repeated(value: Any, times: int) -> None:
 
 def truediv(a: Any, b: Any) -> Any:
     """`a / b`."""
-    return a / b if type(a) is float and type(b) is float and b else _run(operator.truediv, a, b)
+    return a / b if type(a) is float and type(b) is float and b else hosted(operator.truediv, a, b)
 
 
 def floordiv(a: Any, b: Any) -> Any:
     """`a // b`."""
-    return _run(operator.floordiv, a, b)
+    return hosted(operator.floordiv, a, b)
 
 
 def mod(a: Any, b: Any) -> Any:
     """`a % b` where `a` is no string: Python's own formatting must not see a program's templates, see `modulo`."""
     if isinstance(a, str):
         raise InternalFault("text is formatted by the operator of binary_table")
-    return _run(operator.mod, a, b)
+    return hosted(operator.mod, a, b)
 
 
 def modulo(ops: Ops) -> Binary:
@@ -135,7 +129,7 @@ def modulo(ops: Ops) -> Binary:
 
 def host_divmod(a: Any, b: Any) -> Any:
     """`divmod(a, b)`."""
-    return _run(divmod, a, b)
+    return hosted(divmod, a, b)
 
 
 # --- powers and shifts ------------------------------------------------------------------------------------------
@@ -151,8 +145,8 @@ def power(a: Any, b: Any) -> Any:
     """`a ** b`."""
     if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS):
         _check_power(a, b)
-        return _number(_run(operator.pow, a, b))
-    return _real(_run(operator.pow, a, b))
+        return _number(hosted(operator.pow, a, b))
+    return _real(hosted(operator.pow, a, b))
 
 
 def _real(value: Any) -> Any:
@@ -163,19 +157,19 @@ def _real(value: Any) -> Any:
 
 def host_pow(a: Any, b: Any, modulus: Any = None) -> Any:
     """The builtin `pow(a, b[, modulus])`."""
-    return power(a, b) if modulus is None else _run(pow, a, b, modulus)
+    return power(a, b) if modulus is None else hosted(pow, a, b, modulus)
 
 
 def lshift(a: Any, b: Any) -> Any:
     """`a << b`."""
     if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS) and a and b > 0:
         limits.check_digits(a.bit_length() + min(b, 1 << 62))
-    return _number(_run(operator.lshift, a, b))
+    return _number(hosted(operator.lshift, a, b))
 
 
 def rshift(a: Any, b: Any) -> Any:
     """`a >> b`."""
-    return _run(operator.rshift, a, b)
+    return hosted(operator.rshift, a, b)
 
 
 # --- sets, dictionaries, bits -----------------------------------------------------------------------------------
@@ -183,21 +177,27 @@ def rshift(a: Any, b: Any) -> Any:
 
 def _set_operation(primitive: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """Run an operator that sets, and the set-like views of dictionaries, have too."""
-    if isinstance(a, (KeysView, ItemsView)) or isinstance(b, (KeysView, ItemsView)):
-        a, b = _as_set(a), _as_set(b)
+    a, b = _set_operands(a, b)
     if isinstance(a, (set, dict)) and type(a) is type(b) and len(a) + len(b) > limits.current.list:
         # The union of the keys bounds the result, and its own size is bounded by two lists that exist.
-        limits.check_list(len(_run(primitive, set(a), set(b))))
-    return _run(primitive, a, b)
+        limits.check_list(len(hosted(primitive, set(a), set(b))))
+    return hosted(primitive, a, b)
+
+
+def _set_operands(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both operands as sets where one is a set-like view of a dictionary, otherwise as they are."""
+    if isinstance(a, (KeysView, ItemsView)) or isinstance(b, (KeysView, ItemsView)):
+        return _as_set(a), _as_set(b)
+    return a, b
 
 
 def _as_set(value: Any) -> Any:
     if isinstance(value, KeysView):
         return set(value.mapping)
     if isinstance(value, ItemsView):
-        return _run(set, value.mapping.items())
+        return hosted(set, value.mapping.items())
     if isinstance(value, (list, tuple)):
-        return _run(set, value)
+        return hosted(set, value)
     return value
 
 
@@ -218,7 +218,7 @@ def bit_xor(a: Any, b: Any) -> Any:
 
 def matmul(a: Any, b: Any) -> Any:
     """`a @ b`, which no host value has."""
-    return _run(operator.matmul, a, b)
+    return hosted(operator.matmul, a, b)
 
 
 #: For `%` with a string on the left, `binary_table` has the operator that formats.
@@ -239,9 +239,9 @@ BINARY: dict[str, Binary] = {
 }
 
 UNARY: dict[str, Callable[[Any], Any]] = {
-    "-": lambda a: -a if type(a) is float else _run(operator.neg, a),
-    "+": lambda a: _run(operator.pos, a),
-    "~": lambda a: _run(operator.invert, a),
+    "-": lambda a: -a if type(a) is float else hosted(operator.neg, a),
+    "+": lambda a: hosted(operator.pos, a),
+    "~": lambda a: hosted(operator.invert, a),
 }
 
 
@@ -252,9 +252,26 @@ def binary_table(ops: Ops) -> dict[str, Binary]:
 
 # --- augmented assignment ---------------------------------------------------------------------------------------
 
+#: run when the plain operator has refused the operands: these refuse them too, and their messages name the operator with its `=`
+_AUGMENTED: dict[str, Binary] = {
+    "+": operator.iadd,
+    "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
+    "&": operator.iand,
+    "|": operator.ior,
+    "^": operator.ixor,
+    "@": operator.imatmul,
+}
+
 
 def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> Any:
-    """`a op= b`: lists, sets and dicts change in place; messages name the operator with its `=`."""
+    """`a op= b`: lists, sets and dicts change in place. `table` has the plain operators, as `binary_table` makes it."""
     if isinstance(a, list) and op == "+":
         extend(ops, a, b)
         return a
@@ -262,20 +279,51 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> An
         _check_repeated(a, b)
         a *= b
         return a
+    if isinstance(a, dict) and op == "|":
+        fill_dict(ops, a, (b,), {})
+        return a
     if op == "*" and isinstance(a, (set, dict, range)):  # CPython does not try the right operand's repetition here
         raise type_error(f"unsupported operand type(s) for *=: '{type(a).__name__}' and '{type(b).__name__}'")
     try:
         result = table[op](a, b)
     except ProgramError as error:
-        plain = f"unsupported operand type(s) for {'** or pow()' if op == '**' else op}: "
-        if error.message.startswith(plain):
-            raise type_error(f"unsupported operand type(s) for {op}=: {error.message[len(plain) :]}") from None
-        raise
+        if error.type_name != "TypeError" or (isinstance(a, str) and op == "%"):
+            raise
+        return hosted_call(_AUGMENTED[op], _set_operands(a, b), {}, ops)
     if isinstance(a, set) and isinstance(result, set):
         a.clear()
         a.update(result)
         return a
-    if isinstance(a, dict) and isinstance(result, dict):
-        a.update(result)
-        return a
     return result
+
+
+# --- int(), float(), abs(), round() ---------------------------------------------------------------------------
+
+
+def to_int(*args: Any, **kwargs: Any) -> int:
+    """`int(x)` or `int(text, base)` of host values.
+
+    CPython counts decimal digits before it reads them, which from_host turns into our limit; what passes is measured again,
+    because other bases are read whatever their length (in linear time, where the base is a power of two).
+    """
+    value: int = hosted_call(int, args, kwargs)
+    if value.bit_length() > 64:
+        limits.check_integer(value)
+    return value
+
+
+def to_float(*args: Any, **kwargs: Any) -> float:
+    """`float(x)` of a host value."""
+    return hosted_call(float, args, kwargs)  # type: ignore[no-any-return]
+
+
+def host_abs(value: Any) -> Any:
+    """`abs(x)` of a host value."""
+    return hosted(abs, value)
+
+
+def host_round(number: Any, ndigits: Any = None) -> Any:
+    """`round(x[, ndigits])` of a host value. Python would compute 10**-ndigits, however large."""
+    if isinstance(number, int) and isinstance(ndigits, int) and -ndigits > number.bit_length() + 1:
+        return 0
+    return hosted(round, number, ndigits)

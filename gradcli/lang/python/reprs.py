@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.protocol import MAX_DEPTH
+from gradcli.lang.python.object_protocol import MAX_DEPTH
 
 ReprOf = Callable[[Any], str]
 Pairs = Iterator[tuple[str, Any]]

@@ -13,7 +13,7 @@ from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.formatting import format_string
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error
+from gradcli.lang.python.object_protocol import Ops, hosted_call, type_error
 
 Method = Callable[..., Any]
 
@@ -23,18 +23,11 @@ _QUADRATIC = 1 << 22
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
-def _run(primitive: Callable[..., Any], ops: Ops, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    try:
-        return primitive(*args, **kwargs)
-    except HOST_ERRORS as error:
-        raise from_host(error, ops, (*args, *kwargs.values())) from None
-
-
 def _plain(primitive: Callable[..., Any]) -> Method:
     """A method whose result is no longer than the string."""
 
     def method(ops: Ops, *args: Any, **kwargs: Any) -> Any:
-        return _run(primitive, ops, args, kwargs)
+        return hosted_call(primitive, args, kwargs, ops)
 
     return method
 
@@ -44,7 +37,7 @@ def _cased(primitive: Callable[..., Any]) -> Method:
 
     def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
         limits.check_string(len(value))
-        result = _run(primitive, ops, (value, *args), kwargs)
+        result = hosted_call(primitive, (value, *args), kwargs, ops)
         limits.check_string(len(result))
         return result
 
@@ -57,7 +50,7 @@ def _padded(primitive: Callable[..., Any]) -> Method:
     def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], int):
             limits.check_string(max(len(value), args[0]))
-        return _run(primitive, ops, (value, *args), kwargs)
+        return hosted_call(primitive, (value, *args), kwargs, ops)
 
     return method
 
@@ -67,7 +60,7 @@ def _expandtabs(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     if isinstance(size, int):
         tabs = value.count("\t")
         limits.check_string(len(value) - tabs + tabs * max(size, 0))
-    return _run(str.expandtabs, ops, (value, *args), kwargs)
+    return hosted_call(str.expandtabs, (value, *args), kwargs, ops)
 
 
 def _replace(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
@@ -78,7 +71,7 @@ def _replace(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
             if len(args) > 2 and isinstance(args[2], int) and args[2] >= 0:
                 count = min(count, args[2])
             limits.check_string(len(value) + count * (len(new) - len(old)))
-    return _run(str.replace, ops, (value, *args), kwargs)
+    return hosted_call(str.replace, (value, *args), kwargs, ops)
 
 
 def _join(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
@@ -110,7 +103,7 @@ def _split(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
 def _rsplit(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     separator = args[0] if args else kwargs.get("sep")
     if isinstance(separator, str) and _is_long(value, separator):
-        _run(str.rsplit, ops, ("", *args), kwargs)  # checks the arguments
+        hosted_call(str.rsplit, ("", *args), kwargs, ops)  # checks the arguments
         turned = (separator[::-1], *args[1:]) if args else ()
         named = kwargs if args else {**kwargs, "sep": separator[::-1]}
         return [piece[::-1] for piece in reversed(_pieces(str.split, ops, value[::-1], turned, named))]
@@ -121,8 +114,8 @@ def _pieces(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any
     """split and rsplit: at most one piece more than a list may hold is ever made."""
     most = limits.current.list
     if most >= len(value):
-        return _run(primitive, ops, (value, *args), kwargs)
-    _run(primitive, ops, ("", *args), kwargs)  # checks the arguments
+        return hosted_call(primitive, (value, *args), kwargs, ops)
+    hosted_call(primitive, ("", *args), kwargs, ops)  # checks the arguments
     separator = args[0] if args else kwargs.get("sep")
     count = args[1] if len(args) > 1 else kwargs.get("maxsplit", -1)
     bound = int(most) + 1
@@ -135,7 +128,7 @@ def _splitlines(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     if len(value) > limits.current.list:
         breaks = sum(value.count(character) for character in _LINE_BREAKS) - value.count("\r\n")
         limits.check_list(breaks + (value[-1] not in _LINE_BREAKS))
-    return _run(str.splitlines, ops, (value, *args), kwargs)
+    return hosted_call(str.splitlines, (value, *args), kwargs, ops)
 
 
 def _is_long(value: str, part: str) -> bool:
@@ -152,23 +145,23 @@ def _rindex(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
 
 def _find_last(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not (args and isinstance(args[0], str) and _is_long(value, args[0])):
-        return _run(primitive, ops, (value, *args), kwargs)
+        return hosted_call(primitive, (value, *args), kwargs, ops)
     part = args[0]
     if primitive is str.rfind:
-        _run(primitive, ops, ("", *args), kwargs)  # checks the arguments
+        hosted_call(primitive, ("", *args), kwargs, ops)  # checks the arguments
     bounds = slice(*args[1:]) if len(args) > 2 else slice(args[1] if len(args) > 1 else None, None)
-    start, stop, _ = _run(bounds.indices, ops, (len(value),), {})
+    start, stop, _ = hosted_call(bounds.indices, (len(value),), {}, ops)
     at = value[start:stop][::-1].find(part[::-1])
     if at >= 0:
         return stop - at - len(part)
-    return _run(primitive, ops, ("", *args), kwargs)
+    return hosted_call(primitive, ("", *args), kwargs, ops)
 
 
 def _rpartition(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and isinstance(args[0], str) and _is_long(value, args[0]):
         after, separator, before = value[::-1].partition(args[0][::-1])
         return (before[::-1], separator[::-1], after[::-1]) if separator else ("", "", value)
-    return _run(str.rpartition, ops, (value, *args), kwargs)
+    return hosted_call(str.rpartition, (value, *args), kwargs, ops)
 
 
 def _format(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:

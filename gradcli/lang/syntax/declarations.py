@@ -14,7 +14,6 @@ from gradcli.lang.syntax.nodes import (
     FunctionDef,
     Global,
     Handler,
-    If,
     Import,
     ImportFrom,
     Lambda,
@@ -22,9 +21,8 @@ from gradcli.lang.syntax.nodes import (
     Node,
     Nonlocal,
     Program,
-    Try,
-    While,
     With,
+    children,
 )
 
 
@@ -83,7 +81,7 @@ def _in_order(body: tuple[Node, ...], bodies: list[tuple[Node, tuple[Node, ...]]
                 yield node, alias or dotted.partition(".")[0], "assigned to"
         else:
             yield from _bound(node)
-            stack += reversed(_children(node))
+            stack += reversed(children(node))
 
 
 def _bound(node: Node) -> Iterator[tuple[Node, str, str]]:
@@ -102,16 +100,4 @@ def _bound(node: Node) -> Iterator[tuple[Node, str, str]]:
         if isinstance(target, Name):
             yield target, target.id, "assigned to"
         else:
-            targets += [child for child in _children(target) if not hasattr(target, "index")]
-
-
-def _children(node: Node) -> list[Node]:
-    """The nodes directly inside a node, in the order of the text."""
-    found: list[Node] = []
-    pending: list[object] = [getattr(node, field) for field in type(node).__slots__ if field != "source"]
-    for value in pending:
-        if isinstance(value, Node):
-            found.append(value)
-        elif isinstance(value, tuple):
-            pending += value
-    return sorted(found, key=lambda child: child.start) if isinstance(node, If | While | Try | With | For) else found
+            targets += [child for child in children(target) if not hasattr(target, "index")]

@@ -29,6 +29,19 @@ class Node:
         return self.source.text[self.start : self.end]
 
 
+def children(node: Node) -> list[Node]:
+    """The nodes that the fields of `node` hold, directly or in tuples, in the order of the fields."""
+    found: list[Node] = []
+    pending: list[object] = [getattr(node, field) for field in reversed(type(node).__slots__)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Node):
+            found.append(value)
+        elif type(value) is tuple:
+            pending.extend(reversed(value))
+    return found
+
+
 class Expr(Node):
     """An expression."""
 
@@ -278,6 +291,23 @@ class Compare(Expr):
         self.first = first
         self.ops = ops
         self.rest = rest
+
+
+class Step(Node):
+    """One operator of a `Binary` or `Compare` with its operands, made when the chain is compiled: the place that errors point at.
+
+    `left` is the first operand of the chain or the step before.
+    """
+
+    __slots__ = ("left", "op", "right")
+
+    def __init__(self, op: str, left: Node, right: Node, start: int, end: int) -> None:
+        self.source = left.source
+        self.start = start
+        self.end = end
+        self.op = op
+        self.left = left
+        self.right = right
 
 
 class BoolOp(Expr):

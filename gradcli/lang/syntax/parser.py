@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from gradcli import limits
 from gradcli.errors import LimitError
-from gradcli.lang.prompt.editing import is_complete, tokens
 from gradcli.lang.syntax import _tables
 from gradcli.lang.syntax.build_statements import Builder
 from gradcli.lang.syntax.declarations import check_declarations
@@ -32,8 +31,6 @@ from gradcli.lang.syntax.lexer import Lexer
 from gradcli.lang.syntax.nodes import Expr, Program
 from gradcli.lang.syntax.syntax_errors import Stuck, unexpected
 from gradcli.source import Source, Span
-
-__all__ = ["is_complete", "parse_expression", "parse_file", "parse_input", "tokens"]
 
 
 class _Production(Rule):

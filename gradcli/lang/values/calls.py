@@ -10,9 +10,9 @@ from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.tensor.node import Node, state
 from gradcli.errors import ProgramError
-from gradcli.lang.values.functions import UserFunction, invoke
-from gradcli.lang.values.types import type_name
-from gradcli.lang.values.values import NO_KEYWORDS, register
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.user_functions import UserFunction, invoke
+from gradcli.lang.values.value_classes import NO_KEYWORDS, register
 
 
 class Decorated:

@@ -9,10 +9,10 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
-from gradcli.lang.python.protocol import HOST_ERRORS, from_host, key_error
-from gradcli.lang.values.operators import OPS, as_size, collect, index_of
-from gradcli.lang.values.types import type_name
-from gradcli.lang.values.values import NumpyArray
+from gradcli.lang.python.object_protocol import HOST_ERRORS, from_host, key_error
+from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.value_classes import NumpyArray
 
 
 def getitem(container: Any, index: Any) -> Any:

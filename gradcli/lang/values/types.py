@@ -1,95 +1,149 @@
-"""Types as values: what `type(x)` gives, how types are named in messages, and what `isinstance` accepts."""
+"""Types as values: what `type(x)` gives, what `isinstance` and `except` accept, and what calling a type makes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.autograd.grad_mode import GradMode
-from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
-from gradcli.core.calling.script_types import Routine, ScriptType
-from gradcli.core.functions.function import Function, InplaceFunction
+from gradcli import limits
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.random import seeds
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import library, torch_types
-from gradcli.errors import ProgramError
-from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
-from gradcli.lang.values.functions import UserFunction
-from gradcli.lang.values.values import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue, register
+from gradcli.errors import ProgramError, is_exception_subtype
+from gradcli.lang.python import dicts_and_sets, numbers, sequences
+from gradcli.lang.values import subscripts
+from gradcli.lang.values.comparison import truth
+from gradcli.lang.values.object_operations import OPS, index_of, stepping
+from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.type_names import path_of, type_name
+from gradcli.lang.values.value_classes import ExceptionType, TypeValue
 
-#: classes of core whose instances are functions
-FUNCTIONS = (Function, InplaceFunction, Routine)
+# --- what calling a type makes ----------------------------------------------------------------------
 
-register(UserFunction, Tensor, DType, Generator, ScriptType, KeysView, ValuesView, ItemsView, subclasses=FUNCTIONS)
-
-#: names of types in messages, by host class, where they are not the host class's own
-_PATHS: dict[type, str] = {
-    UserFunction: "function",
-    Builtin: "builtin_function_or_method",
-    BoundMethod: "builtin_function_or_method",
-    TypeValue: "type",
-    ExceptionType: "type",
-    Namespace: "module",
-    NumpyArray: "numpy.ndarray",
-    DType: "torch.dtype",
-    Size: "torch.Size",
-    Tensor: "Tensor",
-    ScriptType: "type",
-    Generator: "torch._C.Generator",
-    torch_types.Device: "torch.device",
-    torch_types.Symbol: "torch.layout",
-}
+_REQUIRES_GRAD = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first. (Triggered internally at "
+    "/__w/pytorch/pytorch/torch/csrc/autograd/generated/python_variable_methods.cpp:822.)"
+)
 
 
-def path_of(value: Any) -> str:
-    """The dotted name of a value's type, as PyTorch's messages give it."""
-    kind = type(value)
-    known = _PATHS.get(kind)
-    if known is not None:
-        return "Parameter" if kind is Tensor and value.is_parameter else known
-    if kind is IteratorValue:
-        return str(value.kind)
-    if isinstance(value, Node):
-        return value.type_name
-    if isinstance(value, DictView):
-        return value.name
-    if isinstance(value, NamedTuple):
-        return value.type_name
-    if isinstance(value, NamedResult):
-        return f"torch.return_types.{value.type_name}"
-    if kind is ProgramError:
-        return str(value.type_name)
-    if kind is GradMode:
-        return f"torch.autograd.grad_mode.{value.kind}"
-    if isinstance(value, FUNCTIONS):
-        return "function" if isinstance(value, Routine) else "builtin_function_or_method"
-    return str(getattr(kind, "SCRIPT_NAME", kind.__name__))
+def _scalar(tensor: Tensor) -> Any:
+    """The number in a tensor, for conversions; PyTorch warns once where gradients would be lost."""
+    if tensor.array.size != 1:
+        raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
+    if tensor.requires_grad:
+        warnings.emit(_REQUIRES_GRAD, once="scalar")
+    return tensor.item()
 
 
-def type_name(value: Any) -> str:
-    """The name of a value's type in messages, such as "'int' object is not callable"."""
-    path = path_of(value)
-    whole = path.startswith("torch.return_types.") or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
-    return path if whole else path.rpartition(".")[2]
+def _make_int(*args: Any, **kwargs: Any) -> int:
+    """`int(x)`, `int(text, base)`."""
+    if len(args) == 1 and not kwargs:
+        value = args[0]
+        if type(value) is Tensor:
+            value = _scalar(value)
+        elif type(value) not in (int, float, bool, str):
+            kind = type_name(value)
+            raise ProgramError("TypeError", f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'")
+        return numbers.to_int(value)
+    return numbers.to_int(*args, **kwargs)
 
 
-def _maker(name: str) -> Callable[..., Any]:
-    """The constructor of a host type; it lives above this module."""
+def _make_float(*args: Any, **kwargs: Any) -> float:
+    """`float(x)`."""
+    if len(args) == 1 and not kwargs:
+        value = args[0]
+        if type(value) is Tensor:
+            value = _scalar(value)
+        elif type(value) not in (int, float, bool, str):
+            raise ProgramError("TypeError", f"float() argument must be a string or a real number, not '{type_name(value)}'")
+        return numbers.to_float(value)
+    return numbers.to_float(*args, **kwargs)
 
-    def make(*args: Any, **kwargs: Any) -> Any:
-        from gradcli.lang.values.constructors import MAKERS
 
-        return MAKERS[name](*args, **kwargs)
+def _at_most_one(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if kwargs:
+        raise ProgramError("TypeError", f"{name}() takes no keyword arguments")
+    if len(args) > 1:
+        raise ProgramError("TypeError", f"{name} expected at most 1 argument, got {len(args)}")
 
-    return make
+
+def _make_bool(*args: Any, **kwargs: Any) -> bool:
+    """`bool(x)`."""
+    _at_most_one("bool", args, kwargs)
+    return truth(args[0]) if args else False
 
 
-def _host(kind: type, *also: type) -> TypeValue:
-    kinds = (kind, *also)
-    return TypeValue(kind.__name__, lambda value: type(value) in kinds, _maker(kind.__name__))
+def _make_str(*args: Any, **kwargs: Any) -> str:
+    """`str(x)`."""
+    if len(args) > 1 or kwargs:
+        raise ProgramError("TypeError", "str() takes one argument here: bytes are not part of gradcli's language")
+    return str_text(args[0]) if args else ""
+
+
+def _make_list(*args: Any, **kwargs: Any) -> list[Any]:
+    """`list(x)`."""
+    _at_most_one("list", args, kwargs)
+    return sequences.elements(OPS, args[0]) if args else []
+
+
+def _make_tuple(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """`tuple(x)`."""
+    _at_most_one("tuple", args, kwargs)
+    if args and type(args[0]) is tuple:
+        return args[0]
+    return tuple(sequences.elements(OPS, args[0])) if args else ()
+
+
+def _make_set(*args: Any, **kwargs: Any) -> set[Any]:
+    """`set(x)`."""
+    _at_most_one("set", args, kwargs)
+    return dicts_and_sets.make_set(OPS, args[0]) if args else set()
+
+
+def _make_dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
+    """`dict(x, **more)`."""
+    if len(args) > 1:
+        raise ProgramError("TypeError", f"dict expected at most 1 argument, got {len(args)}")
+    made: dict[Any, Any] = {}
+    dicts_and_sets.fill_dict(OPS, made, args, kwargs)
+    return made
+
+
+def dict_from_keys(iterable: Any, value: Any = None, /) -> dict[Any, Any]:
+    """`dict.fromkeys(iterable, value)`."""
+    made: dict[Any, Any] = {}
+    for key in stepping(iterable):
+        subscripts.put(made, key, value)
+        limits.check_list(len(made))
+    return made
+
+
+def _make_range(*args: Any, **kwargs: Any) -> range:
+    """`range(stop)`, `range(start, stop, step)`."""
+    if kwargs:
+        raise ProgramError("TypeError", "range() takes no keyword arguments")
+    if not 1 <= len(args) <= 3:
+        which = "at least 1 argument" if not args else "at most 3 arguments"
+        raise ProgramError("TypeError", f"range expected {which}, got {len(args)}")
+    bounds = [index_of(arg) for arg in args]
+    if len(bounds) == 3 and bounds[2] == 0:
+        raise ProgramError("ValueError", "range() arg 3 must not be zero")
+    return range(*bounds)
+
+
+def _make_slice(*args: Any, **kwargs: Any) -> slice:
+    """`slice(stop)`, `slice(start, stop, step)`."""
+    if kwargs:
+        raise ProgramError("TypeError", "slice() takes no keyword arguments")
+    if not 1 <= len(args) <= 3:
+        which = "at least 1 argument" if not args else "at most 3 arguments"
+        raise ProgramError("TypeError", f"slice expected {which}, got {len(args)}")
+    return slice(*args)
 
 
 def _make_type(*args: Any, **kwargs: Any) -> Any:
@@ -98,16 +152,25 @@ def _make_type(*args: Any, **kwargs: Any) -> Any:
     return type_of(args[0])
 
 
-INT = _host(int, bool)
-FLOAT = _host(float)
-BOOL = _host(bool)
-STR = _host(str)
-LIST = _host(list)
-TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple), _maker("tuple"))
-DICT = _host(dict)
-SET = _host(set)
-RANGE = _host(range)
-SLICE = _host(slice)
+# --- types ------------------------------------------------------------------------------------------
+
+
+def _host(make: Callable[..., Any], kind: type, *also: type) -> TypeValue:
+    """The type object of a class of Python; instances of `also` belong to it too."""
+    kinds = (kind, *also)
+    return TypeValue(kind.__name__, lambda value: type(value) in kinds, make)
+
+
+INT = _host(_make_int, int, bool)
+FLOAT = _host(_make_float, float)
+BOOL = _host(_make_bool, bool)
+STR = _host(_make_str, str)
+LIST = _host(_make_list, list)
+TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple), _make_tuple)
+DICT = _host(_make_dict, dict)
+SET = _host(_make_set, set)
+RANGE = _host(_make_range, range)
+SLICE = _host(_make_slice, slice)
 TYPE = TypeValue("type", lambda value: type(value) in (TypeValue, ExceptionType, ScriptType), _make_type)
 OBJECT = TypeValue("object", lambda value: True)
 
@@ -140,8 +203,26 @@ def exception_type(name: str) -> ExceptionType:
     """The exception type of a name; always the same object."""
     known = _exceptions.get(name)
     if known is None:
-        known = _exceptions[name] = ExceptionType(name)
+        known = _exceptions[name] = ExceptionType(name, make_error)
     return known
+
+
+def make_error(name: str, args: tuple[Any, ...]) -> ProgramError:
+    """`name(*args)`: the error that `raise` takes; its message is what Python's `str` gives."""
+    if not args:
+        message = ""
+    elif len(args) > 1:
+        message = repr_text(args)
+    elif name == "KeyError":
+        message = repr_text(args[0])
+    else:
+        message = str_text(args[0])
+    return ProgramError(name, message, args=args)
+
+
+def derives(name: str, ancestor: str) -> bool:
+    """Whether errors of the type `name` are caught by `except ancestor`: every error of a program is an Exception."""
+    return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
 
 
 def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
@@ -176,7 +257,7 @@ def is_instance(value: Any, wanted: Any) -> bool:
             if one.test(value):
                 return True
         elif type(one) is ExceptionType:
-            if type(value) is ProgramError and _derives(value.type_name, one.name):
+            if type(value) is ProgramError and derives(value.type_name, one.name):
                 return True
         elif isinstance(one, tuple):
             pending.extend(one)
@@ -184,9 +265,3 @@ def is_instance(value: Any, wanted: Any) -> bool:
             text = "isinstance() arg 2 must be a type, a tuple of types, or a union"
             raise ProgramError("TypeError", text)
     return False
-
-
-def _derives(name: str, ancestor: str) -> bool:
-    from gradcli.errors import is_exception_subtype
-
-    return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)

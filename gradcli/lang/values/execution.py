@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,7 +15,6 @@ from gradcli import limits
 from gradcli.core.tensor.node import state
 from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError
 from gradcli.lang.syntax.nodes import Attribute, ExprStmt, Node
-from gradcli.lang.values.addresses import Addresses
 from gradcli.source import Span
 
 Display = Callable[[ExprStmt, Any], None]
@@ -24,7 +24,34 @@ def _nowhere(text: str) -> None:
     return None
 
 
-class Runtime:
+class Addresses:
+    """Gives each object a small number of its own, for `<MulBackward0 object at 0x1>` and `id(x)`."""
+
+    __slots__ = ("_next", "_numbers")
+
+    def __init__(self) -> None:
+        #: by host id; an entry goes when its object does, so that a new object at the same place gets a new number
+        self._numbers: dict[int, tuple[int, Any]] = {}
+        self._next = 1
+
+    def of(self, value: object) -> int:
+        """The number of `value`."""
+        key = id(value)
+        known = self._numbers.get(key)
+        if known is not None:
+            return known[0]
+        number = self._next
+        self._next += 1
+        numbers = self._numbers
+        try:
+            kept: Any = weakref.ref(value, lambda _: numbers.pop(key, None))
+        except TypeError:
+            kept = value  # no weak references to it: kept alive, so that its id is not used again
+        numbers[key] = (number, kept)
+        return number
+
+
+class Execution:
     """The state of the program that runs."""
 
     __slots__ = ("addresses", "deadline", "depth", "display", "handling", "max_depth", "max_steps", "steps", "write", "written")
@@ -46,7 +73,7 @@ class Runtime:
         self.handling: list[ProgramError] = []
 
 
-runtime = Runtime()
+execution = Execution()
 
 
 def counting() -> bool:
@@ -57,17 +84,17 @@ def counting() -> bool:
 
 def tick() -> None:
     """One step of a loop, or one call. Raises LimitError when steps or time are used up."""
-    runtime.steps += 1
-    if runtime.steps > runtime.max_steps:
-        raise LimitError("steps", f"the program took more than {runtime.max_steps:,.0f} steps")
-    if not runtime.steps & 63:
+    execution.steps += 1
+    if execution.steps > execution.max_steps:
+        raise LimitError("steps", f"the program took more than {execution.max_steps:,.0f} steps")
+    if not execution.steps & 63:
         limits.memory.check()
     check_time()
 
 
 def check_time() -> None:
     """Raise LimitError when the time is up."""
-    if runtime.deadline < math.inf and time.monotonic() > runtime.deadline:
+    if execution.deadline < math.inf and time.monotonic() > execution.deadline:
         raise LimitError("time", f"the program ran for more than {limits.current.time:g} s")
 
 
@@ -80,19 +107,19 @@ def ticking(values: Iterable[Any]) -> Iterator[Any]:
 
 def too_deep() -> LimitError:
     """The error of calls nested too deeply."""
-    return LimitError("calls", f"calls are nested more than {runtime.max_depth:,.0f} deep")
+    return LimitError("calls", f"calls are nested more than {execution.max_depth:,.0f} deep")
 
 
 def emit(text: str) -> None:
     """Write to the program's output."""
     count_output(text)
-    runtime.write(text)
+    execution.write(text)
 
 
 def count_output(text: str) -> None:
     """Count what is written. Raises LimitError."""
-    runtime.written += limits.encoded_size(text)
-    limits.check_output(runtime.written)
+    execution.written += limits.encoded_size(text)
+    limits.check_output(execution.written)
 
 
 def locate(error: GradcliError) -> None:

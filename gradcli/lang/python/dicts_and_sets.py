@@ -9,7 +9,7 @@ from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, key_error, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, hosted, key_error, type_error, value_error
 from gradcli.lang.python.reprs import ordered
 
 Method = Callable[..., Any]
@@ -22,28 +22,20 @@ def range_length(values: range) -> int:
     return max(0, (values.start - values.stop - values.step - 1) // -values.step)
 
 
-def _looked_up(primitive: Callable[..., Any], *args: Any) -> Any:
-    """Run a primitive that hashes and compares a key."""
-    try:
-        return primitive(*args)
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
-
-
 # --- dict ---------------------------------------------------------------------------------------------------
 
 
 def _get(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
     arguments.between("dict.get", args, kwargs, 1, 2)
     ops.hashable(args[0])
-    return _looked_up(value.get, *args)
+    return hosted(value.get, *args)
 
 
 def _pop(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
     arguments.between("dict.pop", args, kwargs, 1, 2)
     if value:  # CPython asks for no hash to look into an empty dictionary
         ops.hashable(args[0])
-    if value and _looked_up(value.__contains__, args[0]):
+    if value and hosted(value.__contains__, args[0]):
         return value.pop(args[0])
     if len(args) == 2:
         return args[1]
@@ -60,7 +52,7 @@ def _popitem(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> tupl
 def _setdefault(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
     arguments.between("dict.setdefault", args, kwargs, 1, 2)
     ops.hashable(args[0])
-    if not _looked_up(value.__contains__, args[0]):
+    if not hosted(value.__contains__, args[0]):
         limits.check_list(len(value) + 1)
     return value.setdefault(*args)
 
@@ -107,9 +99,9 @@ def _pair(ops: Ops, at: int, pair: Any) -> tuple[Any, Any]:
 
 def set_item(value: dict[Any, Any], key: Any, item: Any) -> None:
     """`value[key] = item`; the key's hashability was checked."""
-    if len(value) >= limits.current.list and not _looked_up(value.__contains__, key):
+    if len(value) >= limits.current.list and not hosted(value.__contains__, key):
         limits.check_list(len(value) + 1)
-    _looked_up(value.__setitem__, key, item)
+    hosted(value.__setitem__, key, item)
 
 
 def _view(kind: type, name: str) -> Method:
@@ -172,9 +164,9 @@ def _add_all(ops: Ops, value: set[Any], source: Any) -> None:
 def add(ops: Ops, value: set[Any], item: Any) -> None:
     """`value.add(item)`."""
     ops.hashable(item)
-    if len(value) >= limits.current.list and not _looked_up(value.__contains__, item):
+    if len(value) >= limits.current.list and not hosted(value.__contains__, item):
         limits.check_list(len(value) + 1)
-    _looked_up(value.add, item)
+    hosted(value.add, item)
 
 
 def _add(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
@@ -185,7 +177,7 @@ def _has(ops: Ops, value: set[Any], item: Any) -> bool:
     if type(item) is set:  # looked up by its content; no set is an element
         return False
     ops.hashable(item)
-    return bool(_looked_up(value.__contains__, item))
+    return bool(hosted(value.__contains__, item))
 
 
 def _remove(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:

@@ -1,30 +1,38 @@
-"""What the runtime of host values asks of the interpreter, and how host errors become errors of the program."""
+"""What Python's own types need of values of any type, and how errors of Python become errors of the program.
+
+Host values are the values that are plain Python: numbers, strings, containers (`HOST_TYPES`). The modules of this folder
+implement their methods and operators. A container may hold other values, such as tensors: these are compared, printed and
+called through `Ops`, which the interpreter implements.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from gradcli.errors import EXCEPTION_PARENTS, GradcliError, LimitError, ProgramError
 
-#: Containers nested deeper than this are not printed or compared, as in CPython with its default recursion limit.
+#: containers nested deeper than this are not printed or compared, as in CPython with its default recursion limit
 MAX_DEPTH = 1000
 
-#: What the primitives called here may raise because of their arguments.
+#: what Python's own functions may raise because of their arguments
 HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError)
 
-#: The values that are plain Python; everything else belongs to the interpreter.
+#: the types of host values
 HOST_TYPES = frozenset({type(None), bool, int, float, str, list, tuple, dict, set, range, slice, type(...)})
 
 
 class Ops(Protocol):
-    """The interpreter's side: what to do with values of any type. Every method raises ProgramError only."""
+    """CPython's object protocol for values of any type. Every method raises ProgramError only."""
 
     def equal(self, a: Any, b: Any) -> bool:
         """The truth of `a == b`."""
 
     def less(self, a: Any, b: Any) -> bool:
         """The truth of `a < b`."""
+
+    def greater(self, a: Any, b: Any) -> bool:
+        """The truth of `a > b`."""
 
     def truth(self, value: Any) -> bool:
         """`bool(value)`."""
@@ -45,17 +53,17 @@ class Ops(Protocol):
         """`str(value)`."""
 
     def format_of(self, value: Any, spec: str) -> str:
-        """`format(value, spec)` of a value that is not of host type; `spec` obeys the caps already."""
+        """`format(value, spec)` of a value that is not a host value; the width in `spec` is within the limit."""
 
     def to_number(self, value: Any) -> int | float:
-        """The number in a 0-d tensor; raises "must be real number, not X" for what has none. Never asked about host types."""
+        """The number in a 0-d tensor; raises "must be real number, not X" for other values. Never called with a host value."""
 
     def type_name(self, value: Any) -> str:
         """The name that `type(value).__name__` shows."""
 
 
 def from_host(error: Exception, ops: Ops | None = None, args: tuple[Any, ...] = ()) -> GradcliError:
-    """The program's error for one that a primitive of Python raised; with `ops`, types in `args` get the names users know."""
+    """The program's error for `error`, which a function of Python raised. With `ops`, types of `args` get the names users know."""
     text = str(error)
     if text.startswith("Exceeds the limit ("):
         return LimitError("digits", "an integer and its decimal text: too many digits")
@@ -68,6 +76,22 @@ def from_host(error: Exception, ops: Ops | None = None, args: tuple[Any, ...] = 
         if base.__name__ in EXCEPTION_PARENTS:
             return ProgramError(base.__name__, text, args=error.args if text == str(error) else None)
     return ProgramError("RuntimeError", text)
+
+
+def hosted(function: Callable[..., Any], *args: Any) -> Any:
+    """`function(*args)`, where `function` is Python's own. Its errors become errors of the program."""
+    try:
+        return function(*args)
+    except HOST_ERRORS as error:
+        raise from_host(error) from None
+
+
+def hosted_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], ops: Ops | None = None) -> Any:
+    """`function(*args, **kwargs)`, as `hosted` does it; with `ops`, messages name the types of the arguments as users know them."""
+    try:
+        return function(*args, **kwargs)
+    except HOST_ERRORS as error:
+        raise from_host(error, ops, (*args, *kwargs.values())) from None
 
 
 def type_error(text: str) -> ProgramError:

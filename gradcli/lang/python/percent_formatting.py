@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.formatting import check_width, converted
-from gradcli.lang.python.protocol import HOST_ERRORS, HOST_TYPES, Ops, from_host, key_error, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted, key_error, type_error, value_error
 
 # Flags, width, precision, length modifier; every part is optional, so it matches everywhere. ASCII digits only, as in Python.
 _SPEC = r"([-+ #0]*)(\*|[0-9]*)(?:(\.)(\*|[0-9]*))?[hlL]?"
@@ -129,10 +130,7 @@ def _formatted(ops: Ops, spec: str, code: str, value: Any, at: int) -> str:
         limits.check_integer(value if type(value) is int else 1)
     elif type(value) is int and code in "oxX":
         limits.check_integer(value)
-    try:
-        return (spec + code) % (value,)
-    except HOST_ERRORS as error:
-        raise from_host(error) from None
+    return hosted(operator.mod, spec + code, (value,))  # type: ignore[no-any-return]
 
 
 def _shown(code: str) -> str:

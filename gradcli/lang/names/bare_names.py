@@ -8,9 +8,9 @@ from typing import Any
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import EXCEPTION_PARENTS
-from gradcli.lang.names import builtins, namespaces
+from gradcli.lang.names import builtins, importable_modules
 from gradcli.lang.values import types
-from gradcli.lang.values.values import MISSING
+from gradcli.lang.values.value_classes import MISSING
 
 _TYPES = {
     value.name: value
@@ -69,7 +69,7 @@ def default(name: str, one_off: bool) -> Any:
     if one_off and name in builtins.ONE_OFF:
         return builtins.ONE_OFF[name]
     found = PYTHON.get(name, MISSING)
-    return namespaces.PREBOUND.get(name, MISSING) if found is MISSING else found
+    return importable_modules.PREBOUND.get(name, MISSING) if found is MISSING else found
 
 
 def is_torch(name: str, one_off: bool) -> bool:
@@ -79,7 +79,7 @@ def is_torch(name: str, one_off: bool) -> bool:
 
 def torch_value(name: str) -> Any:
     """`torch.NAME`, loaded on first use."""
-    return namespaces.TORCH.get(name)
+    return importable_modules.TORCH.get(name)
 
 
 def hints(name: str, variables: dict[str, Any]) -> list[str]:
@@ -88,7 +88,7 @@ def hints(name: str, variables: dict[str, Any]) -> list[str]:
         return [f"{name} is not part of gradcli's language"]
     if name.startswith("_"):
         return []
-    known = [*variables, *PYTHON, *namespaces.PREBOUND, *_torch_names()]
+    known = [*variables, *PYTHON, *importable_modules.PREBOUND, *_torch_names()]
     close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 3, 0.75)
     if close:
         return [f"did you mean {', '.join(dict.fromkeys(close))}?"]
@@ -100,4 +100,4 @@ def hints(name: str, variables: dict[str, Any]) -> list[str]:
 
 def completions(variables: dict[str, Any]) -> list[str]:
     """Every name that can be written bare, for completion."""
-    return sorted({*variables, *PYTHON, *namespaces.PREBOUND, *_torch_names()} - {"__name__"})
+    return sorted({*variables, *PYTHON, *importable_modules.PREBOUND, *_torch_names()} - {"__name__"})

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gradcli.lang.interpreter.scope import Scope, analyse
-from gradcli.lang.names import builtins, names, namespaces
+from gradcli.lang.names import bare_names, builtins, importable_modules
 from gradcli.lang.syntax.nodes import (
     Assign,
     Call,
@@ -26,6 +26,7 @@ from gradcli.lang.syntax.nodes import (
     Starred,
     Stmt,
     TupleExpr,
+    children,
 )
 from gradcli.source import Source
 
@@ -153,10 +154,10 @@ class Writer:
             elif chosen == "both":
                 self._helpers[name] = None
                 edits.add((node.end, -1, "_of"))
-        elif name in namespaces.PREBOUND:
+        elif name in importable_modules.PREBOUND:
             if name in _IMPORTS:
                 self._imports[_IMPORTS[name]] = None
-        elif names.is_torch(name, one_off):
+        elif bare_names.is_torch(name, one_off):
             edits.add((node.start, 1, "torch."))
 
 
@@ -174,7 +175,7 @@ def _below(node: Node, scope: Scope) -> list[tuple[Node, Scope]]:
         outer = [node.clauses[0].iterable]
     # a comprehension's first iterable is met again inside, where its names mean no less
     aside = set(outer)
-    return [(child, scope) for child in outer] + [(child, inner) for child in _children(node) if child not in aside]
+    return [(child, scope) for child in outer] + [(child, inner) for child in reversed(children(node)) if child not in aside]
 
 
 def _targets(node: Node) -> set[Node]:
@@ -184,22 +185,10 @@ def _targets(node: Node) -> set[Node]:
     while pending:
         target = pending.pop()
         if isinstance(target, TupleExpr | ListExpr | Starred):
-            pending += _children(target)
+            pending += children(target)
         elif not isinstance(target, Name):
             continue
         found.add(target)
-    return found
-
-
-def _children(node: Node) -> list[Node]:
-    found: list[Node] = []
-    pending = [getattr(node, name) for name in type(node).__slots__ if name != "source"]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Node):
-            found.append(value)
-        elif isinstance(value, tuple):
-            pending.extend(value)
     return found
 
 
@@ -210,5 +199,5 @@ def _reads_last(program: Program) -> bool:
         node = stack.pop()
         if isinstance(node, Name) and node.id == "_":
             return True
-        stack += _children(node)
+        stack += children(node)
     return False

@@ -8,8 +8,9 @@ from typing import Any
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.python.math import math_table
-from gradcli.lang.values.operators import OPS
-from gradcli.lang.values.values import MISSING, Builtin, Namespace
+from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.types import exception_type
+from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
 _made: dict[str, Namespace] = {}
 
@@ -39,8 +40,6 @@ def _finder(place: str) -> Callable[[str], Any]:
         if full in library.MODULES:
             return torch(full)
         if full in _ERRORS:
-            from gradcli.lang.values.types import exception_type  # which names what it finds here
-
             return exception_type(_ERRORS[full])
         found = library.find(full)
         return MISSING if found is None else found

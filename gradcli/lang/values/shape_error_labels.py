@@ -9,8 +9,7 @@ from typing import Any
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Label, ProgramError
-from gradcli.lang.interpreter.compiling import Step
-from gradcli.lang.syntax.nodes import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, TupleExpr
+from gradcli.lang.syntax.nodes import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, Step, TupleExpr
 
 _MOST = 4
 _ABOUT_SHAPES = r"[Ss]ize|[Ss]hape|[Dd]imension|\b[0-9]-?D\b"

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.tensor.node import state
-from gradcli.errors import LimitError, ProgramError, is_exception_subtype
+from gradcli.errors import LimitError, ProgramError
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import delete, store
 from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.interpreter.compile_targets import assign_to
-from gradcli.lang.interpreter.compiling import Context, Frame, Run
 from gradcli.lang.syntax.nodes import Expr, Handler, Name, Raise, Try, With
-from gradcli.lang.values import operators
-from gradcli.lang.values.runtime import locate, runtime
-from gradcli.lang.values.values import ExceptionType
+from gradcli.lang.values.execution import execution, locate
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.types import derives
+from gradcli.lang.values.value_classes import ExceptionType
 
 
 class Handling:
@@ -39,7 +40,7 @@ class Handling:
         for one in wanted if isinstance(wanted, tuple) else (wanted,):
             if type(one) is not ExceptionType:
                 raise ProgramError("TypeError", "catching classes that do not inherit from BaseException is not allowed")
-            if matches(error.type_name, one.name):
+            if derives(error.type_name, one.name):
                 return True
         return False
 
@@ -47,18 +48,13 @@ class Handling:
         """Run the clause."""
         if self.put is not None:
             self.put(frame, error)
-        runtime.handling.append(error)
+        execution.handling.append(error)
         try:
             return self.body(frame)
         finally:
-            runtime.handling.pop()
+            execution.handling.pop()
             if self.unbind is not None:
                 self.unbind(frame)
-
-
-def matches(name: str, ancestor: str) -> bool:
-    """Whether `except ancestor` catches errors of the type `name`; core's own types are Exceptions."""
-    return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
 
 
 def try_(node: Try, context: Context) -> Run:
@@ -92,11 +88,11 @@ def _with_handlers(node: Try, context: Context) -> Run:
     orelse = block(node.orelse, context) if node.orelse else None
 
     def run(frame: Frame) -> Any:
-        depth = runtime.depth
+        depth = execution.depth
         try:
             signal = body(frame)
         except ProgramError as error:
-            runtime.depth = depth
+            execution.depth = depth
             locate(error)
             # host frames hang on the traceback, and all tensors on them
             error.__traceback__ = error.__context__ = None
@@ -119,9 +115,9 @@ def raise_(node: Raise, context: Context) -> Run:
 
         def run_again(frame: Frame) -> Any:
             state.origin = node
-            if not runtime.handling:
+            if not execution.handling:
                 raise ProgramError("RuntimeError", "No active exception to reraise")
-            raise runtime.handling[-1]
+            raise execution.handling[-1]
 
         return run_again
     error = context.expression(node.error)
@@ -160,7 +156,7 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
         manager = manager_run(frame)
         state.origin = place
         if not hasattr(type(manager), "enter"):
-            raise ProgramError("TypeError", f"'{operators.type_name(manager)}' object does not support the context manager protocol")
+            raise ProgramError("TypeError", f"'{type_name(manager)}' object does not support the context manager protocol")
         value = manager.enter()
         try:
             if put is not None:

@@ -10,8 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.functions.function import Function, InplaceFunction
+from gradcli.core.random.generator import Generator
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import LimitError, ProgramError
+from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +28,9 @@ CHECK_VALUES = False
 Value = Any
 
 NO_KEYWORDS: Mapping[str, Value] = {}
+
+#: classes of core whose instances are functions
+FUNCTIONS = (Function, InplaceFunction, Routine)
 
 
 class Builtin:
@@ -122,17 +131,18 @@ class TypeValue:
 
 
 class ExceptionType:
-    """A type of program errors, by name."""
+    """A type of program errors; `make(name, args)` makes an error of this type."""
 
-    __slots__ = ("__weakref__", "name")
+    __slots__ = ("__weakref__", "make", "name")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, make: Callable[[str, tuple[Value, ...]], ProgramError]) -> None:
         self.name = name
+        self.make = make
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> ProgramError:
         if kwargs:
             raise ProgramError("TypeError", f"{self.name}() takes no keyword arguments")
-        return make_error(self.name, args)
+        return self.make(self.name, args)
 
 
 class Namespace:
@@ -215,22 +225,7 @@ class NumpyArray:
         return str(self.array)
 
 
-def make_error(name: str, args: tuple[Value, ...]) -> ProgramError:
-    """`name(*args)` as a value to raise; its text is what Python's `str` gives."""
-    from gradcli.lang.values import text
-
-    if not args:
-        message = ""
-    elif len(args) > 1:
-        message = text.repr_text(args)
-    elif name == "KeyError":
-        message = text.repr_text(args[0])
-    else:
-        message = text.str_text(args[0])
-    return ProgramError(name, message, args=args)
-
-
-#: filled by `register`: every class whose instances may be values
+#: every class whose instances are values; `register` adds those of the modules above
 _CLASSES: set[type] = {
     type(None),
     bool,
@@ -252,21 +247,25 @@ _CLASSES: set[type] = {
     Namespace,
     IteratorValue,
     NumpyArray,
+    KeysView,
+    ValuesView,
+    ItemsView,
+    Tensor,
+    DType,
+    Generator,
+    ScriptType,
 }
 
+#: classes whose subclasses are values too
+_BASES = (Node, tuple, *FUNCTIONS)
 
-_BASES: list[type] = [Node, tuple]
 
-
-def register(*classes: type, subclasses: tuple[type, ...] = ()) -> None:
-    """Admit the instances of more classes as values; of those in `subclasses` also what derives from them."""
+def register(*classes: type) -> None:
+    """Admit the instances of more classes as values."""
     _CLASSES.update(classes)
-    _BASES.extend(subclasses)
 
 
 def is_value(value: object) -> bool:
-    """Whether `value` belongs to the closed set (itself; what containers hold was checked when it was made)."""
+    """Whether `value` belongs to the closed set of values; the items of a container were checked when they were made."""
     kind = type(value)
-    if kind in _CLASSES:
-        return True
-    return issubclass(kind, tuple(_BASES)) or hasattr(kind, "SCRIPT_ATTRIBUTES")
+    return kind in _CLASSES or issubclass(kind, _BASES) or hasattr(kind, "SCRIPT_ATTRIBUTES")

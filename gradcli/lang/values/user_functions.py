@@ -9,8 +9,8 @@ from gradcli.core.calling.script_types import listed
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.syntax.nodes import Node
-from gradcli.lang.values.runtime import locate, runtime, tick, too_deep
-from gradcli.lang.values.values import MISSING, UNBOUND
+from gradcli.lang.values.execution import execution, locate, tick, too_deep
+from gradcli.lang.values.value_classes import MISSING, UNBOUND, register
 
 
 class Code:
@@ -64,6 +64,8 @@ class UserFunction:
 
     __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "tail", "variables")
 
+    SCRIPT_NAME = "function"
+
     def __init__(
         self,
         code: Code,
@@ -89,6 +91,9 @@ class UserFunction:
         return invoke(self, args, kwargs, state.origin)
 
 
+register(UserFunction)
+
+
 def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any], place: Any) -> Any:
     """Call a function; `place` is the call's node, for the chain of calls of an error."""
     code = function.code
@@ -103,9 +108,9 @@ def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any
         frame[slot] = [frame[slot]]
     if code.counting:
         tick()
-    runtime.depth += 1
+    execution.depth += 1
     try:
-        if runtime.depth > runtime.max_depth:
+        if execution.depth > execution.max_depth:
             state.origin = place
             raise too_deep()
         return code.run(frame)
@@ -116,7 +121,7 @@ def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any
             error.calls.append((place.span, code.name))  # innermost first here; the runner turns them round
         raise
     finally:
-        runtime.depth -= 1
+        execution.depth -= 1
 
 
 def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -15,12 +15,20 @@ from gradcli.core.tensor.text import tensor_repr
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang.python import reprs
-from gradcli.lang.python.formatting import format_value
 from gradcli.lang.values.calls import Decorated
-from gradcli.lang.values.functions import UserFunction
-from gradcli.lang.values.runtime import runtime
-from gradcli.lang.values.types import FUNCTIONS, path_of, type_name
-from gradcli.lang.values.values import BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, NumpyArray, TypeValue
+from gradcli.lang.values.execution import execution
+from gradcli.lang.values.type_names import path_of, type_name
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import (
+    FUNCTIONS,
+    BoundMethod,
+    Builtin,
+    ExceptionType,
+    IteratorValue,
+    Namespace,
+    NumpyArray,
+    TypeValue,
+)
 
 
 def repr_text(value: Any) -> str:
@@ -44,31 +52,13 @@ def ascii_repr(value: Any) -> str:
     return reprs.ascii_text(repr_text(value))
 
 
-def format_text(value: Any, spec: str) -> str:
-    """`format(value, spec)`."""
-    if not spec and type(value) is not Tensor:
-        return str_text(value)
-    from gradcli.lang.values.operators import OPS
-
-    return format_value(OPS, value, spec)
-
-
-def format_own(value: Any, spec: str) -> str:
-    """`format(value, spec)` of a value that is not of host type."""
-    if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
-        return format_text(value.item(), spec)
-    if not spec:
-        return str_text(value)
-    raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
-
-
 #: by the letter after `!` in an f-string
 CONVERSIONS: dict[str, Callable[[Any], str] | None] = {"": None, "r": repr_text, "s": str_text, "a": ascii_repr}
 
 
 def address(value: Any) -> str:
     """The number that stands for an object's address, as it is printed."""
-    return hex(runtime.addresses.of(value))
+    return hex(execution.addresses.of(value))
 
 
 def _repr_function(value: UserFunction) -> str:

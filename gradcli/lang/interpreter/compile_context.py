@@ -17,18 +17,6 @@ Run = Callable[[Frame], Any]
 Compile = Callable[[Any, "Context"], Run]
 
 
-class Step(Node):
-    """One operator of a flat chain, for diagnostics: its text reaches from the chain's start to the right operand."""
-
-    __slots__ = ("left", "op", "right")
-
-    def __init__(self, op: str, left: Node, right: Node, start: int, end: int) -> None:
-        super().__init__(left.source, start, end)
-        self.op = op
-        self.left = left
-        self.right = right
-
-
 class Tables:
     """Which function compiles which type of node."""
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gradcli import limits
-from gradcli.errors import ProgramError
-from gradcli.lang.python import arguments, mappings, strings
+from gradcli.lang.python import arguments, dicts_and_sets, strings
 from gradcli.lang.python.comparing import in_range, same
-from gradcli.lang.python.protocol import HOST_ERRORS, Ops, from_host, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, hosted_call, type_error, value_error
 
 Method = Callable[..., Any]
 
@@ -31,7 +30,7 @@ def elements(ops: Ops, source: Any) -> list[Any]:
 
 def _length(source: Any) -> int:
     # len() of a range refuses what does not fit a C integer.
-    return mappings.range_length(source) if type(source) is range else len(source)
+    return dicts_and_sets.range_length(source) if type(source) is range else len(source)
 
 
 def _fill(values: list[Any], source: Iterable[Any]) -> None:
@@ -70,10 +69,7 @@ def _primitive(primitive: Callable[..., Any]) -> Method:
     """A method that Python itself may run: it compares nothing and makes nothing longer."""
 
     def method(ops: Ops, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return primitive(*args, **kwargs)
-        except HOST_ERRORS as error:
-            raise from_host(error, ops, (*args, *kwargs.values())) from None
+        return hosted_call(primitive, args, kwargs, ops)
 
     return method
 
@@ -205,23 +201,13 @@ def sorted_list(ops: Ops, *args: Any, **kwargs: Any) -> list[Any]:
 
 
 def smallest(ops: Ops, *args: Any, **kwargs: Any) -> Any:
-    """The builtin `min` (of values that are no tensors): the first of the smallest."""
-    return _extreme(ops, "min", lambda a, b: ops.less(a, b), args, kwargs)
+    """The builtin `min`: the first of the smallest items."""
+    return _extreme(ops, "min", ops.less, args, kwargs)
 
 
 def largest(ops: Ops, *args: Any, **kwargs: Any) -> Any:
-    """The builtin `max`: the first of the largest. `a > b` is asked as `b < a`; its TypeError names `>` as Python's does."""
-
-    def greater(a: Any, b: Any) -> bool:
-        try:
-            return ops.less(b, a)
-        except ProgramError as error:
-            plain = f"'<' not supported between instances of '{ops.type_name(b)}' and '{ops.type_name(a)}'"
-            if error.message != plain:
-                raise
-            raise type_error(f"'>' not supported between instances of '{ops.type_name(a)}' and '{ops.type_name(b)}'") from None
-
-    return _extreme(ops, "max", greater, args, kwargs)
+    """The builtin `max`: the first of the largest items."""
+    return _extreme(ops, "max", ops.greater, args, kwargs)
 
 
 def _extreme(ops: Ops, name: str, wins: Callable[[Any, Any], bool], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -291,8 +277,8 @@ METHODS: dict[type, dict[str, Method]] = {
         "index": _index_of("tuple", lambda ops, item: "tuple.index(x): x not in tuple"),
     },
     range: {"count": _range_count, "index": _range_index},
-    dict: mappings.DICT,
-    set: mappings.SET,
+    dict: dicts_and_sets.DICT,
+    set: dicts_and_sets.SET,
 }
 
 #: What is read from a range without being called.

@@ -1,0 +1,157 @@
+"""What Python's own types ask about values of any type: the `Ops` of `python.object_protocol`, and conversions to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.ops import operators as core
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.errors import ProgramError
+from gradcli.lang.python import comparing
+from gradcli.lang.python.dict_views import DictView, KeysView
+from gradcli.lang.python.dicts_and_sets import range_length
+from gradcli.lang.python.formatting import format_value
+from gradcli.lang.python.reprs import iterate_set
+from gradcli.lang.values.calls import call
+from gradcli.lang.values.comparison import COMPARE, equal, truth
+from gradcli.lang.values.execution import check_time, counting, ticking
+from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.value_classes import IteratorValue, NumpyArray
+
+# --- iteration ------------------------------------------------------------------------------------
+
+
+def iterate(value: Any, message: str = "'{}' object is not iterable") -> Iterator[Any]:
+    """A host iterator over a value's items. `message` is the TypeError for what has none, with the type's name for `{}`."""
+    kind = type(value)
+    if kind is list or kind is range or kind is tuple or kind is str:
+        return iter(value)
+    if kind is Tensor:
+        return core.iterate(value)  # type: ignore[no-any-return]
+    if kind is dict:
+        return iter(KeysView(value))
+    if kind is set:
+        return iterate_set(value, repr_text)
+    if kind is IteratorValue or isinstance(value, DictView | tuple):
+        return iter(value)
+    if kind is NumpyArray:
+        return iter(value.array.tolist())
+    methods = getattr(kind, "SCRIPT_METHODS", None)
+    if methods is not None and "__iter__" in methods:
+        return iter(methods["__iter__"](value))
+    raise ProgramError("TypeError", message.format(type_name(value)))
+
+
+def stepping(value: Any, message: str = "'{}' object is not iterable") -> Iterator[Any]:
+    """`iterate`, each item counted as a step where steps are bounded: for built-in functions that loop."""
+    source = iterate(value, message)
+    return ticking(source) if counting() else source
+
+
+def collect(value: Any, message: str = "'{}' object is not iterable") -> list[Any]:
+    """All items in a new list, within the bounds."""
+    if type(value) in (list, tuple):
+        return list(value)
+    if type(value) is range:
+        limits.check_list(range_length(value))
+    if not counting():
+        return list(iterate(value, message))
+    out: list[Any] = []
+    for item in stepping(value, message):
+        out.append(item)
+        limits.check_list(len(out))
+    return out
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def to_number(value: Any) -> int | float:
+    """The number in a tensor of one element, for functions that take real numbers. Raises TypeError, ValueError."""
+    if type(value) is Tensor:
+        if value.array.size != 1:
+            raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
+        return value.item()
+    raise ProgramError("TypeError", f"must be real number, not {type_name(value)}")
+
+
+def index_of(value: Any) -> int:
+    """The integer that a value stands for as an index. Raises TypeError with Python's or PyTorch's text."""
+    if isinstance(value, int):
+        return int(value)
+    if type(value) is Tensor:
+        if value.array.size == 1 and value.array.dtype.kind in "iub":
+            return int(value.array.item())
+        raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
+    raise ProgramError("TypeError", f"'{type_name(value)}' object cannot be interpreted as an integer")
+
+
+# --- the protocol ---------------------------------------------------------------------------------
+
+
+class _Ops:
+    """`Ops` for all values of the language."""
+
+    __slots__ = ()
+
+    def equal(self, a: Any, b: Any) -> bool:
+        check_time()
+        return equal(a, b)
+
+    def less(self, a: Any, b: Any) -> bool:
+        check_time()
+        return truth(COMPARE["<"](a, b))
+
+    def greater(self, a: Any, b: Any) -> bool:
+        check_time()
+        return truth(COMPARE[">"](a, b))
+
+    def truth(self, value: Any) -> bool:
+        return truth(value)
+
+    def hashable(self, value: Any) -> None:
+        comparing.check_hashable(value)
+
+    def iterate(self, value: Any) -> Iterator[Any]:
+        return stepping(value)
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return call(function, args, state.origin, kwargs)
+
+    def repr_of(self, value: Any) -> str:
+        return repr_text(value)
+
+    def str_of(self, value: Any) -> str:
+        return str_text(value)
+
+    def format_of(self, value: Any, spec: str) -> str:
+        if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
+            return format_text(value.item(), spec)
+        if not spec:
+            return str_text(value)
+        raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
+
+    def to_number(self, value: Any) -> int | float:
+        return to_number(value)
+
+    def type_name(self, value: Any) -> str:
+        return type_name(value)
+
+
+OPS = _Ops()
+
+
+def format_text(value: Any, spec: str) -> str:
+    """`format(value, spec)`."""
+    if not spec and type(value) is not Tensor:
+        return str_text(value)
+    return format_value(OPS, value, spec)
+
+
+def as_size(result: Any) -> Any:
+    """A tuple of integers as a torch.Size: slices and sums of a torch.Size are torch.Size too."""
+    return Size(result) if type(result) is tuple and all(type(item) is int for item in result) else result

@@ -1,0 +1,83 @@
+"""How messages and `repr` name the type of a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.autograd.grad_mode import GradMode
+from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
+from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.random.generator import Generator
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.vocabulary import torch_types
+from gradcli.errors import ProgramError
+from gradcli.lang.python.dict_views import DictView
+from gradcli.lang.values.value_classes import (
+    FUNCTIONS,
+    BoundMethod,
+    Builtin,
+    ExceptionType,
+    IteratorValue,
+    Namespace,
+    NumpyArray,
+    TypeValue,
+)
+
+#: names of types in messages, by host class, where they are not the host class's own
+_PATHS: dict[type, str] = {
+    Builtin: "builtin_function_or_method",
+    BoundMethod: "builtin_function_or_method",
+    TypeValue: "type",
+    ExceptionType: "type",
+    Namespace: "module",
+    NumpyArray: "numpy.ndarray",
+    DType: "torch.dtype",
+    Size: "torch.Size",
+    Tensor: "Tensor",
+    ScriptType: "type",
+    Generator: "torch._C.Generator",
+    torch_types.Device: "torch.device",
+    torch_types.Symbol: "torch.layout",
+}
+
+
+def path_of(value: Any) -> str:
+    """The dotted name of a value's type, as PyTorch's messages give it."""
+    kind = type(value)
+    known = _PATHS.get(kind)
+    if known is not None:
+        return "Parameter" if kind is Tensor and value.is_parameter else known
+    if kind is IteratorValue:
+        return str(value.kind)
+    if isinstance(value, Node):
+        return value.type_name
+    if isinstance(value, DictView):
+        return value.name
+    if isinstance(value, NamedTuple):
+        return value.type_name
+    if isinstance(value, NamedResult):
+        return f"torch.return_types.{value.type_name}"
+    if kind is ProgramError:
+        return str(value.type_name)
+    if kind is GradMode:
+        return f"torch.autograd.grad_mode.{value.kind}"
+    if isinstance(value, FUNCTIONS):
+        return "function" if isinstance(value, Routine) else "builtin_function_or_method"
+    return str(getattr(kind, "SCRIPT_NAME", kind.__name__))
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type in messages, such as "'int' object is not callable"."""
+    path = path_of(value)
+    whole = path.startswith("torch.return_types.") or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
+    return path if whole else path.rpartition(".")[2]
+
+
+def type_repr(value: Any) -> str:
+    """`repr(type(value))`, such as `<class 'int'>`, of a value that is not a tensor."""
+    declared = getattr(type(value), "SCRIPT_TYPE", None)
+    if declared is not None:
+        return repr(declared)
+    return f"<class '{value.kind if type(value) is ProgramError else path_of(value)}'>"
