@@ -13,9 +13,8 @@ from gradcli.core.functions import catalog
 from gradcli.core.random import generator
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.autograd_functional import call, type_text
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
-from gradcli.core.transforms.torch_func import name_of
+from gradcli.core.transforms.user_functions import call, name_of, type_text
 from gradcli.errors import ProgramError
 
 
