@@ -12,7 +12,7 @@ from gradcli.core.ops.create.creation import from_data
 from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.node import Node, bound_nodes, state
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.vocabulary import settings
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
@@ -398,7 +398,7 @@ class Session:
 
         def weigh(out: Tensor) -> Tensor | None:
             if summed:
-                return reading.ones(out)
+                return ones_like(out)  # the weights of a sum of all elements
             return found.weights if vector is None else self._weights(vector, out)
 
         # the prompt's last value is no name of the user's
