@@ -94,6 +94,12 @@ def test_single_precision_is_warned_of() -> None:
     assert len(said) == 1 and said[0].startswith("Input #0 requires gradient and is not a double precision floating point")
 
 
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_bool_outputs_cannot_be_subtracted(fast_mode: bool) -> None:
+    with pytest.raises(ProgramError, match="Subtraction, the `-` operator, with two bool tensors is not supported"):
+        gradcheck.gradcheck(lambda t: (t * t, t > 0), leaf(0.3), fast_mode=fast_mode)
+
+
 def test_grad_outputs_may_be_given() -> None:
     x = leaf(0.3, 1.2)
     assert gradcheck.gradgradcheck(catalog.function("exp"), x, leaf(1.0, 2.0))

@@ -27,7 +27,7 @@ class PackHooks(Protocol):
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
 
 
-class DualLevel(Protocol):
+class ForwardLevel(Protocol):
     """A level of forward AD. Operations tell it what they did, and it gives their outputs tangents."""
 
     #: whether the level is computing tangents itself: operations tell it nothing meanwhile
@@ -101,7 +101,7 @@ class State:
         #: what `set_multithreading_enabled` was told; without effect here
         self.multithreading = True
         #: the forward AD level that is open
-        self.dual: DualLevel | None = None
+        self.dual: ForwardLevel | None = None
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
         """Put a list in place that recorded steps are added to, or take it away."""

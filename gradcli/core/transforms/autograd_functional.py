@@ -69,7 +69,7 @@ def _vectors(v: Any, like: Tensors, several: bool, caller: str, create_graph: bo
 
 
 def _result(values: Sequence[Tensor], create_graph: bool, several: bool) -> Any:
-    """What is handed back: without history unless asked for, one tensor where one was given."""
+    """The result for the caller: without history unless `create_graph`, a tuple if `several`, else its only tensor."""
     if not values:
         raise ProgramError("IndexError", "tuple index out of range")
     made = tuple(values) if create_graph else tuple(detach(t) for t in values)
@@ -79,7 +79,7 @@ def _result(values: Sequence[Tensor], create_graph: bool, several: bool) -> Any:
 # --- strict mode ---
 
 _NOT_IN_STRICT = "This is not allowed in strict mode"
-#: what is said about index i of something that does not require grad
+#: the errors of strict mode for a tensor at index i that does not require grad
 _UNTRACKED = {
     "outputs": "Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
     "differentiable manner from the input when running in strict mode.",
@@ -89,7 +89,7 @@ _UNTRACKED = {
     "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
     "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example).",
 }
-#: what is said about index i where no gradient came back, by the pass that was run
+#: the errors of strict mode for index i without a gradient, by the pass that gave none
 _NOTHING = {
     "back": "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
     "back_trick": "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
@@ -101,7 +101,7 @@ _NOTHING = {
 
 
 def _check_tracked(values: Gradients, what: str) -> None:
-    """Strict mode: everything must depend on something."""
+    """Strict mode: raise unless every value is there and requires grad."""
     for i, value in enumerate(values):
         if value is None:
             raise runtime_error(_NOTHING["back"].format(i=i))
@@ -176,7 +176,7 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
 
 
 def _scalar_and_gradient(func: Any, inputs: Any, v: Any, caller: str, create_graph: bool, strict: bool) -> Any:
-    """What `vhp` and `hvp` have in common: the value, the gradient with its graph, and the checked vectors."""
+    """The first half of `vhp` and `hvp`: whether inputs came in a tuple, stand-ins, checked vectors, the value and the gradient."""
     several, given = _tuple_of(inputs, "inputs", caller)
     points = _stand_ins(given, create_graph)
     vectors = _directions(v, points, several, caller, create_graph)

@@ -29,7 +29,7 @@ from gradcli.core.transforms.gradcheck_jacobians import (
     tracked_positions,
 )
 from gradcli.core.transforms.user_functions import call
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _tensors(value: Any) -> tuple[Any, ...]:
@@ -102,7 +102,7 @@ class Check:
         return _outputs(self.func, inputs)
 
     def _numeric(self) -> list[list[Array]]:
-        """For each output that requires grad the transposed Jacobians; zero must be those of the others, if they are all."""
+        """The transposed Jacobians of the outputs that require grad. Where no output does, all Jacobians must be zero."""
         numeric = numeric_jacobians(self.outputs_of, self.inputs, self.results, self.eps)
         if not self.outputs and any(np.any(block) for row in numeric for block in row):
             raise _failure("Numerical gradient for function expected to be zero")
@@ -145,7 +145,7 @@ class Check:
                     raise _failure(start + self._slowly(i, j, forward))
 
     def _slowly(self, i: int, j: int, forward: bool) -> str:
-        """What fast mode tells of input i and output j besides: the Jacobians."""
+        """The whole Jacobians of input i and output j, which the error of fast mode shows, too."""
         output = self.outputs[j]
         n = self._numeric()[j][i]
         a = forward_jacobians(self.outputs_of, self.inputs)[i][j] if forward else _analytic(output, self.sources, np.inf)[i]
@@ -216,8 +216,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 "fail if all the inputs are not of double precision floating point or complex. "
             )
         if any(stride == 0 and size > 1 for stride, size in zip(tensor.array.strides, tensor.array.shape, strict=True)):
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
                 "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
                 "gradcheck.",
@@ -230,7 +229,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
 
 
 def _analytic(output: Tensor, sources: list[Tensor], nondet_tol: float) -> list[Array]:
-    """The transposed Jacobians of one output by backward passes, which are run twice: they must agree."""
+    """The transposed Jacobians of one output by backward passes. They run twice, and raise where the two disagree."""
     first, second = backward_jacobians(output, sources), backward_jacobians(output, sources)
     for a, b in zip(first, second, strict=True):
         if a.size and np.abs(a - b).max() > nondet_tol:
@@ -261,7 +260,7 @@ If the test
 
 
 def _check_zero(outputs: list[Tensor], sources: list[Tensor]) -> None:
-    """A gradient of zeros must come back as zeros; where it does not, 0 * inf has made a nan."""
+    """Check that gradients of zeros for the outputs give zeros for the inputs. 0 * inf would give nan."""
     if not outputs:
         return
     found = engine.grad(outputs, sources, list(map(zeros_like, outputs)), allow_unused=True)

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array
 from gradcli.core.random.generator import Generator
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import differences, forward_ad
 from gradcli.core.transforms.jacobians import jacobian, one_hot, vjp
@@ -31,6 +33,14 @@ def tracked_positions(values: Sequence[Any]) -> list[int]:
     return [i for i, value in enumerate(values) if type(value) is Tensor and value.requires_grad]
 
 
+def _values(outputs: Sequence[Tensor]) -> list[Array]:
+    """Copies of what the outputs hold. Raises PyTorch's error for bools, which cannot be subtracted from each other."""
+    for output in outputs:
+        if output.dtype is dtypes.bool_:
+            catalog.function("sub")(output, output)
+    return [np.array(output.array) for output in outputs]
+
+
 # --- whole Jacobians ---
 
 
@@ -38,7 +48,7 @@ def numeric_jacobians(outputs_of: Outputs, inputs: Sequence[Any], results: Seque
     """For each of the outputs `results`, and each input that requires grad, the Jacobian by central differences."""
 
     def evaluate() -> list[Array]:
-        return [np.array(output.array) for output in outputs_of(inputs)]
+        return _values(outputs_of(inputs))
 
     sources = tracked(inputs)
     for source in sources:
@@ -113,7 +123,7 @@ def numeric_products(outputs_of: Outputs, inputs: Sequence[Any], directions: Dir
     """For each input and floating output J u, or v^T J u, by a central difference along u."""
 
     def evaluate() -> list[Array]:
-        return [np.array(output.array) for output in outputs_of(inputs) if output.dtype.is_floating_point]
+        return [array for array in _values(outputs_of(inputs)) if array.dtype.kind == "f"]
 
     result = []
     for source, u in zip(tracked(inputs), directions.u, strict=True):

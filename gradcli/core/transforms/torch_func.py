@@ -59,7 +59,7 @@ class Level:
         return tensor
 
     def stand_in(self, value: Any) -> Tensor:
-        """What the function gets in place of an input that is differentiated."""
+        """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
         if value.requires_grad and self.before:
@@ -88,7 +88,7 @@ class Level:
         return False
 
     def leave(self, value: Any) -> Any:
-        """A nest of results as the caller may have it."""
+        """A nest of results without the history of this level: tensors that matter outside keep theirs, others are detached."""
         return map_leaves(self._left, value)
 
     def _left(self, value: Any) -> Tensor:
