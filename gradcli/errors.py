@@ -123,6 +123,11 @@ class ProgramError(GradcliError):
         return QUALIFIED.get(self.type_name, self.type_name)
 
 
+def runtime_error(message: str) -> ProgramError:
+    """The `RuntimeError` that PyTorch raises for most wrong arguments."""
+    return ProgramError("RuntimeError", message)
+
+
 def is_exception_subtype(name: str, ancestor: str) -> bool:
     """Whether the exception type `name` is `ancestor` or derives from it."""
     at: str | None = name

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
-from gradcli.analysis.recording import Recorder, behind
-from gradcli.core.autograd import backward
+from gradcli.analysis.recording import Recorder, behind, walk_back
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.syntax import nodes
 from gradcli.results import GraphNode, GraphNodes, TensorValue
@@ -34,7 +31,7 @@ def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, 
     recorder.learn([tensor, *(value for _, value in _tensors(variables))], order)
     recorder.revive(order)
     try:
-        capture = _gradients(tensor)
+        capture = walk_back(tensor, ones_like(tensor), _reachable(tensor))
         note = "" if tensor.array.size == 1 else "gradients of the sum of this value, as it is no scalar"
     except GradcliError as error:
         capture = {}
@@ -59,21 +56,6 @@ def _reachable(tensor: Tensor) -> list[Node]:
     order = [] if root is None else behind(root)
     steps = [node for node in order if not isinstance(node, AccumulateGrad)]
     return [*reversed(steps), *order[len(steps) :]]
-
-
-def _gradients(tensor: Tensor) -> Capture:
-    """What a backward walk would send to every node; the leaves' own gradients are put back, and the graph stays."""
-    leaves = [node.variable for node in _reachable(tensor) if isinstance(node, AccumulateGrad)]
-    before = [(leaf, leaf.grad) for leaf in leaves]
-    for leaf in leaves:
-        leaf.grad = None
-    capture: Capture = {}
-    try:
-        backward.backward([tensor], [wrap(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype)], retain_graph=True, capture=capture)
-    finally:
-        for leaf, grad in before:
-            leaf.grad = grad
-    return capture
 
 
 def _row(

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gradcli.analysis import differences, kinks, nan_origins
+from gradcli.analysis import adaptive_differences, kinks, nan_origins
 from gradcli.analysis.complex_step import ComplexStep
 from gradcli.analysis.naming import Steps
 from gradcli.analysis.recording import Recorder, recorded, walk_back
-from gradcli.core.autograd import backward
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Array, Tensor, ones_like
+from gradcli.core.transforms import jacobians
+from gradcli.core.transforms.differences import along
 from gradcli.errors import ProgramError
 from gradcli.results import CheckResult, Comparison, InputCheck, Origin
 
@@ -89,42 +90,36 @@ class Check:
         used = {node.variable for node in self.steps.order if isinstance(node, AccumulateGrad)}
         names = [name for name, tensor in self._variables.items() if tensor in used]
         inputs = [self._variables[name] for name in names]
-        for row, vector in enumerate(self._vectors):
-            weight = wrap(vector.reshape(self.out.array.shape).astype(self.out.dtype.np), self.out.dtype)
-            gradients = backward.grad((self.out,), inputs, (weight,), retain_graph=True, allow_unused=True)
+        shape, dtype = self.out.array.shape, self.out.dtype
+        weights = (Tensor(vector.reshape(shape).astype(dtype.np), dtype) for vector in self._vectors)
+        for row, gradients in enumerate(jacobians.vjps(self.out, inputs, weights)):
             for name, gradient in zip(names, gradients, strict=True):
                 if gradient is not None:
                     found[name][row] = np.asarray(gradient.array, np.float64).reshape(-1)
         return found
 
-    def moved(self, tensor: Tensor, index: tuple[int, ...]) -> differences.Moved:
+    def moved(self, tensor: Tensor, index: tuple[int, ...]) -> adaptive_differences.Moved:
         """The checked outputs as a function of how far one element is moved."""
-        array = tensor.array
-        value = array[index].copy()
 
-        def outputs(distance: float) -> Array:
-            try:
-                array[index] = value + distance
-                result = np.array(self._run().array, np.float64).reshape(-1)  # a copy: it may be the variable itself
-            finally:
-                array[index] = value
+        def outputs() -> Array:
+            result = np.array(self._run().array, np.float64).reshape(-1)
             if result.size != self._vectors.shape[1]:
-                return np.full(len(self._vectors), np.nan)  # another shape there: no derivative to speak of
+                return np.full(len(self._vectors), np.nan)  # the result has another shape there, and no derivative
             return self._weighted(result)
 
-        return outputs
+        return along(tensor.array, index, outputs)
 
     def _weighted(self, result: Array) -> Array:
         """The numbers that are checked, of the elements of a result. One of weight 0 must not make nan of 0 * inf."""
         return np.array([(vector[vector != 0] * result[vector != 0]).sum() for vector in self._vectors])
 
-    def _exact(self, name: str, index: tuple[int, ...], slope: differences.Slope) -> Array | None:
+    def _exact(self, name: str, index: tuple[int, ...], slope: adaptive_differences.Slope) -> Array | None:
         """The derivatives by a complex step, where it applies and is about what the differences say."""
         found = None if self._complex is None else self._complex.slopes(name, index)
         if found is None:
             return None
         exact = self._weighted(found)
-        if not differences.agrees(slope, exact).all():
+        if not adaptive_differences.agrees(slope, exact).all():
             return None
         self._used_complex = True
         return exact
@@ -144,8 +139,8 @@ class Check:
             moved = self.moved(tensor, index)
             rule = analytic[:, flat]
             scale = abs(float(tensor.array[index]))
-            slope = differences.central(moved, scale, self._unit, rule, self._here)
-            good = differences.agrees(slope, rule)
+            slope = adaptive_differences.central(moved, scale, self._unit, rule, self._here)
+            good = adaptive_differences.agrees(slope, rule)
             exact = self._exact(name, index, slope)
             numeric = slope.value if exact is None else exact
             if exact is not None:
@@ -184,10 +179,10 @@ class Check:
         return Comparison(index, output, float(analytic), float(numeric))
 
     def _judge(
-        self, tensor: Tensor, index: tuple[int, ...], k: int, one: Comparison, moved: differences.Moved, scale: float
+        self, tensor: Tensor, index: tuple[int, ...], k: int, one: Comparison, moved: adaptive_differences.Moved, scale: float
     ) -> tuple[Comparison, bool]:
         """Whether a difference is a kink (the gradient lies between the slopes of both sides), and what to say."""
-        sides = differences.sides(moved, k, scale, self._unit)
+        sides = adaptive_differences.sides(moved, k, scale, self._unit)
         rule = one.analytic
         if not np.isfinite(sides.here):
             return one.replace(remark=f"the value itself is {sides.here:g} here"), False
@@ -201,7 +196,7 @@ class Check:
             return one, False
         low, high = sorted((sides.left, sides.right))
         margin = 1e-3 * max(abs(rule), 1.0)
-        name, choice = kinks.find(self, tensor, index)
+        name, choice = kinks.find(self.run, self.steps, tensor, index)
         jump = "the value jumps, " if sides.jumps else ""
         remark = f"{name}: {jump}slope {sides.left:.4g} to the left, {sides.right:.4g} to the right{choice}"
         return one.replace(remark=remark), bool(low - margin <= rule <= high + margin)
@@ -219,7 +214,7 @@ class Check:
         found: tuple[Origin, ...] = ()
         finite = np.isfinite(self.out.array).all() and all(np.isfinite(rows).all() for rows in analytic.values())
         if not finite:
-            weight = wrap(np.ones(self.out.array.shape, self.out.dtype.np), self.out.dtype) if self._weight is None else self._weight
+            weight = ones_like(self.out) if self._weight is None else self._weight
             capture = walk_back(self.out, weight, self.steps.order)
             origin = nan_origins.first(self.steps, capture, bool(np.isfinite(self.out.array).all()))
             found = () if origin is None else (origin,)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.autograd import backward
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap
+from gradcli.core.transforms import jacobians
 from gradcli.errors import ProgramError
 
 #: more numbers for each point than this are not drawn
@@ -150,11 +150,11 @@ class Sampler:
 
     def _gradients(self, out: Tensor, leaves: Sequence[Tensor], weights: Tensor, batch: tuple[int, ...]) -> list[Array]:
         twice = self.order > 1
-        slopes = _grad(out, leaves, weights, twice)
+        slopes = jacobians.vjp((out,), leaves, (weights,), retain_graph=True, create_graph=twice)
         found = [np.zeros(batch) if slope is None else np.asarray(slope.array, np.float64) for slope in slopes]
         if twice:
             slope = slopes[0]
-            bend = None if slope is None else _grad(slope, leaves, None, False)[0]
+            bend = None if slope is None else jacobians.vjp((slope,), leaves, (ones_like(slope),), retain_graph=True)[0]
             found.append(np.zeros(batch) if bend is None else np.asarray(bend.array, np.float64))
         return found
 
@@ -202,14 +202,6 @@ class Sampler:
         last = np.abs(at_b - at_a)
         joined[suspects[last > 0.5 * steps[suspects]]] = False
         return joined, poles or bool((last > 2 * steps[suspects]).any())
-
-
-def _grad(out: Tensor, leaves: Sequence[Tensor], weights: Tensor | None, create_graph: bool) -> Sequence[Tensor | None]:
-    if not out.requires_grad:
-        return [None] * len(leaves)
-    if weights is None:
-        weights = wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)
-    return backward.grad([out], leaves, [weights], retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
 def _agree(table: Table, at: int, single: Sequence[Sequence[float]]) -> bool:

@@ -12,7 +12,7 @@ from gradcli.core.ops.create.creation import from_data
 from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.node import Node, bound_nodes, state
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.vocabulary import settings
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
@@ -182,7 +182,7 @@ class Session:
         """Value, gradient, Jacobian and Hessian of one evaluation, what is wanted of them. `vector` are weights as `bind_data` takes
         values, or None for a result that is one number. Raises what `evaluate` raises.
         """
-        from gradcli.session import several_derivatives
+        from gradcli.session import derivatives
 
         value = self._evaluate(source)
         node = value.grad_fn if type(value) is Tensor else None
@@ -197,8 +197,8 @@ class Session:
         if gradient and vector is not None:
             given = self._evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
             weights = reading.weights(given, out, None)
-        wanted = several_derivatives.Wanted(gradient, jacobian, hessian)
-        return made, *several_derivatives.derived(source, span, out, weights, self._chosen(names), wanted)
+        wanted = derivatives.Wanted(gradient, jacobian, hessian)
+        return made, *derivatives.derived(source, span, out, weights, self._chosen(names), wanted)
 
     def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
         """All second derivatives of an expression with one value. Raises what `evaluate` raises."""
@@ -398,7 +398,7 @@ class Session:
 
         def weigh(out: Tensor) -> Tensor | None:
             if summed:
-                return reading.ones(out)
+                return ones_like(out)  # the weights of a sum of all elements
             return found.weights if vector is None else self._weights(vector, out)
 
         # the prompt's last value is no name of the user's

@@ -1,41 +1,29 @@
-"""Whole matrices of derivatives of an expression's value by the variables it was computed from.
+"""Jacobian and Hessian of an expression's value by the variables it was computed from.
 
-PyTorch's torch.autograd.functional calls a function on fresh tensors; here the value is there already, with its graph,
-so that variables reached through other bindings (`y:=x*3`) count as well. What does not depend on a variable gives zeros,
-as there.
+torch.autograd.functional calls a function on fresh tensors. Here the value is there already, with its graph, so that variables
+reached through other bindings (`y:=x*3`) count as well. The derivatives by a variable that the value does not depend on are
+zeros, as in PyTorch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-import numpy as np
+from typing import NamedTuple
 
 from gradcli import limits
-from gradcli.core.autograd import backward
-from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.transforms import autograd_functional
-from gradcli.errors import ProgramError
-from gradcli.results import Block, Derivatives, Row
-from gradcli.session.gradients import NOT_SCALAR
+from gradcli.core.tensor.tensor import Tensor, ones_like, zeros_like
+from gradcli.core.transforms import jacobians
+from gradcli.errors import GradcliError, runtime_error
+from gradcli.results import Block, Derivatives, GradientTable, Row
+from gradcli.session.gradients import NOT_SCALAR, explain, gradient_table
 from gradcli.session.showing import shown
-from gradcli.source import Source
+from gradcli.source import Source, Span
 
 
 @limits.evaluating
 def jacobian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> list[Tensor]:
-    """For each variable d out / d variable, of the shape of `out` followed by the variable's: one backward pass for each element."""
-    rows: list[list[Tensor]] = [[] for _ in variables]
-    for variable in variables:
-        limits.check_elements(out.array.size * variable.array.size, variable.array.itemsize)
-    for unit in autograd_functional.one_hot_rows(out):
-        clock.check()
-        found: Sequence[Tensor | None] = [None] * len(variables)
-        if out.requires_grad and variables:
-            found = backward.grad([out], variables, [unit], retain_graph=True, allow_unused=True)
-        for row, gradient, variable in zip(rows, found, variables, strict=True):
-            row.append(autograd_functional.zeros_like(variable) if gradient is None else gradient)
-    return [autograd_functional.stacked(row, out, variable, False) for row, variable in zip(rows, variables, strict=True)]
+    """For each variable d out / d variable, of the shape of `out` followed by the variable's. Raises LimitError when time is up."""
+    return jacobians.jacobian(out, variables, check=lambda _: clock.check())
 
 
 @limits.evaluating
@@ -45,16 +33,14 @@ def hessian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> tu
     Raises ProgramError when `out` has several elements.
     """
     if out.array.size != 1:
-        raise ProgramError("RuntimeError", NOT_SCALAR)
-    found: Sequence[Tensor | None] = [None] * len(variables)
-    if out.requires_grad and variables:
-        found = backward.grad([out], variables, create_graph=True, allow_unused=True)
-    slopes = [autograd_functional.zeros_like(v) if slope is None else slope for slope, v in zip(found, variables, strict=True)]
+        raise runtime_error(NOT_SCALAR)
+    found = jacobians.vjp((out,), variables, None, create_graph=True)
+    slopes = [zeros_like(v) if slope is None else slope for slope, v in zip(found, variables, strict=True)]
     return slopes, [jacobian(slope, variables, clock) for slope in slopes]
 
 
 def jacobian_result(source: Source, out: Tensor, variables: Mapping[str, Tensor], blocks: Sequence[Tensor]) -> Derivatives:
-    """What `jacobian` found, to be shown."""
+    """The result of `jacobian` as plain data."""
     named = tuple(Block("out", name, shown(block)) for name, block in zip(variables, blocks, strict=True))
     return Derivatives("jacobian", _output(source, out, None), _leaves(variables, None), named)
 
@@ -62,7 +48,7 @@ def jacobian_result(source: Source, out: Tensor, variables: Mapping[str, Tensor]
 def hessian_result(
     source: Source, out: Tensor, variables: Mapping[str, Tensor], slopes: Sequence[Tensor] | None, blocks: Sequence[Sequence[Tensor]]
 ) -> Derivatives:
-    """What `hessian` found, to be shown; `slopes` is None when the gradient is not wanted."""
+    """The result of `hessian` as plain data; `slopes` is None when the gradient is not wanted."""
     named = tuple(
         Block(row, column, shown(block))
         for row, of_row in zip(variables, blocks, strict=True)
@@ -73,13 +59,48 @@ def hessian_result(
 
 def _output(source: Source, out: Tensor, slopes: Sequence[Tensor] | None) -> Row:
     node = out.grad_fn
-    ones = () if slopes is None else (shown(wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)),)
+    ones = () if slopes is None else (shown(ones_like(out)),)
     return Row("out", source.text.strip(), node.type_name if node else "-", shown(out), ones)
 
 
 def _leaves(variables: Mapping[str, Tensor], slopes: Sequence[Tensor] | None) -> tuple[Row, ...]:
-    gradients = [()] * len(variables) if slopes is None else [(shown(wrap(slope.array, slope.dtype)),) for slope in slopes]
+    gradients = [()] * len(variables) if slopes is None else [(shown(Tensor(slope.array, slope.dtype)),) for slope in slopes]
     return tuple(
         Row(name, "leaf", "AccumulateGrad", shown(variable), of_one)
         for (name, variable), of_one in zip(variables.items(), gradients, strict=True)
     )
+
+
+# --- several of one value ---
+
+
+class Wanted(NamedTuple):
+    """Which derivatives of a value are wanted."""
+
+    gradient: bool
+    jacobian: bool
+    hessian: bool
+
+
+def derived(
+    source: Source, span: Span, out: Tensor, weights: Tensor | None, variables: Mapping[str, Tensor], wanted: Wanted
+) -> tuple[GradientTable | None, Derivatives | None, Derivatives | None]:
+    """Several kinds of derivatives of `out`, the value of `source`, so that random numbers are drawn once.
+
+    The gradient is the last, as its walk frees the graph. Raises what the backward passes raise.
+    """
+    leaves = list(variables.values())
+    first = second = None
+    try:
+        if wanted.jacobian:
+            first = jacobian_result(source, out, variables, jacobian(out, leaves, limits.Clock()))
+        if wanted.hessian:
+            _, squares = hessian(out, leaves, limits.Clock())
+            second = hessian_result(source, out, variables, None, squares)
+    except GradcliError as error:
+        explain(error, out, span)
+        raise
+    table = None
+    if wanted.gradient:
+        table = gradient_table(source, span, out, [] if weights is None else [weights], variables)
+    return table, first, second

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from gradcli import limits
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import Node
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import GradcliError, Label
 from gradcli.lang.syntax.nodes import Node as Place
 from gradcli.results import GradientTable, Row
@@ -52,7 +50,7 @@ def gradient_table(
 ) -> GradientTable:
     """The gradients of `out`, the value of `source`, for each of the weights `given` (1 for none), as they are shown."""
     captures, found = walk(out, given or [None], list(variables.values()), span)
-    weights = given or [wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)]
+    weights = given or [ones_like(out)]
     node = out.grad_fn
     output = Row("out", source.text.strip(), node.type_name if node else "-", shown(out), tuple(map(shown, weights)))
     leaves = [

@@ -45,11 +45,6 @@ def whole(source: Source) -> Span:
     return Span(source, len(text) - len(text.lstrip()), len(text.rstrip()) or len(text))
 
 
-def ones(out: Tensor) -> Tensor:
-    """The weights of a sum of all elements."""
-    return wrap(np.ones(out.array.shape, out.dtype.np), out.dtype)
-
-
 def at(span: Span | None, make: Callable[[], Tensor]) -> Tensor:
     """What `make` makes; its errors are about `span`."""
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.analysis import differences
+from gradcli.analysis import adaptive_differences
 from gradcli.analysis.check import check
 from gradcli.analysis.complex_step import ComplexStep
 from gradcli.core.functions import catalog
@@ -233,7 +233,7 @@ def test_nothing_changes() -> None:
 
 def test_a_step_is_fitted() -> None:
     """The usual step is far too wide for a function that changes over 1e-6."""
-    slope = differences.central(lambda d: np.array([np.sin(1e6 * d)]), 0.0, 2.2e-16, np.array([1e6]), np.zeros(1))
+    slope = adaptive_differences.central(lambda d: np.array([np.sin(1e6 * d)]), 0.0, 2.2e-16, np.array([1e6]), np.zeros(1))
     assert slope.value[0] == pytest.approx(1e6, rel=1e-6)
 
 

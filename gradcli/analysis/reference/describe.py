@@ -15,7 +15,8 @@ from gradcli.core.ops.create.creation import from_data
 from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, ones_like
+from gradcli.core.transforms import jacobians
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.names.builtins import ONE_OFF
@@ -140,8 +141,7 @@ def _scalar(text: str, value: Tensor, leaves: list[Tensor]) -> str:
     if value.array.size == 1:
         return text
     call = text if re.fullmatch(r"[\w.]+\([^()]*\)", text) else f"({text})"
-    ones = wrap(np.ones(value.array.shape, value.dtype.np), value.dtype)
-    slopes = backward.grad([value], leaves, [ones], retain_graph=True, allow_unused=True)
+    slopes = jacobians.vjp((value,), leaves, (ones_like(value),), retain_graph=True)
     vanishes = all(slope is None or np.abs(slope.array).max(initial=0.0) < 1e-5 for slope in slopes)
     return f"{call}.square().sum()" if vanishes else f"{call}.sum()"
 

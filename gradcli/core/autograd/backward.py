@@ -17,7 +17,7 @@ from gradcli.core.graph import namespaces
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, state
-from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.tensor import Size, Tensor, zeros_like
 from gradcli.errors import ProgramError
 
 
@@ -104,7 +104,7 @@ def grad(
         if value is None and materialize_grads:
             if type(tensor) is not Tensor:
                 raise ProgramError("RuntimeError", "materialize_grads cannot be used when the given input is a GradientEdge")
-            value = Tensor(np.zeros(tensor.array.shape, tensor.dtype.np), tensor.dtype)
+            value = zeros_like(tensor)
             value.requires_grad = create_graph
         result.append(value if value is None or create_graph or type(value) is Tensor else own(value, meta_of(tensor)[1]))
     return tuple(result)

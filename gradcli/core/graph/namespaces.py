@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.core.kernels import Array, elementary, products, summation
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, ones_like, wrap, zeros_like
 
 
 class Provided:
@@ -225,16 +225,8 @@ class Traced:
         """Ones."""
         return Tensor(np.ones(shape, dtype.np), dtype)
 
-    @staticmethod
-    def zeros_like(x: Tensor) -> Tensor:
-        """Zeros of the same shape and dtype."""
-        return Tensor(np.zeros(x.array.shape, x.dtype.np), x.dtype)
-
-    @staticmethod
-    def ones_like(x: Tensor) -> Tensor:
-        """Ones of the same shape and dtype."""
-        return Tensor(np.ones(x.array.shape, x.dtype.np), x.dtype)
-
+    zeros_like = staticmethod(zeros_like)
+    ones_like = staticmethod(ones_like)
     plain = staticmethod(Numeric.plain)
 
     @staticmethod

@@ -30,6 +30,31 @@ class PackHooks(Protocol):
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
 
 
+class ForwardLevel(Protocol):
+    """A level of forward AD. Operations tell it what they did, and it gives their outputs tangents."""
+
+    #: whether the level is computing tangents itself: operations tell it nothing meanwhile
+    paused: bool
+
+    def tangent_of(self, value: Any) -> Tensor | None:
+        """The tangent of a tensor, None without one."""
+
+    def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
+        """Make `tensor` a dual tensor."""
+
+    def push(self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> None:
+        """The operation record `op` has computed `outs`."""
+
+    def write(self, tensor: Tensor, tangent: Tensor | None) -> None:
+        """A tensor has been written in place: its tangent is `tangent` now, None for zeros."""
+
+    def written(self, tensor: Tensor, op: Any, more: Sequence[Any], attrs: tuple[Any, ...]) -> None:
+        """A tensor has been written in place by `op`, with the further operands `more`."""
+
+    def reshape(self, tensor: Tensor, op: Any, attrs: tuple[Any, ...]) -> None:
+        """`op` has given a tensor another shape in place."""
+
+
 class State:
     """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
 
@@ -82,7 +107,7 @@ class State:
         #: what `set_multithreading_enabled` was told; without effect here
         self.multithreading = True
         #: the forward AD level that is open
-        self.dual: Any = None
+        self.dual: ForwardLevel | None = None
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
         """Put a list in place that recorded steps are added to, or take it away."""

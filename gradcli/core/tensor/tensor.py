@@ -259,3 +259,13 @@ def wrap(array: Any, dtype: DType | None = None) -> Tensor:
     if type(array) is not np.ndarray:
         array = np.asarray(array)
     return Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype)
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    """Zeros of the shape and dtype of `tensor`, without history."""
+    return Tensor(np.zeros(tensor.array.shape, tensor.dtype.np), tensor.dtype)
+
+
+def ones_like(tensor: Tensor) -> Tensor:
+    """Ones of the shape and dtype of `tensor`, without history."""
+    return Tensor(np.ones(tensor.array.shape, tensor.dtype.np), tensor.dtype)

@@ -2,68 +2,28 @@
 
 A function takes one tensor or several and returns a tensor or a tuple of them. It is called once, on fresh tensors
 that stand for the inputs, so that the same tensors reached by other ways (a closure) count as constants. Results have
-no history unless `create_graph` asks for it. Products J u come from two backward passes: v^T J is linear in v, and
-the derivative of that map, applied to u, is J u.
+no history unless `create_graph` asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from gradcli import limits
-from gradcli.core.autograd import backward
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
-from gradcli.core.tensor.node import recording, state
-from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.core.tensor.node import recording
+from gradcli.core.tensor.tensor import Tensor, zeros_like
+from gradcli.core.transforms import jacobians
+from gradcli.core.transforms.jacobians import Gradients
+from gradcli.core.transforms.user_functions import call, stand_in, type_text
+from gradcli.errors import ProgramError, runtime_error
 
 Tensors = tuple[Tensor, ...]
-Gradients = Sequence[Tensor | None]
 
 _OUTPUTS = "outputs of the user-provided function"
-
-
-def type_text(value: object) -> str:
-    """`str(type(value))` as Python would print it."""
-    name = hooks.type_name(value)
-    if type(value) is Tensor:
-        name = "torch.nn.parameter.Parameter" if value.is_parameter else "torch.Tensor"
-    return f"<class '{name}'>"
-
-
-def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
-    """Call a function value; what follows counts as done by the place that called us."""
-    if not callable(function):
-        raise ProgramError("TypeError", f"'{hooks.type_name(function)}' object is not callable")
-    origin = state.origin
-    result = function(*args, **(kwargs or {}))
-    state.origin = origin
-    return result
-
-
-def zeros_like(tensor: Tensor) -> Tensor:
-    """Zeros of the same shape and dtype, without history."""
-    return Tensor(np.zeros(tensor.array.shape, tensor.dtype.np), tensor.dtype)
-
-
-def stand_in(tensor: Tensor) -> Tensor:
-    """A view of all of a tensor: the same values, told apart from it by the graph."""
-    view: Tensor = catalog.method("view_as").method(tensor, (tensor,), {})
-    return view
-
-
-def one_hot_rows(tensor: Tensor) -> Iterator[Tensor]:
-    """Gradients that select each element of a tensor in turn. The array is made anew for each."""
-    for j in range(tensor.array.size):
-        row = np.zeros(tensor.array.shape, tensor.dtype.np)
-        row.reshape(-1)[j] = 1
-        yield Tensor(row, tensor.dtype)
 
 
 def _tuple_of(value: Any, what: str, caller: str) -> tuple[bool, Tensors]:
@@ -99,28 +59,17 @@ def _vectors(v: Any, like: Tensors, several: bool, caller: str, create_graph: bo
     _, given = _tuple_of(v, "v", caller)
     if len(given) != len(like):
         if several:
-            raise ProgramError("RuntimeError", f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.")
-        raise ProgramError("RuntimeError", "The given v should contain a single Tensor.")
+            raise runtime_error(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.")
+        raise runtime_error("The given v should contain a single Tensor.")
     for i, (vector, other) in enumerate(zip(given, like, strict=True)):
         if vector.array.shape != other.array.shape:
             which = f"Entry {i} in " if several else ""
-            raise ProgramError("RuntimeError", f"{which}v has invalid size: should be {other.shape!r} but got {vector.shape!r}.")
+            raise runtime_error(f"{which}v has invalid size: should be {other.shape!r} but got {vector.shape!r}.")
     return tuple(stand_in(t) if create_graph and t.requires_grad else detach(t) for t in given)
 
 
-def _gradients(outputs: Gradients, inputs: Tensors, v: Gradients | None, *, create_graph: bool, keep: bool | None = None) -> Gradients:
-    """Gradients of what depends on anything; None where nothing does."""
-    given = [None] * len(outputs) if v is None else v
-    pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o is not None and o.requires_grad]
-    if not pairs:
-        return [None] * len(inputs)
-    return backward.grad(
-        [o for o, _ in pairs], inputs, [g for _, g in pairs], retain_graph=keep, create_graph=create_graph, allow_unused=True
-    )
-
-
 def _result(values: Sequence[Tensor], create_graph: bool, several: bool) -> Any:
-    """What is handed back: without history unless asked for, one tensor where one was given."""
+    """The result for the caller: without history unless `create_graph`, a tuple if `several`, else its only tensor."""
     if not values:
         raise ProgramError("IndexError", "tuple index out of range")
     made = tuple(values) if create_graph else tuple(detach(t) for t in values)
@@ -130,7 +79,7 @@ def _result(values: Sequence[Tensor], create_graph: bool, several: bool) -> Any:
 # --- strict mode ---
 
 _NOT_IN_STRICT = "This is not allowed in strict mode"
-#: what is said about index i of something that does not require grad
+#: the errors of strict mode for a tensor at index i that does not require grad
 _UNTRACKED = {
     "outputs": "Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
     "differentiable manner from the input when running in strict mode.",
@@ -140,7 +89,7 @@ _UNTRACKED = {
     "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
     "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example).",
 }
-#: what is said about index i where no gradient came back, by the pass that was run
+#: the errors of strict mode for index i without a gradient, by the pass that gave none
 _NOTHING = {
     "back": "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
     "back_trick": "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
@@ -152,12 +101,12 @@ _NOTHING = {
 
 
 def _check_tracked(values: Gradients, what: str) -> None:
-    """Strict mode: everything must depend on something."""
+    """Strict mode: raise unless every value is there and requires grad."""
     for i, value in enumerate(values):
         if value is None:
-            raise ProgramError("RuntimeError", _NOTHING["back"].format(i=i))
+            raise runtime_error(_NOTHING["back"].format(i=i))
         if not value.requires_grad:
-            raise ProgramError("RuntimeError", _UNTRACKED[what].format(i=i))
+            raise runtime_error(_UNTRACKED[what].format(i=i))
 
 
 def _filled(gradients: Gradients, like: Tensors, stage: str, strict: bool, create_graph: bool) -> Tensors:
@@ -166,12 +115,11 @@ def _filled(gradients: Gradients, like: Tensors, stage: str, strict: bool, creat
     for i, (gradient, other) in enumerate(zip(gradients, like, strict=True)):
         if gradient is None:
             if strict:
-                raise ProgramError("RuntimeError", _NOTHING[stage].format(i=i))
+                raise runtime_error(_NOTHING[stage].format(i=i))
             gradient = zeros_like(other)
         elif strict and create_graph and not gradient.requires_grad:
             what = "hessian" if stage.startswith("double") else "jacobian"
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"The {what} of the user-provided function is independent of input {i}. {_NOT_IN_STRICT} when create_graph=True.",
             )
         made.append(gradient)
@@ -193,10 +141,10 @@ def vjp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
         if v is not None:
             vectors = _vectors(v, outputs, many, "vjp", create_graph)
         elif len(outputs) != 1 or outputs[0].array.size != 1:
-            raise ProgramError(
-                "RuntimeError", "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+            raise runtime_error(
+                "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
             )
-    gradients = _gradients(outputs, points, vectors, create_graph=bool(create_graph))
+    gradients = jacobians.vjp(outputs, points, vectors, create_graph=bool(create_graph))
     product = _filled(gradients, points, "back", strict, create_graph)
     return _result(outputs, create_graph, many), _result(product, create_graph, several)
 
@@ -206,19 +154,10 @@ def _directions(v: Any, inputs: Tensors, several: bool, caller: str, create_grap
     if v is not None:
         return _vectors(v, inputs, several, caller, create_graph)
     if len(inputs) != 1 or inputs[0].array.size != 1:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.",
         )
     return None
-
-
-def _probes(tensors: Tensors) -> Tensors:
-    """Zeros to take the derivative with respect to: what is linear in them does not depend on their values."""
-    made = tuple(zeros_like(t) for t in tensors)
-    for probe in made:
-        set_requires_grad(probe, True)
-    return made
 
 
 def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple[Any, Any]:
@@ -230,17 +169,14 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
         many, outputs = _tuple_of(call(func, points), _OUTPUTS, "jvp")
         if strict:
             _check_tracked(outputs, "outputs")
-        probes = _probes(outputs)
-        back = _gradients(outputs, points, probes, create_graph=True)
-        if strict:
-            _check_tracked(back, "grad_inputs")
-    gradients = _gradients(back, probes, vectors, create_graph=bool(create_graph))
+    check = partial(_check_tracked, what="grad_inputs") if strict else None
+    gradients = jacobians.jvp(outputs, points, vectors, check=check, create_graph=bool(create_graph))
     product = _filled(gradients, outputs, "back_trick", strict, create_graph)
     return _result(outputs, create_graph, many), _result(product, create_graph, many)
 
 
 def _scalar_and_gradient(func: Any, inputs: Any, v: Any, caller: str, create_graph: bool, strict: bool) -> Any:
-    """What `vhp` and `hvp` have in common: the value, the gradient with its graph, and the checked vectors."""
+    """The first half of `vhp` and `hvp`: whether inputs came in a tuple, stand-ins, checked vectors, the value and the gradient."""
     several, given = _tuple_of(inputs, "inputs", caller)
     points = _stand_ins(given, create_graph)
     vectors = _directions(v, points, several, caller, create_graph)
@@ -248,10 +184,10 @@ def _scalar_and_gradient(func: Any, inputs: Any, v: Any, caller: str, create_gra
     if strict:
         _check_tracked(outputs, "outputs")
     if many:
-        raise ProgramError("RuntimeError", f"The function given to {caller} should return a single Tensor")
+        raise runtime_error(f"The function given to {caller} should return a single Tensor")
     if outputs[0].array.size != 1:
-        raise ProgramError("RuntimeError", f"The Tensor returned by the function given to {caller} should contain a single element")
-    slope = _gradients(outputs, points, None, create_graph=True)
+        raise runtime_error(f"The Tensor returned by the function given to {caller} should contain a single element")
+    slope = jacobians.vjp(outputs, points, None, create_graph=True)
     if strict:
         _check_tracked(slope, "jacobian")
     return several, points, vectors, outputs, slope
@@ -261,7 +197,7 @@ def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     """The function's value and v^T H, by a backward pass through the gradient."""
     with recording(True):
         several, points, vectors, outputs, slope = _scalar_and_gradient(func, inputs, v, "vhp", create_graph, strict)
-    gradients = _gradients(slope, points, vectors, create_graph=bool(create_graph))
+    gradients = jacobians.vjp(slope, points, vectors, create_graph=bool(create_graph))
     product = _filled(gradients, points, "double_back", strict, create_graph)
     return _result(outputs, create_graph, False), _result(product, create_graph, several)
 
@@ -270,9 +206,8 @@ def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     """The function's value and H v, as the Jacobian of the gradient times v."""
     with recording(True):
         several, points, vectors, outputs, slope = _scalar_and_gradient(func, inputs, v, "hvp", create_graph, strict)
-        probes = _probes(points)
-        back = _gradients(slope, points, probes, create_graph=True)
-    gradients = _gradients(back, probes, vectors, create_graph=bool(create_graph))
+    probes = [jacobians.leaf_zeros(point) for point in points]
+    gradients = jacobians.jvp(slope, points, vectors, probes=probes, create_graph=bool(create_graph))
     product = _filled(gradients, points, "double_back_trick", strict, create_graph)
     return _result(outputs, create_graph, False), _result(product, create_graph, several)
 
@@ -302,12 +237,15 @@ def jacobian(
         if strict:
             _check_tracked(outputs, "outputs")
             if vectorize:
-                raise ProgramError(
-                    "RuntimeError",
+                raise runtime_error(
                     "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                     "Please either set `strict=False` or `vectorize=False`.",
                 )
-        blocks = [_blocks(i, output, points, bool(create_graph), bool(strict)) for i, output in enumerate(outputs)]
+        graph = bool(create_graph)
+        blocks = []
+        for i, output in enumerate(outputs):
+            check = partial(_check_row, i, graph) if strict else None
+            blocks.append(jacobians.jacobian(output, points, create_graph=graph, check=check))
     if not blocks:
         raise ProgramError("IndexError", "tuple index out of range")
     if forward and several:  # forward mode hands out lists where it need not unpack
@@ -325,8 +263,7 @@ def _check_forward(create_graph: Any, strict: Any, vectorize: Any) -> None:
             'Please either set `create_graph=False` or `strategy="reverse-mode"`.',
         )
     if strict:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
             'Please either set `strict=False` or `strategy="reverse-mode"`.',
         )
@@ -337,40 +274,15 @@ def _check_forward(create_graph: Any, strict: Any, vectorize: Any) -> None:
         )
 
 
-def _blocks(number: int, output: Tensor, points: Tensors, create_graph: bool, strict: bool) -> Tensors:
-    """The derivatives of one output with respect to each input: one backward pass for each element."""
-    for point in points:
-        limits.check_elements(output.array.size * point.array.size, point.array.itemsize)
-    rows: list[list[Tensor]] = [[] for _ in points]
-    for unit in one_hot_rows(output):
-        gradients = _gradients((output,), points, (unit,), create_graph=create_graph, keep=True)
-        for k, (gradient, point) in enumerate(zip(gradients, points, strict=True)):
-            if gradient is None:
-                if strict:
-                    raise ProgramError(
-                        "RuntimeError", f"Output {number} of the user-provided function is independent of input {k}. {_NOT_IN_STRICT}."
-                    )
-                gradient = zeros_like(point)
-            elif strict and create_graph and not gradient.requires_grad:
-                raise ProgramError(
-                    "RuntimeError",
-                    f"The jacobian of the user-provided function is independent of input {number}. {_NOT_IN_STRICT} when "
-                    "create_graph=True.",
-                )
-            rows[k].append(gradient)
-    return tuple(stacked(row, output, point, create_graph) for row, point in zip(rows, points, strict=True))
-
-
-def stacked(rows: Sequence[Tensor], output: Tensor, point: Tensor, create_graph: bool) -> Tensor:
-    """Gradients of the elements of `output`, in order, as one tensor of the shapes of `output` and `point` together."""
-    shape = (*output.array.shape, *point.array.shape)
-    if not rows:
-        raise ProgramError("RuntimeError", "stack expects a non-empty TensorList")
-    if create_graph and any(r.requires_grad for r in rows):
-        whole = catalog.function("stack")(tuple(rows))
-        made: Tensor = catalog.method("view").method(whole, (shape,), {})
-        return made
-    return Tensor(np.stack([r.array for r in rows]).reshape(shape), point.dtype)
+def _check_row(number: int, create_graph: bool, gradients: Gradients) -> None:
+    """Strict mode: an element of output `number` must depend on every input."""
+    for k, gradient in enumerate(gradients):
+        if gradient is None:
+            raise runtime_error(f"Output {number} of the user-provided function is independent of input {k}. {_NOT_IN_STRICT}.")
+        if create_graph and not gradient.requires_grad:
+            raise runtime_error(
+                f"The jacobian of the user-provided function is independent of input {number}. {_NOT_IN_STRICT} when create_graph=True."
+            )
 
 
 def hessian(
@@ -392,9 +304,9 @@ def hessian(
         if strict:
             _check_tracked(outputs, "outputs")
         if many:
-            raise ProgramError("RuntimeError", "The function given to hessian should return a single Tensor")
+            raise runtime_error("The function given to hessian should return a single Tensor")
         if outputs[0].array.size != 1:
-            raise ProgramError("RuntimeError", "The Tensor returned by the function given to hessian should contain a single element")
+            raise runtime_error("The Tensor returned by the function given to hessian should contain a single element")
         squeezed: Tensor = catalog.function("squeeze")(outputs[0])
         return squeezed
 

@@ -17,7 +17,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.forward_ad_level import ForwardADLevel, Paused
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 UnpackedDualTensor = named_tuple(
     "torch.autograd.forward_ad.UnpackedDualTensor", lambda primal, tangent: (primal, tangent), "primal", "tangent"
@@ -28,19 +28,15 @@ UNPACKED_DUAL_TENSOR = UnpackedDualTensor.SCRIPT_TYPE
 PRIMAL = Op("Identity", lambda a: a.view(np.ndarray), "input", view=True, input=Rule(lambda grad: grad, "grad"))
 
 
-def _fault(text: str) -> ProgramError:
-    return ProgramError("RuntimeError", text)
-
-
 def _level(level: Any) -> int:
-    """The level meant: -1 where none is open."""
+    """The number of a level; None stands for the open one: 0, or -1 if none is open."""
     return (-1 if state.dual is None else 0) if level is None else level
 
 
 def enter_dual_level() -> int:
     """Open a level; returns its number."""
     if state.dual is not None:
-        raise _fault("Nested forward mode AD is not supported at the moment")
+        raise runtime_error("Nested forward mode AD is not supported at the moment")
     state.dual = ForwardADLevel()
     return 0
 
@@ -48,29 +44,31 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: Any = None) -> None:
     """Close the level; every tangent is gone."""
     if level is not None and level != _level(None):
-        raise _fault("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise runtime_error("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     if state.dual is None:
-        raise _fault("Dual level must be a positive number.")
+        raise runtime_error("Dual level must be a positive number.")
     state.dual = None
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
     """A view of `tensor` that carries `tangent`, which has the same shape."""
     if _level(level) < 0:
-        raise _fault("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+        raise runtime_error("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for value, what in ((tensor, "primal"), (tangent, "tangent")):
         if type(value) is not Tensor:
             raise ProgramError("AttributeError", f"'{hooks.type_name(value)}' object has no attribute 'is_floating_point'")
         if not value.dtype.is_floating_point:
             raise ProgramError("ValueError", f"Expected {what} to be floating point or complex, but got: {value.dtype}")
     if _level(level) != 0 or state.dual is None:
-        raise _fault("Invalid level given to _make_dual")
+        raise runtime_error("Invalid level given to _make_dual")
     if state.dual.tangent_of(tensor) is not None:
-        raise _fault("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+        raise runtime_error(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+        )
     if state.dual.tangent_of(tangent) is not None:
-        raise _fault("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+        raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if tensor.array.shape != tangent.array.shape:
-        raise _fault(
+        raise runtime_error(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
             f"is of size {list(tensor.array.shape)} while the given forward gradient is of size {list(tangent.array.shape)}."
         )
@@ -91,7 +89,7 @@ def unpack_dual(tensor: Any, *, level: Any = None) -> Any:
     if type(tensor) is not Tensor:
         raise ProgramError("TypeError", f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {hooks.type_name(tensor)}")
     if number != 0 or state.dual is None:
-        raise _fault("Invalid level given to _fw_primal")
+        raise runtime_error("Invalid level given to _fw_primal")
     with Paused(state.dual):
         primal = PRIMAL(tensor)
     return UnpackedDualTensor((primal, state.dual.tangent_of(tensor)))
@@ -109,7 +107,7 @@ class DualLevel(Decorating):
     SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self) -> None:
-        """It opens when the block begins."""
+        """The level opens when the block begins."""
 
     def copy(self) -> DualLevel:
         return DualLevel()

@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.core.graph import in_place, namespaces, strided
 from gradcli.core.graph.op_node import OpNode, Saved, SavedDual
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.node import ForwardLevel, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms import forward_ad_rules
 
@@ -120,7 +120,7 @@ class Paused:
 
     __slots__ = ("before", "level")
 
-    def __init__(self, level: ForwardADLevel) -> None:
+    def __init__(self, level: ForwardLevel) -> None:
         self.level = level
         self.before = False
 

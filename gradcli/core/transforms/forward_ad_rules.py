@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.autograd import backward
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.transforms.jacobians import vjp
 from gradcli.errors import ProgramError
 
 Tangents = list[Tensor | None]
@@ -138,21 +138,16 @@ def _transposed(
         wanted = [i in moving for i in range(len(inputs))]
         others = [None] * (len(node.outputs or probes) - len(probes))  # outputs without a derivative
         back = node.gradients([*probes, *others], True, wanted)
-        pairs = []
-        for i in moving:
-            found, tangent = back[i], given[i]
-            if found is None or tangent is None:
-                continue
-            reduced = as_tensor(found)
-            if reduced.array.shape != tangent.array.shape:
-                reduced = traced.sum_to(reduced, tangent.array.shape)
-            if reduced.requires_grad:
-                pairs.append((reduced, tangent))
-    if not pairs:
-        return list(map(traced.zeros_like, results))
-    needed = graph and any(t.requires_grad for t in (*(t for _, t in pairs), *(v for v in inputs if type(v) is Tensor)))
-    pushed = backward.grad([b for b, _ in pairs], probes, [t for _, t in pairs], create_graph=needed, allow_unused=True)
+        pulled = [None if back[i] is None else _reduced(as_tensor(back[i]), inputs[i].array.shape) for i in moving]
+    directions = [given[i] for i in moving]
+    needed = graph and any(t.requires_grad for t in (*directions, *inputs) if type(t) is Tensor)
+    pushed = vjp(pulled, probes, directions, create_graph=needed)
     return [traced.zeros_like(out) if t is None else t for t, out in zip(pushed, results, strict=True)]
+
+
+def _reduced(gradient: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A gradient that a rule has returned, summed to the shape of its input."""
+    return gradient if gradient.array.shape == shape else traced.sum_to(gradient, shape)
 
 
 def _node(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], moving: list[int], outs: Sequence[Tensor]) -> OpNode:

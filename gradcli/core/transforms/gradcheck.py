@@ -2,62 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli import limits
 from gradcli.core.autograd import backward as engine
 from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.tensor.text import formatted
-from gradcli.core.transforms.autograd_functional import call, one_hot_rows, zeros_like
-from gradcli.core.transforms.gradcheck_modes import Directions, backward_products, forward_jacobians, forward_products, numeric_products
-from gradcli.errors import ProgramError
-
-
-def differences(array: Array, evaluate: Callable[[], Sequence[Array]], eps: float) -> list[Array]:
-    """Central differences (f(x+eps) - f(x-eps)) / (2 eps), element by element of `array`, which is changed and restored.
-
-    `evaluate` computes the outputs from what `array` holds. One matrix for each output, of shape (elements of the
-    array, elements of the output): its transposed Jacobian.
-    """
-    rows: list[list[Array]] = []
-    for at in np.ndindex(array.shape):
-        value = array[at]
-        try:
-            array[at] = value - eps
-            low = [np.array(o) for o in evaluate()]
-            array[at] = value + eps
-            high = [np.array(o) for o in evaluate()]
-        finally:
-            array[at] = value
-        rows.append([((b - a) / (2 * eps)).reshape(-1) for a, b in zip(low, high, strict=True)])
-    return [np.stack(column) for column in zip(*rows, strict=True)]
-
-
-def numeric_gradient(function: Callable[..., Any], arrays: Sequence[Array], eps: float = 1e-6) -> list[Array]:
-    """The gradient of `function(*arrays)`, one number, with respect to each array: central differences in float64."""
-    points = [np.array(a, np.float64) for a in arrays]
-    found = []
-    for point in points:
-        columns = differences(point, lambda: [np.asarray(function(*points), np.float64)], eps)
-        found.append(columns[0].reshape(point.shape) if columns else np.zeros(point.shape))
-    return found
+from gradcli.core.transforms.gradcheck_jacobians import (
+    Directions,
+    backward_jacobians,
+    backward_products,
+    forward_jacobians,
+    forward_products,
+    numeric_jacobians,
+    numeric_products,
+    tracked,
+    tracked_positions,
+)
+from gradcli.core.transforms.user_functions import call
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _tensors(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
-
-
-def _tracked(values: Sequence[Any]) -> list[Tensor]:
-    return [v for v in values if type(v) is Tensor and v.requires_grad]
 
 
 def _failure(text: str) -> ProgramError:
@@ -118,16 +94,16 @@ class Check:
         self.func, self.inputs = func, inputs
         self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
         self.results = _outputs(func, inputs)
-        self.outputs = _tracked(self.results)
-        self.sources = _tracked(inputs)
+        self.outputs = tracked(self.results)
+        self.sources = tracked(inputs)
 
     def outputs_of(self, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
         """What the function returns for other inputs."""
         return _outputs(self.func, inputs)
 
     def _numeric(self) -> list[list[Array]]:
-        """For each output that requires grad the transposed Jacobians; zero must be those of the others, if they are all."""
-        numeric = _numeric(self.func, self.inputs, self.results, self.eps)
+        """The transposed Jacobians of the outputs that require grad. Where no output does, all Jacobians must be zero."""
+        numeric = numeric_jacobians(self.outputs_of, self.inputs, self.results, self.eps)
         if not self.outputs and any(np.any(block) for row in numeric for block in row):
             raise _failure("Numerical gradient for function expected to be zero")
         return [row for result, row in zip(self.results, numeric, strict=True) if result.requires_grad]
@@ -169,7 +145,7 @@ class Check:
                     raise _failure(start + self._slowly(i, j, forward))
 
     def _slowly(self, i: int, j: int, forward: bool) -> str:
-        """What fast mode tells of input i and output j besides: the Jacobians."""
+        """The whole Jacobians of input i and output j, which the error of fast mode shows, too."""
         output = self.outputs[j]
         n = self._numeric()[j][i]
         a = forward_jacobians(self.outputs_of, self.inputs)[i][j] if forward else _analytic(output, self.sources, np.inf)[i]
@@ -240,37 +216,21 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 "fail if all the inputs are not of double precision floating point or complex. "
             )
         if any(stride == 0 and size > 1 for stride, size in zip(tensor.array.strides, tensor.array.shape, strict=True)):
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
                 "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
                 "gradcheck.",
             )
-    if not _tracked(inputs):
+    if not tracked(inputs):
         raise ProgramError(
             "ValueError",
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.",
         )
 
 
-def _numeric(func: Any, inputs: tuple[Any, ...], results: Sequence[Tensor], eps: float) -> list[list[Array]]:
-    """For each output the transposed Jacobians, one for each input that requires grad."""
-
-    def evaluate() -> list[Array]:
-        return [t.array for t in _outputs(func, inputs)]
-
-    sources = _tracked(inputs)
-    for source in sources:
-        limits.check_elements(source.array.size * sum(r.array.size for r in results), source.array.itemsize)
-    columns = [differences(source.array, evaluate, eps) for source in sources]
-    if any(not column for column in columns):  # an input without elements was never moved
-        columns = [column or [np.zeros((0, r.array.size), r.dtype.np) for r in results] for column in columns]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
 def _analytic(output: Tensor, sources: list[Tensor], nondet_tol: float) -> list[Array]:
-    """The transposed Jacobians of one output by backward passes, which are run twice: they must agree."""
-    first, second = _passes(output, sources), _passes(output, sources)
+    """The transposed Jacobians of one output by backward passes. They run twice, and raise where the two disagree."""
+    first, second = backward_jacobians(output, sources), backward_jacobians(output, sources)
     for a, b in zip(first, second, strict=True):
         if a.size and np.abs(a - b).max() > nondet_tol:
             raise _failure(
@@ -299,21 +259,11 @@ If the test
 """
 
 
-def _passes(output: Tensor, sources: list[Tensor]) -> list[Array]:
-    made = [np.zeros((s.array.size, output.array.size), s.dtype.np) for s in sources]
-    for j, unit in enumerate(one_hot_rows(output)):
-        found = engine.grad((output,), sources, (unit,), retain_graph=True, allow_unused=True)
-        for block, gradient in zip(made, found, strict=True):
-            if gradient is not None:
-                block[:, j] = gradient.array.reshape(-1)
-    return made
-
-
 def _check_zero(outputs: list[Tensor], sources: list[Tensor]) -> None:
-    """A gradient of zeros must come back as zeros; where it does not, 0 * inf has made a nan."""
+    """Check that gradients of zeros for the outputs give zeros for the inputs. 0 * inf would give nan."""
     if not outputs:
         return
-    found = engine.grad(outputs, sources, [zeros_like(o) for o in outputs], allow_unused=True)
+    found = engine.grad(outputs, sources, list(map(zeros_like, outputs)), allow_unused=True)
     if any(g is not None and not (g.array == 0).all() for g in found):
         raise _failure("backward not multiplied by grad_output")
 
@@ -347,16 +297,16 @@ def gradgradcheck(
         if wanted_check and not check_rev_over_rev:
             raise ProgramError("AssertionError", f"Setting {name}=True requires check_rev_over_rev to be True")
     given = _tensors(inputs)
-    vectors = tuple(_drawn(o) for o in _tracked(_outputs(func, given))) if grad_outputs is None else _tensors(grad_outputs)
+    vectors = tuple(_drawn(o) for o in tracked(_outputs(func, given))) if grad_outputs is None else _tensors(grad_outputs)
     count = len(vectors)
-    wanted = [k for k, v in enumerate(given) if type(v) is Tensor and v.requires_grad]
-    tracked = [k for k, v in enumerate(given + vectors) if type(v) is Tensor and v.requires_grad]
+    wanted = tracked_positions(given)
+    leaves = tracked_positions(given + vectors)
 
     def gradient(*args: Any) -> tuple[Tensor, ...]:
-        for k in tracked:  # forward mode brings them without
+        for k in leaves:  # dual tensors come without requiring grad
             set_requires_grad(args[k], True)
         points, v = args[: len(args) - count], args[len(args) - count :]
-        outputs = _tracked(_outputs(func, points))
+        outputs = tracked(_outputs(func, points))
         found = engine.grad(outputs, [points[k] for k in wanted], v, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 

@@ -11,32 +11,20 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from gradcli import limits
-from gradcli.core.autograd import backward
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.tensor.node import AccumulateGrad, Node, recording, state
-from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.autograd_functional import call, one_hot_rows, stacked, stand_in, type_text, zeros_like
+from gradcli.core.tensor.tensor import Tensor, zeros_like
+from gradcli.core.transforms import jacobians
+from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
-from gradcli.errors import ProgramError
-
-Gradients = Sequence[Tensor | None]
+from gradcli.core.transforms.user_functions import call, name_of, stand_in, type_text
+from gradcli.errors import ProgramError, runtime_error
 
 _JVP = "jvp(f, primals, tangents)"
 _VJP = "vjp(f, *primals)"
 _NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
-
-
-def name_of(func: Any) -> str:
-    """`func.__name__`, which what is made from a function takes over."""
-    name = getattr(func, "name", None)
-    return name if isinstance(name, str) else "function"
-
-
-def _fault(text: str) -> ProgramError:
-    return ProgramError("RuntimeError", text)
 
 
 class Level:
@@ -70,7 +58,7 @@ class Level:
         return tensor
 
     def stand_in(self, value: Any) -> Tensor:
-        """What the function gets in place of an input that is differentiated."""
+        """The tensor that the function gets in place of an input that is differentiated."""
         if type(value) is not Tensor:
             raise ProgramError("ValueError", f"Thing passed to transform API must be Tensor, got {type_text(value)}")
         if value.requires_grad and self.before:
@@ -99,25 +87,19 @@ class Level:
         return False
 
     def leave(self, value: Any) -> Any:
-        """A nest of results as the caller may have it."""
+        """A nest of results without the history of this level: tensors that matter outside keep theirs, others are detached."""
         return map_leaves(self._left, value)
 
     def _left(self, value: Any) -> Tensor:
         if type(value) is not Tensor:
-            raise _fault(f"Expected tensors, got unsupported type {type_text(value)}")
+            raise runtime_error(f"Expected tensors, got unsupported type {type_text(value)}")
         if not value.requires_grad or self.matters_outside(value):
             return value
         return detach(value)
 
     def gradients(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], v: Gradients | None, keep: bool, graph: bool) -> list[Tensor]:
         """Gradients of the inputs, zeros where nothing depends on them."""
-        given = [None] * len(outputs) if v is None else v
-        pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if o.requires_grad]
-        found: Gradients = [None] * len(inputs)
-        if pairs:
-            found = backward.grad(
-                [o for o, _ in pairs], inputs, [g for _, g in pairs], retain_graph=keep, create_graph=graph, allow_unused=True
-            )
+        found = jacobians.vjp(outputs, inputs, v, retain_graph=keep, create_graph=graph)
         return [zeros_like(i) if g is None else g for g, i in zip(found, inputs, strict=True)]
 
 
@@ -127,19 +109,19 @@ class Level:
 def _positions(argnums: Any, count: int) -> list[int]:
     """`argnums` as non-negative positions."""
     if not isinstance(argnums, (int, tuple)):
-        raise _fault(f"argnums must be int or Tuple[int, ...], got: {type_text(argnums)}")
+        raise runtime_error(f"argnums must be int or Tuple[int, ...], got: {type_text(argnums)}")
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     found = []
     for number in numbers:
         if not isinstance(number, int):
-            raise _fault(f"argnum must be int, got: {type_text(number)}")
+            raise runtime_error(f"argnum must be int, got: {type_text(number)}")
         if not -count <= number < count:
-            raise _fault(f"Got argnum={number}, but only {count} positional inputs")
+            raise runtime_error(f"Got argnum={number}, but only {count} positional inputs")
         found.append(number % count)
     if not found:
-        raise _fault("argnums must be non-empty")
+        raise runtime_error("argnums must be non-empty")
     if len(set(found)) != len(found):
-        raise _fault(f"argnums elements must be unique, got {argnums}")
+        raise runtime_error(f"argnums elements must be unique, got {argnums}")
     return found
 
 
@@ -156,7 +138,7 @@ def _split_aux(result: Any, has_aux: Any, caller: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
-        raise _fault(f"{caller}: output of function f should be a tuple: (output, aux) if has_aux is True")
+        raise runtime_error(f"{caller}: output of function f should be a tuple: (output, aux) if has_aux is True")
     return result
 
 
@@ -164,10 +146,10 @@ def _tensor_leaves(value: Any, caller: str) -> tuple[list[Tensor], Any]:
     """The outputs of a function, which must all be tensors."""
     leaves, spec = flatten(value)
     if not leaves or (len(leaves) == 1 and leaves[0] is None):
-        raise _fault(f"{caller}: Expected f to be a function that has non-empty output (got output = {leaves})")
+        raise runtime_error(f"{caller}: Expected f to be a function that has non-empty output (got output = {leaves})")
     for leaf in leaves:
         if type(leaf) is not Tensor:
-            raise _fault(f"{caller}: expected f(*primals) to return only tensors, got unsupported type {type_text(leaf)}")
+            raise runtime_error(f"{caller}: expected f(*primals) to return only tensors, got unsupported type {type_text(leaf)}")
     return leaves, spec
 
 
@@ -180,9 +162,9 @@ def _grad_and_value(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...]
         placed, points = _points(level, args, argnums)
         output, aux = _split_aux(call(func, placed, kwargs), has_aux, "grad_and_value(f)(*args)")
         if type(output) is not Tensor:
-            raise _fault(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type_text(output)}")
+            raise runtime_error(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type_text(output)}")
         if output.array.ndim:
-            raise _fault(
+            raise runtime_error(
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
@@ -225,7 +207,9 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
         outputs, out_spec = _tensor_leaves(output, _VJP)
         for o in outputs:
             if not o.dtype.is_floating_point:
-                raise _fault(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+                raise runtime_error(
+                    f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}"
+                )
         leaves, in_spec = flatten(points)
         outside = any(level.matters_outside(o) for o in outputs)
         results = level.leave(output)
@@ -234,7 +218,7 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
     def wrapper(cotangents: Any, retain_graph: Any = True, create_graph: Any = None) -> Any:
         given, given_spec = flatten(cotangents)
         if given_spec != out_spec:
-            raise _fault(
+            raise runtime_error(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                 f"cotangents: {given_spec.outline()}, primal output: {out_spec.outline()}"
             )
@@ -251,24 +235,24 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
 def _tangents(primals: Any, tangents: Any) -> tuple[list[Tensor], Any, list[Tensor]]:
     """The primals' leaves and shape, and the tangents' leaves, checked."""
     if not isinstance(primals, tuple):
-        raise _fault(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise runtime_error(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     leaves, spec = flatten(primals)
     directions, given_spec = flatten(tangents)
     if spec != given_spec:
-        raise _fault(
+        raise runtime_error(
             f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
             f"tensors, tangents also must be. Got primals with structure {spec.listing()} and tangents with structure "
             f"{given_spec.listing()}"
         )
     for values, what in ((leaves, "primals"), (directions, "tangents")):
         if not values:
-            raise _fault(f"{_JVP}: Expected {what} to contain at least one Tensor.")
+            raise runtime_error(f"{_JVP}: Expected {what} to contain at least one Tensor.")
         for value in values:
             if type(value) is not Tensor:
-                raise _fault(f"{_JVP}: Expected {what} to only contain Tensors, got {type_text(value)}")
+                raise runtime_error(f"{_JVP}: Expected {what} to only contain Tensors, got {type_text(value)}")
     for primal, tangent in zip(leaves, directions, strict=True):
         if primal.array.shape != tangent.array.shape:
-            raise _fault(
+            raise runtime_error(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                 f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
                 f"{list(tangent.array.shape)}."
@@ -285,9 +269,11 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux:
         output, aux = _split_aux(call(func, rebuild(spec, leaves)), has_aux, _JVP)
         outputs, out_spec = _tensor_leaves(output, _JVP)
         outside = any(level.matters_outside(o) for o in outputs) or any(level.matters_outside(t) for t in directions)
-        moved = [_push(level, o, leaves, directions, outside) for o in outputs]
+        moved = [_pushed(level, o, leaves, directions, outside) for o in outputs]
         if strict and any(m is None for m in moved):
-            raise _fault(f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True.")
+            raise runtime_error(
+                f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+            )
         products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
         result = (level.leave(output), rebuild(out_spec, products))
         return (*result, level.leave(aux)) if has_aux else result
@@ -306,33 +292,30 @@ def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
     def jvp_fn(*tangents: Any) -> Any:
         directions, given_spec = flatten(tangents)
         if given_spec != spec:
-            raise _fault(f"Expected the tangents {given_spec.listing()} to have the same argspec as the primals {spec.listing()}")
+            raise runtime_error(f"Expected the tangents {given_spec.listing()} to have the same argspec as the primals {spec.listing()}")
         for i, (direction, leaf) in enumerate(zip(directions, leaves, strict=True)):
             start = f"tangent:{i} with {{}} in flattened pytree doesn't match the {{}} of the corresponding primal."
             if direction.array.shape != leaf.array.shape:
-                raise _fault(start.format(f"shape {direction.shape}", f"shape {leaf.shape}"))
+                raise runtime_error(start.format(f"shape {direction.shape}", f"shape {leaf.shape}"))
             if direction.dtype is not leaf.dtype:
-                raise _fault(start.format(f"dtype {direction.dtype}", f"dtype {leaf.dtype}"))
+                raise runtime_error(start.format(f"dtype {direction.dtype}", f"dtype {leaf.dtype}"))
         with level:
-            moved = [_push(level, o, leaves, directions, outside) for o in outputs]
+            moved = [_pushed(level, o, leaves, directions, outside) for o in outputs]
             products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
         return rebuild(out_spec, products)
 
     return results, Routine(jvp_fn)
 
 
-def _push(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
+def _pushed(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
     """J u for one output; None if it depends on no input."""
     if not output.requires_grad:
         return None
+    pulled: list[Tensor | None] = []
     probe = level.leaf(zeros_like(output))
-    back = backward.grad((output,), leaves, (probe,), create_graph=True, allow_unused=True)
-    pairs = [(b, d) for b, d in zip(back, directions, strict=True) if b is not None and b.requires_grad]
-    if not pairs:
-        return None if all(b is None for b in back) else zeros_like(output)
-    outputs, weights = [b for b, _ in pairs], [d for _, d in pairs]
-    (found,) = backward.grad(outputs, (probe,), weights, retain_graph=True, create_graph=graph, allow_unused=True)
-    return zeros_like(output) if found is None else found
+    (found,) = jacobians.jvp((output,), leaves, directions, probes=(probe,), check=pulled.extend, create_graph=graph)
+    vanishes = found is None and any(gradient is not None for gradient in pulled)
+    return zeros_like(output) if vanishes else found
 
 
 # --- whole matrices ---
@@ -346,18 +329,10 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
         outputs, out_spec = _tensor_leaves(output, caller)
         leaves, in_spec = flatten(points)
         outside = any(level.matters_outside(o) for o in outputs)
-        blocks = [rebuild(in_spec, _rows(level, o, leaves, outside)) for o in outputs]
+        blocks = [rebuild(in_spec, map(level.leave, jacobians.jacobian(o, leaves, create_graph=outside))) for o in outputs]
         extra = level.leave(aux) if has_aux else None
     result = rebuild(out_spec, blocks)
     return (result, extra) if has_aux else result
-
-
-def _rows(level: Level, output: Tensor, leaves: list[Tensor], graph: bool) -> list[Tensor]:
-    """The derivatives of one output with respect to each leaf, one backward pass for each of its elements."""
-    for leaf in leaves:
-        limits.check_elements(output.array.size * leaf.array.size, leaf.array.itemsize)
-    rows = [level.gradients((output,), leaves, (unit,), keep=True, graph=graph) for unit in one_hot_rows(output)]
-    return [level.leave(stacked([row[k] for row in rows], output, leaf, graph)) for k, leaf in enumerate(leaves)]
 
 
 def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any = None) -> Routine:

@@ -13,10 +13,9 @@ from gradcli.core.functions import catalog
 from gradcli.core.random import generator
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.transforms.autograd_functional import call, type_text
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
-from gradcli.core.transforms.torch_func import name_of
-from gradcli.errors import ProgramError
+from gradcli.core.transforms.user_functions import call, name_of, type_text
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _value_error(text: str) -> ProgramError:
@@ -26,7 +25,7 @@ def _value_error(text: str) -> ProgramError:
 def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "error", *, chunk_size: Any = None) -> Routine:
     """`vmap(f, in_dims, out_dims)(*args)`: f on each slice of the arguments along `in_dims` (None: the whole), results stacked."""
     if randomness not in ("error", "different", "same"):
-        raise ProgramError("RuntimeError", f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+        raise runtime_error(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise _value_error(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -54,8 +53,7 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
 def _check_randomness(randomness: str) -> None:
     """After random numbers were drawn for a sample."""
     if randomness == "error":
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
             "flags on vmap or perform the randomness operation out of vmap",
         )

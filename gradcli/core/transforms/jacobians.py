@@ -1,0 +1,117 @@
+"""Derivatives of tensors that have been computed: products of their Jacobian with vectors from both sides, and whole Jacobians.
+
+torch.autograd.functional, torch.func, gradcheck, forward AD and the commands all use these. Nothing is called here: outputs
+come with their graph, and inputs are tensors of that graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.autograd import backward
+from gradcli.core.autograd.tensor_state import set_requires_grad
+from gradcli.core.functions import catalog
+from gradcli.core.tensor.tensor import Tensor, zeros_like
+from gradcli.errors import runtime_error
+
+#: a gradient for each input, None for an input that no output depends on
+Gradients = Sequence[Tensor | None]
+
+
+def one_hot(tensor: Tensor) -> Iterator[Tensor]:
+    """For each element of a tensor in turn, a tensor like it with 1 at that element and 0 elsewhere."""
+    for j in range(tensor.array.size):
+        row = np.zeros(tensor.array.shape, tensor.dtype.np)
+        row.reshape(-1)[j] = 1
+        yield Tensor(row, tensor.dtype)
+
+
+def vjp(
+    outputs: Gradients, inputs: Sequence[Tensor], vectors: Gradients | None, *, create_graph: bool = False, retain_graph: bool | None = None
+) -> Gradients:
+    """v^T J: the gradients of `inputs`, with a vector for each output (None, for all or for one: 1, for outputs of one element).
+
+    Outputs that are None or have no graph are left out.
+    """
+    given = [None] * len(outputs) if vectors is None else vectors
+    pairs = [(output, vector) for output, vector in zip(outputs, given, strict=True) if output is not None and output.requires_grad]
+    if not pairs:
+        return [None] * len(inputs)
+    return backward.grad(
+        [output for output, _ in pairs],
+        inputs,
+        [vector for _, vector in pairs],
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+
+
+def vjps(output: Tensor, inputs: Sequence[Tensor], vectors: Iterable[Tensor], *, create_graph: bool = False) -> Iterator[Gradients]:
+    """v^T J for one vector after the other. The graph stays."""
+    for vector in vectors:
+        yield vjp((output,), inputs, (vector,), create_graph=create_graph, retain_graph=True)
+
+
+def leaf_zeros(tensor: Tensor) -> Tensor:
+    """Zeros of the same shape and dtype that require grad. Raises PyTorch's RuntimeError for integers."""
+    made = zeros_like(tensor)
+    set_requires_grad(made, True)
+    return made
+
+
+def jvp(
+    outputs: Gradients,
+    inputs: Sequence[Tensor],
+    directions: Gradients | None,
+    *,
+    probes: Sequence[Tensor] | None = None,
+    check: Callable[[Gradients], None] | None = None,
+    create_graph: bool = False,
+) -> Gradients:
+    """J u for each output, None for an output that depends on no input: v^T J is linear in v, and its derivative, applied to u, is J u.
+
+    `directions` has a tensor u for each input (None: 1, for inputs of one element). `probes` are the v, leaves of any value. `check`
+    gets v^T J before it is differentiated.
+    """
+    probes = [leaf_zeros(output) for output in outputs if output is not None] if probes is None else probes
+    pulled = vjp(outputs, inputs, probes, create_graph=True)
+    if check is not None:
+        check(pulled)
+    return vjp(pulled, probes, directions, create_graph=create_graph, retain_graph=True)
+
+
+def jacobian(
+    output: Tensor, inputs: Sequence[Tensor], *, create_graph: bool = False, check: Callable[[Gradients], None] | None = None
+) -> list[Tensor]:
+    """For each input the derivatives of `output`, of the shape of `output` followed by the input's: one backward pass an element.
+
+    `check` gets the gradients of each element. Raises LimitError for a Jacobian over the bounds, and PyTorch's error for an output
+    without elements.
+    """
+    if not inputs:
+        return []
+    for tensor in inputs:
+        limits.check_elements(output.array.size * tensor.array.size, tensor.array.itemsize)
+    columns: list[list[Tensor]] = [[] for _ in inputs]
+    for gradients in vjps(output, inputs, one_hot(output), create_graph=create_graph):
+        if check is not None:
+            check(gradients)
+        for column, gradient, tensor in zip(columns, gradients, inputs, strict=True):
+            column.append(zeros_like(tensor) if gradient is None else gradient)
+    return [_stacked(column, output, tensor) for column, tensor in zip(columns, inputs, strict=True)]
+
+
+def _stacked(rows: Sequence[Tensor], output: Tensor, point: Tensor) -> Tensor:
+    """The gradients of the elements of `output`, in order, as one tensor of the shapes of `output` and `point` together."""
+    shape = (*output.array.shape, *point.array.shape)
+    if not rows:
+        raise runtime_error("stack expects a non-empty TensorList")
+    if any(row.requires_grad for row in rows):
+        whole = catalog.function("stack")(tuple(rows))
+        made: Tensor = catalog.method("view").method(whole, (shape,), {})
+        return made
+    return Tensor(np.stack([row.array for row in rows]).reshape(shape), point.dtype)

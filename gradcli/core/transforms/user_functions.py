@@ -1,0 +1,42 @@
+"""Functions that scripts hand to the transforms: calling them, their names, and what they get in place of their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.core.calling.signature import hooks
+from gradcli.core.functions import catalog
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
+    """Call a function value. Nodes that are recorded afterwards have the place in the text where the transform was called."""
+    if not callable(function):
+        raise ProgramError("TypeError", f"'{hooks.type_name(function)}' object is not callable")
+    origin = state.origin
+    result = function(*args, **(kwargs or {}))
+    state.origin = origin
+    return result
+
+
+def name_of(function: Any) -> str:
+    """`function.__name__`, which a function that is made from it takes over."""
+    name = getattr(function, "name", None)
+    return name if isinstance(name, str) else "function"
+
+
+def type_text(value: object) -> str:
+    """`str(type(value))` as Python would print it."""
+    name = hooks.type_name(value)
+    if type(value) is Tensor:
+        name = "torch.nn.parameter.Parameter" if value.is_parameter else "torch.Tensor"
+    return f"<class '{name}'>"
+
+
+def stand_in(tensor: Tensor) -> Tensor:
+    """A view of the whole tensor: a tensor of the same values with a place of its own in the graph."""
+    view: Tensor = catalog.method("view_as").method(tensor, (tensor,), {})
+    return view
