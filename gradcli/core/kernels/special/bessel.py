@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.kernels.special import bessel_series as tables
-from gradcli.core.kernels.special.bessel_series import series
+from gradcli.core.kernels.special.chebyshev import series
 
 #: squares of the first two zeros of J0 and J1
 _J0_ZEROS = (5.783185962946784521, 30.47126234366208640)

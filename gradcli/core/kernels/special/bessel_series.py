@@ -1,31 +1,16 @@
-"""Chebyshev series of the Bessel and Airy functions.
+"""Coefficients of Chebyshev series for the Bessel and Airy functions.
 
-The coefficients were computed with 45 digits from their definition, c_j = 2/N sum f(cos t_k) cos(j t_k), of the smooth
-factors that are left when what grows, falls or oscillates is taken out as in Abramowitz and Stegun (9.1, 9.2, 9.6, 9.7,
-10.4). Each is for an argument that runs from -1 to 1 over the stated range; what is left out is below 1e-17 of the largest.
+Each series is of a smooth factor: the function divided by its growing, falling or oscillating part as in Abramowitz and
+Stegun (9.1, 9.2, 9.6, 9.7, 10.4). Its argument runs from -1 to 1 over the range that the comment states. The coefficients
+were computed with 45 digits from their definition, c_j = 2/N sum f(cos t_k) cos(j t_k); terms below 1e-17 of the largest
+are left out.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from gradcli.core.kernels import Array
-
 
 def _numbers(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split()))
-
-
-def series(coefficients: tuple[float, ...], t: Array) -> Any:
-    """The sum of a Chebyshev series by Clenshaw's recurrence."""
-    twice = t + t
-    ahead = np.zeros_like(t)
-    here = np.full_like(t, coefficients[-1])
-    for c in coefficients[-2:0:-1]:
-        ahead, here = here, twice * here - ahead + c
-    return t * here - ahead + coefficients[0]
 
 
 #: exp(-x) I0(x) for x in [0, 8]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.special.chebyshev import series
 
 _SMALL = (
     0.97547693938265409598,
@@ -55,37 +56,31 @@ _K = 2.5
 _LOWEST = (1 - _K) / (1 + _K)
 
 
-def _clenshaw(coefficients: tuple[float, ...], t: Array) -> Array:
-    """A Chebyshev series by Clenshaw's recurrence; single precision needs fewer terms."""
+def _sum(coefficients: tuple[float, ...], t: Array) -> Array:
+    """The Chebyshev series at `t`; single precision needs fewer terms."""
     if t.dtype != np.float64:
         coefficients = tuple(c for c in coefficients if abs(c) > 1e-9)
-    twice = t + t
-    ahead = np.zeros_like(t)
-    here = np.full_like(t, coefficients[-1])
-    for c in coefficients[-2:0:-1]:
-        ahead, here = here, twice * here - ahead + c
-    return t * here - ahead + coefficients[0]
+    return np.asarray(series(coefficients, t))
 
 
-def _series(x: Array) -> Array:
+def _outer(x: Array) -> Array:
     """exp(x^2) erfc(x) (x + K) for x >= 1."""
     t = (x - _K) / (x + _K)
     t = np.where(x > 1e6, 1, t)
-    return _clenshaw(_BIG, ((t - _LOWEST) * (2 / (1 - _LOWEST)) - 1).astype(x.dtype))
+    return _sum(_BIG, ((t - _LOWEST) * (2 / (1 - _LOWEST)) - 1).astype(x.dtype))
 
 
 def scaled_tail(x: Array) -> Array:
     """exp(x^2) erfc(x) for x >= 1."""
-    return _series(x) / (x + _K)
+    return _outer(x) / (x + _K)
 
 
 def _tail(x: Array) -> Array:
     """erfc for x >= 1."""
-    series = _series(x)
-    # exp(-x^2) with the rounding of x^2 made good: high is x with the lower half of its digits cut off
+    # exp(-x^2) without the rounding error of x^2: high is x with the lower half of its digits cut off
     high = x.astype(np.float32 if x.dtype == np.float64 else np.float16).astype(x.dtype)
     power = np.exp(-high * high) * np.exp(-(x - high) * (x + high))
-    return np.where(x > 28, 0, power * series / (x + _K))
+    return np.where(x > 28, 0, power * _outer(x) / (x + _K))
 
 
 def _working(x: Any) -> tuple[Array, Any]:
@@ -101,7 +96,7 @@ def erf(x: Any) -> Array:
     size = np.abs(flat)
     near = ~(size >= 1)
     inner = flat[near]
-    out[near] = inner * _clenshaw(_SMALL, 2 * inner * inner - 1)
+    out[near] = inner * _sum(_SMALL, 2 * inner * inner - 1)
     outer = ~near
     out[outer] = np.copysign(1 - _tail(size[outer]), flat[outer])
     return out.reshape(x.shape).astype(x.dtype, copy=False)
@@ -114,7 +109,7 @@ def erfc(x: Any) -> Array:
     size = np.abs(flat)
     near = ~(size >= 1)
     inner = flat[near]
-    out[near] = 1 - inner * _clenshaw(_SMALL, 2 * inner * inner - 1)
+    out[near] = 1 - inner * _sum(_SMALL, 2 * inner * inner - 1)
     outer = ~near
     tail = _tail(size[outer])
     out[outer] = np.where(flat[outer] > 0, tail, 2 - tail)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.special.zeta import zeta
 
 #: from here on the asymptotic series are exact to double precision
 _FAR = 12
-#: B(2k) / (2k) and B(2k) of the Bernoulli numbers, k = 1, 2, ... (Abramowitz and Stegun, table 23.2)
+#: the Bernoulli numbers B(2k), k = 1, 2, ... (Abramowitz and Stegun, table 23.2)
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
@@ -53,24 +54,6 @@ def digamma(x: Array) -> Array:
     return np.asarray(np.where(wide == 0, np.copysign(np.inf, -wide), result)).astype(x.dtype)
 
 
-def _zeta(s: int, q: Array) -> Array:
-    """Hurwitz's zeta function, sum of (q + k)^-s, by Euler and Maclaurin (A&S 23.1.30)."""
-    total = np.zeros_like(q)
-    with np.errstate(all="ignore"):
-        while True:
-            near = q < _FAR
-            if not near.any() or not np.isfinite(q[near]).any():
-                break
-            total = np.where(near, total + q ** float(-s), total)
-            q = np.where(near, q + 1, q)
-        total = total + q ** (1.0 - s) / (s - 1) + 0.5 * q ** float(-s)
-        rising = float(s)
-        for k, b in enumerate(_BERNOULLI, 1):
-            total = total + b * rising / math.factorial(2 * k) * q ** (1.0 - s - 2 * k)
-            rising *= (s + 2 * k - 1) * (s + 2 * k)
-    return total
-
-
 #: below this the sum would take too many terms
 _LOWEST = -1000.0
 
@@ -83,5 +66,5 @@ def polygamma(x: Array, n: int) -> Array:
     pole = (wide <= 0) & (wide == np.floor(wide))
     held = np.where(pole | (wide < _LOWEST), np.nan, wide)
     factor = (-1.0) ** (n + 1) * math.factorial(n)
-    result = factor * np.where(np.isnan(held), np.nan, _zeta(n + 1, np.where(np.isnan(held), 1.0, held)))
+    result = factor * np.where(np.isnan(held), np.nan, zeta(np.asarray(n + 1.0), np.where(np.isnan(held), 1.0, held)))
     return np.asarray(np.where(pole, factor * np.inf, result)).astype(x.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
-from gradcli.core.kernels.special import incomplete_gamma, normal
+from gradcli.core.kernels.special import incomplete_gamma, normal, zeta
 from gradcli.core.ops.elementwise.special import LGAMMA
 from gradcli.core.ops.elementwise.special_common import SpecialFunction, refuse_low
 from gradcli.core.ops.reduce.dimensions import not_implemented
@@ -118,7 +118,7 @@ NDTRI = Pointwise(
 
 def _zeta(s: Any, q: Any) -> Array:
     s, q = np.asarray(s), np.asarray(q)
-    return normal.zeta(s, q).astype(q.dtype if s.ndim < q.ndim else s.dtype)
+    return zeta.zeta(s, q).astype(q.dtype if s.ndim < q.ndim else s.dtype)
 
 
 _ZETA = "grad * -input * torch.special.zeta(input + 1, other)"
