@@ -8,7 +8,7 @@ everything writes nothing at all. Backward works on the same objects, and so rec
 
 A chain reads its source arrays when it runs: whoever writes an array in place calls `settle()` first, which carries
 out every chain that is still waiting. A Deferred that takes part in a third run is stored on the way, so that loops
-do not repeat work without end. Nothing else in the core knows that an array may be one of these.
+do not repeat work without end. The rest of the core may treat a Deferred as an array.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK = 1 << 16
 #: cores that share the work
 workers = max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
-#: blocks that make a thread worth starting: two threads pass the interpreter lock to and fro, which costs more than few blocks do
+#: blocks for each thread at least: for fewer it costs more to pass the interpreter lock between threads
 _FEWEST = 24
 #: a chain longer than this is carried out before it grows further
 _DEEPEST = 64
@@ -50,7 +50,7 @@ def _where_into(condition: Any, a: Any, b: Any, out: Array) -> None:
 
 
 class _Forget:
-    """Takes a chain that nobody wants any more off the list."""
+    """Removes a chain from `_waiting` when its Deferred is freed."""
 
     __slots__ = ("key",)
 
@@ -62,7 +62,7 @@ class _Forget:
 
 
 class Deferred(NDArrayOperatorsMixin):
-    """An array that is computed when somebody looks. `value` holds it from then on; until then `step` and `inputs` do."""
+    """An array that is computed when its elements are needed, from `step` and `inputs`. `value` is None before that."""
 
     __slots__ = ("step", "inputs", "shape", "dtype", "depth", "runs", "value", "__weakref__")
 
@@ -78,7 +78,7 @@ class Deferred(NDArrayOperatorsMixin):
         if step is not None:
             _waiting[id(self)] = weakref.ref(self, _Forget(id(self)))
 
-    # --- what an array tells about itself without being computed ---
+    # --- attributes that need no elements ---
 
     @property
     def ndim(self) -> int:
@@ -101,7 +101,7 @@ class Deferred(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return self.shape[0]
 
-    # --- everything else computes it ---
+    # --- everything else computes the elements ---
 
     def force(self) -> Array:
         """The array itself."""
@@ -129,7 +129,7 @@ class Deferred(NDArrayOperatorsMixin):
         return iter(self.force())
 
     def astype(self, dtype: Any, **options: Any) -> Any:
-        """A conversion waits too, unless it asks for something special."""
+        """The array in another dtype; deferred for a floating dtype without further options."""
         wanted = np.dtype(dtype)
         if options or wanted.kind != "f":
             return self.force().astype(dtype, **options)
@@ -167,7 +167,7 @@ def _forced(value: Any) -> Any:
 
 
 def defer(array: Any) -> Any:
-    """A large row-major array (or one number seen as a large array) as the start of a chain; others as they are."""
+    """A large row-major array, or a number broadcast to a large shape, as the start of a chain; other arrays as they are."""
     if type(array) is not np.ndarray or array.size < threshold or not array.ndim:
         return array
     if not array.flags.c_contiguous and any(array.strides):
@@ -200,7 +200,7 @@ def keep_freed_memory() -> None:
 
 
 def settle() -> None:
-    """Carry out every waiting chain; before an array is written in place."""
+    """Carry out every waiting chain. To be called before an array is written in place."""
     if _waiting:
         for reference in list(_waiting.values()):
             waiting = reference()
@@ -220,7 +220,7 @@ def _fits(value: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _operand(value: Any) -> Any:
-    """An operand as it is kept: a number that was an array stays a 0-d array, for numpy's promotion."""
+    """An operand as a chain keeps it: arrays of equal elements become 0-d arrays, which numpy promotes like the array."""
     if type(value) is np.ndarray and (value.size == 1 or not any(value.strides)):
         return value[(0,) * value.ndim] if value.ndim else value[()]
     if type(value) is Deferred and value.value is not None and value.size > 1 and not any(value.value.strides):
@@ -229,7 +229,7 @@ def _operand(value: Any) -> Any:
 
 
 def _kind(value: Any) -> Any:
-    """What a ufunc's promotion needs to know of an operand."""
+    """All that numpy's promotion depends on: the type of a Python number, the dtype of anything else."""
     kind = type(value)
     return kind if kind is float or kind is int or kind is bool else value.dtype
 
@@ -324,7 +324,7 @@ def _in_order(root: Deferred) -> list[Deferred]:
 
 
 def _run(root: Deferred, reduction: Any) -> Any:
-    """Compute a chain into an array, or down to one number. Chains stored on the way give up what they were made of."""
+    """Compute a chain into `root.value`, or reduce it to one number. What has a value then forgets its step and inputs."""
     chain = _in_order(root)
     program = _Program(root)
     size = root.size
@@ -345,7 +345,7 @@ def _run(root: Deferred, reduction: Any) -> Any:
         def work(k: int) -> None:
             try:
                 _work(program, range(bounds[k], bounds[k + 1]), size, last, reduction, parts)
-            except BaseException as error:  # carried to the caller's thread
+            except BaseException as error:  # raised again in the caller's thread
                 errors.append(error)
 
         threads = [Thread(target=work, args=(k,)) for k in range(1, share)]

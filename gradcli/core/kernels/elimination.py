@@ -23,7 +23,7 @@ _DIVIDED = 4
 
 
 def fits(a: Array) -> bool:
-    """Whether matrices are factorised here: float32, small and few."""
+    """Whether this module is for the matrices: float32, small and few."""
     return a.dtype is _FLOAT32 and 0 < a.shape[-1] <= LARGEST_SIDE and 0 < a.size <= LARGEST
 
 
@@ -92,6 +92,7 @@ def substituted_transposed(a: Array, rows: list[int], right: Array, singular: fl
 
 
 def _apart(a: Array) -> Array:
+    """The matrices of a batch along one dimension."""
     return a.reshape(-1, *a.shape[-2:])
 
 

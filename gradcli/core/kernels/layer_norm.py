@@ -23,7 +23,7 @@ _single = np.float32
 
 
 def fits(x: Any, columns: int) -> bool:
-    """Whether the rows of an array are few and short enough to be worth the order."""
+    """Whether an array has few and short rows, for which the order of additions shows in printed digits."""
     return isinstance(x, np.ndarray) and x.dtype is _FLOAT32 and 0 < columns <= _LONGEST and 0 < x.size <= columns * _MOST_ROWS
 
 

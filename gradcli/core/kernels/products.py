@@ -36,7 +36,7 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def matmul_onto(start: Array, a: Array, b: Array) -> Array:
-    """`start + a @ b` for matrices; for small float32 operands the sum begins with `start`, unless the terms lie in one piece."""
+    """`start + a @ b` for matrices; for small float32 operands the sum begins with `start`, unless its terms are contiguous."""
     if a.dtype is not _FLOAT32 or b.dtype is not _FLOAT32 or start.dtype is not _FLOAT32 or not 0 < a.size * b.shape[-1] <= LARGEST:
         return np.asarray(start + matmul(a, b))
     rows, columns = a.shape[0], b.shape[1]
@@ -50,7 +50,11 @@ def _added(terms: Array) -> Any:
 
 
 def _by_terms(a: Array, b: Array, start: Array | None) -> Array:
-    """Term by term; rows times columns that both lie in one piece go in lanes, four columns at a time or all where two lanes full."""
+    """The product of matrices, added up term by term; `start` is the first term.
+
+    Where the rows of `a` and the columns of `b` are contiguous, columns are added up in lanes: four of them at a time,
+    or all of them where there are eight terms.
+    """
     count, columns = b.shape
     terms = np.multiply(a.T[:, :, None], b[:, None, :], order="C")
     if start is not None:

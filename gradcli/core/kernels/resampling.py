@@ -1,6 +1,6 @@
-"""Linear maps along single dimensions, where each element of the result is made of a few elements: borders, interpolation.
+"""Padding and interpolation: linear maps along single dimensions that make each element of the result from a few elements.
 
-The map of one dimension is a `Taps`: for each element of the result the places of what it is made of, and their weights.
+A `Taps` is the map of one dimension: for each element of the result the indices of these elements, and their weights.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gradcli.core.kernels import Array
 
 
 class Taps(NamedTuple):
-    """Arrays of shape (result, taps); no weights are ones."""
+    """Indices and weights, both of shape (size of the result, elements for each). Weights of None are ones."""
 
     places: Array
     weights: Array | None = None
@@ -27,7 +27,7 @@ def _shaped(weights: Array, axis: int, rank: int) -> Array:
 
 
 def apply(x: Array, taps: Sequence[Taps]) -> Array:
-    """The maps along the last dimensions, the last one first."""
+    """Apply the maps, one for each of the last dimensions, beginning with the last."""
     for axis in range(x.ndim - 1, x.ndim - len(taps) - 1, -1):
         one = taps[axis - x.ndim]
         count, terms = one.places.shape
@@ -43,7 +43,7 @@ def apply(x: Array, taps: Sequence[Taps]) -> Array:
 
 
 def transposed(grad: Array, taps: Sequence[Taps], sizes: Sequence[int]) -> Array:
-    """The transpose: gradients of the result added up where its elements came from; `sizes` are those of the input."""
+    """The transpose of `apply`: adds the gradients of the result up where its elements came from; `sizes` are those of the input."""
     for axis, (one, size) in enumerate(zip(taps, sizes, strict=True), grad.ndim - len(taps)):
         count, terms = one.places.shape
         moved = np.moveaxis(grad, axis, 0)
@@ -60,18 +60,18 @@ def transposed(grad: Array, taps: Sequence[Taps], sizes: Sequence[int]) -> Array
     return grad
 
 
-# --- borders ---
+# --- padding ---
 
 
 def reflected(size: int, before: int, after: int) -> Taps:
-    """A border that mirrors, without the edge itself; what is negative is cut off."""
+    """Reflection padding, which does not repeat the edge; negative widths cut elements off."""
     at = np.abs(np.arange(-before, size + after))
     last = size - 1
     return Taps((last - np.abs(last - at))[:, None])
 
 
 def repeated(size: int, before: int, after: int) -> Taps:
-    """A border of copies of the edge; what is negative is cut off."""
+    """Replication padding: copies of the edge; negative widths cut elements off."""
     return Taps(np.clip(np.arange(-before, size + after), 0, max(size - 1, 0))[:, None])
 
 
@@ -86,7 +86,7 @@ def _step(size: int, count: int, scale: float | None, align_corners: bool, kind:
 
 
 def nearest(size: int, count: int, scale: float | None, exact: bool) -> Taps:
-    """The element at or before each place; `exact`: that whose middle is nearest."""
+    """Nearest neighbour: the element at or before each position; with `exact` the element whose middle is nearest."""
     at = np.arange(count)
     if exact:
         places = np.floor((at.astype(np.float32) + np.float32(0.5)) * _step(size, count, scale, False, np.float32))
@@ -107,7 +107,7 @@ def _sources(size: int, count: int, scale: float | None, align_corners: bool, ki
 
 
 def linear(size: int, count: int, scale: float | None, align_corners: bool, kind: Any) -> Taps:
-    """Between the two neighbours."""
+    """Linear interpolation between the two neighbours."""
     if count == size:  # whatever the scale
         return Taps(np.arange(count)[:, None])
     source = np.maximum(_sources(size, count, scale, align_corners, kind), kind(0))

@@ -15,7 +15,7 @@ from gradcli.core.kernels import Array
 
 _LANES = 8
 _RUNS = 4
-#: the lanes of the helpers for maps and reductions in one, which use the widest vectors
+#: the lanes of the vector helpers that map and reduce in one pass
 _WIDE = 16
 #: beyond this many elements the order no longer shows in printed digits, and numpy's own sum is used
 LARGEST = 1 << 14
@@ -92,7 +92,7 @@ def _some(x: Array, axes: list[int]) -> Array:
     moved = x.transpose(kept + axes)
     if inner in axes:
         return _rows(moved.reshape(rows, count)).reshape(shape)
-    # columns: what lies behind the last reduced axis in memory stands side by side
+    # columns: the elements behind the last reduced axis in memory lie side by side
     behind = 1
     for i in reversed(order):
         if i in axes:
@@ -110,7 +110,7 @@ _FEW = {n: np.array([0, *range(4, n), 1, 2, 3]) for n in range(5, _LANES)}
 
 
 def _row(x: Array) -> Any:
-    """Sum of one row: what most sums are, so without the general machinery."""
+    """Sum of a vector. Most sums are of this kind, so the steps of `_rows` are written out for one row."""
     count = len(x)
     if count < _LANES:
         return _accumulate(x if count < 5 else x[_FEW[count]])[-1] + _ZERO
@@ -131,7 +131,7 @@ def _row(x: Array) -> Any:
 
 
 def _rows(x: Array) -> Array:
-    """Sum of every row of a matrix, each row contiguous in the kernel's eyes."""
+    """Sum of every row of a matrix, as the kernel adds contiguous rows."""
     count = x.shape[1]
     if count < _LANES:
         return _runs(x.T)

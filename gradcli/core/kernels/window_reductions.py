@@ -35,7 +35,7 @@ class Spans(NamedTuple):
 
 
 def sliding(size: int, count: int, kernel: int, stride: int, padding: int, dilation: int = 1) -> tuple[Spans, Array]:
-    """Windows of one length, cut to what lies inside; and how long they are with the border counted."""
+    """Windows of one length, clipped to the input; and their lengths with the padding counted."""
     begin = np.arange(count) * stride - padding
     whole = np.minimum(begin + kernel, size + padding) - begin
     end = np.minimum(begin + (kernel - 1) * dilation + 1, size)
@@ -44,20 +44,20 @@ def sliding(size: int, count: int, kernel: int, stride: int, padding: int, dilat
 
 
 def adaptive(size: int, count: int) -> Spans:
-    """So many windows that cover everything evenly."""
+    """`count` windows that cover the input evenly, as adaptive pooling has them."""
     limits.check_elements(count, 8)
     at = np.arange(count)
     return Spans(at * size // max(count, 1), -(-(at + 1) * size // max(count, 1)))
 
 
 def reverse(spans: Spans, size: int) -> Spans:
-    """For each element the windows that it lies in, which follow one another."""
+    """For each element the windows that contain it; these are consecutive."""
     at = np.arange(size)
     return Spans(np.searchsorted(spans.end, at, "right"), np.searchsorted(spans.begin, at, "right"))
 
 
 def _taken(x: Array, axis: int, spans: Spans, offset: int) -> Array:
-    """One element of every window along one dimension; any element where a window is too short."""
+    """One element of every window along one dimension; an arbitrary element where a window is too short."""
     places = np.minimum(spans.begin + offset * spans.step, x.shape[axis] - 1)
     if len(places) > 1:
         step = int(places[1] - places[0])
@@ -69,7 +69,7 @@ def _taken(x: Array, axis: int, spans: Spans, offset: int) -> Array:
 
 
 def _there(spans: Sequence[Spans], offset: Sequence[int]) -> Any:
-    """Where all windows have an element at an offset; True if everywhere."""
+    """A mask of the windows that have an element at an offset; True if all have."""
     rank = len(spans)
     found: Any = True
     for axis, (one, at) in enumerate(zip(spans, offset, strict=True)):
@@ -130,7 +130,7 @@ def _sums_along(x: Array, axis: int, spans: Spans) -> Array:
 
 
 def maxima(x: Array, spans: Sequence[Spans]) -> Array:
-    """Where the largest element of each window is, the first of equal ones or a nan: its place in the flattened dimensions."""
+    """The index of the largest element of each window in the flattened dimensions: the first of equal elements, or of nans."""
     shape = _count(x, spans, 32)
     rank = len(spans)
     sizes = x.shape[x.ndim - rank :]
@@ -166,7 +166,7 @@ def _places(sizes: Sequence[int], spans: Sequence[Spans], offset: Sequence[int])
 
 
 def _maxima_by_window(x: Array, spans: Sequence[Spans], where: Array) -> Array:
-    """The same, one window after the other: for few large ones."""
+    """`maxima` one window after the other, for few large windows."""
     rank = len(spans)
     sizes = x.shape[x.ndim - rank :]
     whole = np.arange(math.prod(sizes)).reshape(sizes)
@@ -179,7 +179,7 @@ def _maxima_by_window(x: Array, spans: Sequence[Spans], where: Array) -> Array:
 
 
 def placed(grad: Array, indices: Array, rank: int, sizes: Sequence[int]) -> Array:
-    """Zeros with the elements of grad added at their places in the flattened dimensions."""
+    """Zeros of shape `sizes` in the last dimensions, with the elements of `grad` added at their indices in the flattened dimensions."""
     lead = grad.shape[: grad.ndim - rank]
     plane, planes = math.prod(sizes), math.prod(lead)
     limits.check_elements(plane * planes, 8)

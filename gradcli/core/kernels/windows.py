@@ -1,7 +1,7 @@
 """Sliding windows over the last dimensions of arrays, and the products of windows that convolutions are made of.
 
-A window view has the shape (batch, channels, *positions, *kernel). What is copied out of it for a product is bounded:
-large inputs are gone through in blocks of positions.
+A window view has the shape (batch, channels, *positions, *kernel). Products copy windows out of it, for large inputs in
+blocks of positions, so that the copies are bounded.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def inside(start: Sequence[int], sizes: Sequence[int]) -> tuple[Any, ...]:
 
 
 def _first(windows: Array, count: Sizes) -> Array:
-    """The windows that count: output_padding may leave room for more."""
+    """The first `count` windows along each dimension: output_padding may leave room for more."""
     rank = len(count)
     return windows if windows.shape[2 : 2 + rank] == count else windows[inside((0,) * 2 * rank, (*count, *windows.shape[2 + rank :]))]
 

@@ -1,7 +1,8 @@
-"""Bessel functions of order 0 and 1, their modified kin and the Airy function, on arrays.
+"""Bessel functions and modified Bessel functions of order 0 and 1, and the Airy function, on arrays.
 
-All go by Chebyshev series in the arrangement of Abramowitz and Stegun, chapters 9 and 10, with PyTorch's values at the edges.
-The modified ones are computed in the dtype, as PyTorch does it, the others in double precision with the phase in the dtype.
+All are computed from Chebyshev series as arranged in Abramowitz and Stegun, chapters 9 and 10, with PyTorch's values at the
+edges. As in PyTorch, modified Bessel functions are computed in the dtype of x; the others in double precision, with the
+phase in the dtype of x.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _wide(x: Any) -> Array:
 
 
 def _working(x: Array) -> Array:
-    """In the precision that PyTorch computes in: half precision in single."""
+    """The array in the precision that PyTorch computes in: half precision becomes single."""
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
@@ -48,7 +49,7 @@ _FEWER = {np.dtype(np.float32): (17, 7)}
 
 
 def _parts(a: Array, order: int, fewer: bool = False) -> tuple[Array, Array, Array, Array]:
-    """Of sizes: exp(-a) I(a) / a^order up to 8, exp(-a) I(a) sqrt(a) from 8 on, the root, and where the first holds."""
+    """For a >= 0: exp(-a) I(a) / a^order for a <= 8, exp(-a) I(a) sqrt(a) for a >= 8, sqrt(a) of the latter, and whether a <= 8."""
     near, far = _FEWER.get(a.dtype, (None, None)) if fewer else (None, None)
     small, large = np.minimum(a, a.dtype.type(8)), np.maximum(a, a.dtype.type(8))
     inner = _chebyshev(tables.I1_NEAR if order else tables.I0_NEAR, small / 2 - 2, near)
@@ -133,7 +134,7 @@ k0, k1 = _modified_k(0, False), _modified_k(1, False)
 scaled_k0, scaled_k1 = _modified_k(0, True), _modified_k(1, True)
 
 
-# --- the oscillating ones ---
+# --- oscillating functions ---
 
 
 def _phase(x: Array, part: float) -> tuple[Array, Array]:

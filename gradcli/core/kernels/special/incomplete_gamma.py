@@ -41,7 +41,7 @@ def _temme() -> list[list[float]]:
         inverse.append(-sum((mu[i + 1] * inverse[k - i] for i in range(1, k + 1)), Fraction(0)))
     first = inverse[1:]
     found = [first]
-    # eta c_k = d/deta c_(k-1) + gamma_k eta / mu, where gamma_k takes away what is left at eta = 0
+    # eta c_k = d/deta c_(k-1) + gamma_k eta / mu, where gamma_k makes the right side 0 at eta = 0
     for _ in range(1, _ORDERS):
         last = found[-1]
         slope = [(i + 1) * last[i + 1] for i in range(len(last) - 1)]

@@ -22,7 +22,7 @@ def _scaled(x: Array) -> Array:
     small = np.where(near, size, 0.0)
     inner = np.exp(small * small) * erfc(small)
     right = np.where(near, inner, scaled_tail(np.where(near, 1.0, size)))
-    # exp(2 x^2) with the rounding of the square made good
+    # exp(2 x^2) without the rounding error of the square
     high = size.astype(np.float32).astype(np.float64)
     power = np.exp(np.minimum(high * high, 1e4)) * np.exp((size - high) * (size + high))
     left = 2 * np.where(size > 27, np.inf, power) - right
@@ -35,7 +35,7 @@ def erfcx(x: Array) -> Array:
 
 
 def log_ndtr(x: Array) -> Array:
-    """The logarithm of the normal distribution's share below x."""
+    """The logarithm of the normal distribution function at x."""
     wide = _wide(x)
     t = wide * math.sqrt(0.5)
     low = wide < -1
@@ -45,23 +45,24 @@ def log_ndtr(x: Array) -> Array:
 
 
 def ndtri(p: Array) -> Array:
-    """Below which a share p of the normal distribution lies: -inf at 0, inf at 1, nan outside.
+    """The inverse of the normal distribution function: -inf at p = 0, inf at p = 1, nan outside of [0, 1].
 
-    In the middle by the inverse of erf; in the tails Newton's steps on the logarithm of the share, from its asymptotic form.
+    In the middle it comes from the inverse of erf, in the tails from Newton's steps on the logarithm of the tail's
+    probability, which begin at its asymptotic form.
     """
     wide = _wide(p)
     inside = (wide > 0) & (wide < 1)
-    share = np.where(inside, wide, 0.5)
-    tail = np.minimum(share, 1 - share)
-    middle = math.sqrt(2) * _wide(erfinv(2 * share - 1))
+    held = np.where(inside, wide, 0.5)
+    tail = np.minimum(held, 1 - held)
+    middle = math.sqrt(2) * _wide(erfinv(2 * held - 1))
     low = tail < 0.1
     target = np.log(np.where(low, tail, 0.05))
     r = np.sqrt(-2 * target)
     x = r - np.log(r * math.sqrt(2 * math.pi)) / r
     for _ in range(6):
-        ratio = _scaled(x * math.sqrt(0.5))  # the share of the tail is exp(-x^2 / 2) ratio / 2
+        ratio = _scaled(x * math.sqrt(0.5))  # the tail's probability is exp(-x^2 / 2) ratio / 2
         x = x + (np.log(ratio / 2) - x * x / 2 - target) * ratio * math.sqrt(math.pi / 2)
-    outer = np.where(share < 0.5, -x, x)
+    outer = np.where(held < 0.5, -x, x)
     value = np.where(low, outer, middle)
     edges = np.where(wide == 0, -np.inf, np.where(wide == 1, np.inf, np.nan))
     return np.where(inside, value, edges).astype(p.dtype)

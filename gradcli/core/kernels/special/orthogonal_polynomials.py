@@ -20,13 +20,13 @@ Step = Callable[[Array, Array, Array, int], Array]
 
 
 def _degrees(x: Any, n: Any) -> tuple[Array, Array]:
-    """Both broadcast, the degrees as whole numbers."""
+    """`x` and `n` broadcast to one shape, the degrees as whole numbers."""
     whole = np.nan_to_num(np.trunc(np.asarray(n, np.float64)), nan=-1.0, posinf=-1.0, neginf=-1.0)
     return np.broadcast_arrays(x, np.clip(whole, -1, 2**62).astype(np.int64))  # type: ignore[return-value]
 
 
 def _recurred(x: Array, n: Array, first: Array, step: Step, until: Array) -> Array:
-    """The polynomial of each element's degree; where `until` is 0 nothing is computed beyond degree 1."""
+    """The polynomial of each element's degree; where `until` is false the recurrence ends at degree 1."""
     last, here = np.ones_like(x), np.asarray(first, x.dtype)
     out = np.where(n == 1, here, np.ones_like(x))
     todo = (n > 1) & until
@@ -87,7 +87,10 @@ _FIRST: dict[str, Callable[[Array], Array]] = {
 
 
 def chebyshev(kind: str, beyond: int, shifted: bool = False) -> Forward:
-    """The polynomials of the first to fourth kind; of 2x - 1 where shifted. Waves take over `beyond` a degree."""
+    """The polynomials of the first to fourth kind, "t" to "w"; of 2x - 1 where shifted.
+
+    Polynomials of a degree above `beyond` go by their trigonometric form within (-1, 1).
+    """
 
     def compute(x: Any, n: Any) -> Array:
         a, degree = _degrees(x, n)

@@ -9,9 +9,9 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.kernels import Array
 
-#: from here on the asymptotic series are exact to double precision
+#: from here on the asymptotic series is exact to double precision
 _FAR = 12
-#: terms below this part of the sum no longer count
+#: terms below this part of the sum are negligible
 _LEAST = 2.0**-56
 #: B(2k) of the Bernoulli numbers, k = 1, 2, ... (A&S table 23.2)
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
@@ -29,7 +29,7 @@ def zeta(s: Array, q: Array) -> Array:
     legal = ~(wrong | pole | (power == 1)) & np.isfinite(start) & np.isfinite(power)
     held_s, held_q = np.where(legal, power, 2.0), np.where(legal, start, 1.0)
     limits.check_work(20.0 * held_q.size * (_FAR - held_q.min(initial=0.0)))
-    # the terms themselves, until they no longer count or the series takes over
+    # the terms one by one, until they are negligible or the asymptotic series is exact
     total = np.zeros_like(held_q)
     more = np.ones(held_q.shape, bool)
     far = _FAR + held_s
