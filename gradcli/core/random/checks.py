@@ -1,4 +1,4 @@
-"""What PyTorch refuses to draw, in its words. Every function raises ProgramError or passes."""
+"""Checks of what is to be drawn. Each raises ProgramError with PyTorch's message for what PyTorch refuses."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _FULL_RANGE = "random_full_64_bits_range_kernel_cpu"
 
 
 def require_float(kind: DType, kernel: str) -> None:
-    """Refuse a dtype without fractions; `kernel` is the name torch gives the place."""
+    """Refuse a dtype that is not floating; `kernel` is what PyTorch's message calls the function."""
     if not kind.is_floating_point:
         refuse_dtype(kind, kernel)
 
 
 def refuse_dtype(kind: DType, kernel: str) -> None:
-    """The error of a kernel that a dtype has not."""
+    """Raise PyTorch's error for a dtype that `kernel` is not implemented for."""
     raise ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for '{kind.torch_name}'")
 
 
 def uniform_bounds(kind: DType, low: float, high: float) -> None:
-    """The bounds of `uniform_`."""
+    """Refuse bounds of `uniform_` in the wrong order, and bounds or a range that the dtype does not hold."""
     require_float(kind, "check_uniform_bounds")
     largest = _LARGEST[kind]
     _require(-largest <= low <= largest, f"from is out of bounds for {kind.c_name}")
@@ -109,6 +109,7 @@ def _stored(value: int, kind: DType) -> int:
 
 
 def _held_from(low: int, kind: DType) -> int:
+    """The first integer from `low` on that a floating dtype holds."""
     after = _stored(low + 1, kind)
     if after >= low:
         return low
@@ -116,6 +117,7 @@ def _held_from(low: int, kind: DType) -> int:
 
 
 def _held_to(high: int, kind: DType) -> int:
+    """The end of a range below `high` of integers that a floating dtype holds."""
     before = _stored(high - 1, kind)
     if before < high:
         return high
@@ -123,7 +125,7 @@ def _held_to(high: int, kind: DType) -> int:
 
 
 def full_range(kind: DType) -> None:
-    """The dtypes that `random_` fills with all 64 bits."""
+    """Refuse a dtype that `random_` does not fill with all 64 bits."""
     if kind in (dtypes.bool_, dtypes.float16):
         refuse_dtype(kind, _FULL_RANGE)
     _require(
@@ -133,7 +135,7 @@ def full_range(kind: DType) -> None:
 
 
 def permutation(n: int, kind: DType) -> None:
-    """The sizes that `randperm` writes in a dtype."""
+    """Refuse a size of `randperm` whose numbers the dtype does not hold."""
     _require(n >= 0, f"Trying to create tensor with negative dimension {n}: [{n}]")
     if kind is dtypes.bool_:
         refuse_dtype(kind, "randperm")
@@ -147,7 +149,7 @@ def permutation(n: int, kind: DType) -> None:
 
 
 def multinomial(weights: Array, num_samples: int, replacement: bool, kind: DType) -> None:
-    """What `multinomial` asks before it looks at the weights."""
+    """Refuse arguments of `multinomial` for which no weight needs to be read."""
     _require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
     _require(
         kind.is_floating_point,
@@ -165,7 +167,7 @@ def multinomial(weights: Array, num_samples: int, replacement: bool, kind: DType
 
 
 def weights_all_at_once(weights: Array) -> None:
-    """The weights of a draw without replacement, or of one sample."""
+    """Refuse weights that are no distribution, for a draw without replacement or of one sample."""
     valid = bool(((weights >= 0) & (weights < np.inf)).all())
     _require(valid, "probability tensor contains either `inf`, `nan` or element < 0")
     _require(bool((weights.sum(-1) != 0).all()), "invalid multinomial distribution (sum of probabilities <= 0)")

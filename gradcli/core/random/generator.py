@@ -58,8 +58,8 @@ _STATE = np.dtype(
 class Generator:
     """A stream of random numbers, `torch.Generator`.
 
-    `_source` appears at the first draw, made from `_start` (a restored state) or from the seed. `_spare` is the second
-    normal of a pair: draws of fewer than 16 normals keep it for the next such draw, whatever happens in between.
+    `_source` is made at the first draw, from `_start` (a restored state) or from the seed. `_spare` is the second normal
+    of a pair: draws of fewer than 16 normals keep it for the next such draw, whatever is drawn in between.
     """
 
     __slots__ = ("_seed", "_source", "_spare", "_start")
@@ -379,7 +379,7 @@ class Generator:
         draw: Callable[[int], Array] = self._double if p.dtype == np.float64 else self._single
         bad = np.flatnonzero(~((flat >= 0) & (flat <= 1)))
         if bad.size:
-            draw(int(bad[0]))  # torch finds out only there, the draws before it are gone
+            draw(int(bad[0]))  # PyTorch has drawn for all elements before the one that it refuses
             text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?"
             raise ProgramError("RuntimeError", text + "  If so, please report an enhancement request to PyTorch.)")
         return (draw(flat.size) < flat).astype(dtype).reshape(size)
