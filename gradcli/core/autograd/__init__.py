@@ -1,1 +1,1 @@
-"""The backward pass: the walk over the graph, accumulation, hooks, saved tensors, anomaly detection, modes."""
+"""The backward pass: the walk over the graph, accumulation, hooks, saved tensors, anomaly detection, grad modes."""

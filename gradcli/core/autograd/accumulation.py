@@ -1,4 +1,4 @@
-"""What becomes of a gradient at a leaf: it is added to `.grad`, and those who asked are told."""
+"""Gradients that arrive at a leaf: they are added to `.grad`, and hooks are called after that."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
             else:
                 variable.grad = Tensor(np.array(gradient.array), variable.dtype)
         else:
-            # the walk's own reference and this call's are the only ones of an array nobody else shares
+            # an array that nothing else shares has three references: the walk's, this function's and getrefcount's
             shared = getrefcount(value) > 3
             if type(value) is not np.ndarray:
                 value = np.asarray(value)
@@ -47,7 +47,7 @@ def accumulate(variable: Tensor, value: Any, traced: bool) -> None:
 
 
 def call_after_accumulation(variable: Tensor) -> None:
-    """Run what `register_post_accumulate_grad_hook` asked for."""
+    """Call the hooks of `register_post_accumulate_grad_hook`."""
     for _, hook in list(variable.property_of("after_accumulation") or ()):
         with recording(False):
             hook(variable)

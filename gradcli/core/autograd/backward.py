@@ -1,4 +1,4 @@
-"""Backward as it is called: where the walk begins, and what becomes of the gradients that it finds."""
+"""backward and grad: where a walk over the graph begins, and what is done with the gradients that it finds."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def meta_of(output: Any) -> tuple[tuple[int, ...], DType]:
 
 
 def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
-    """Raise where a gradient does not fit its output, or is lacking and cannot be made, or where an output has no history."""
+    """Raise RuntimeError for a gradient of the wrong shape, a missing gradient of several elements, or an output without history."""
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
         shape = meta_of(output)[0]
         if gradient is not None:

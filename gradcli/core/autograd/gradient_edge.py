@@ -31,7 +31,7 @@ GRADIENT_EDGE = GradientEdge.SCRIPT_TYPE
 
 
 def get_gradient_edge(tensor: Any) -> Any:
-    """Where the gradient of a tensor is computed: stands for the tensor in `autograd.grad`, and may replace it there."""
+    """The node and output number that compute a tensor; may stand for the tensor in `backward` and `grad`."""
     if type(tensor) is not Tensor:
         raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'requires_grad'")
     if not tensor.requires_grad:

@@ -1,7 +1,7 @@
-"""Saved tensors in the hands of hooks: a node keeps what the pack hook made of a tensor, and asks for the tensor when it needs it.
+"""Hooks on saved tensors: a node keeps what the pack hook returns for a tensor, and the unpack hook gives the tensor back.
 
-A node meets this module only when hooks are in force as it is recorded, or are registered on one of its saved tensors: it
-then becomes a `HookedNode`, and everything else goes the ordinary way.
+A node becomes a `HookedNode` if hooks are in force when it is recorded, or if they are registered on one of its saved
+tensors later. Other nodes never need this module.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MODIFIED = (
 
 
 def _call(function: Function, value: Any) -> Any:
-    """Call a hook; what follows counts as done by the place that led here."""
+    """Call a hook, and put `state.origin` back, which the steps of the hook change."""
     origin = state.origin
     try:
         return function(value)
@@ -66,7 +66,7 @@ class Pair(NamedTuple):
 
 
 class Packed:
-    """What stands in a node for a tensor that was packed, with what autograd knows of the tensor."""
+    """What a node keeps for a tensor that was packed: the value of the pack hook, and the tensor's place in the graph."""
 
     __slots__ = ("held", "unpack", "node", "output_nr", "requires_grad", "sink", "is_output", "kind", "shape", "dtype")
 
@@ -123,7 +123,7 @@ class HookedNode(OpNode):
         bare, changed = self._opened()
         if traced or not changed:
             return bare.gradients(grads, traced, wanted)
-        # a hook gave back another shape or dtype: what PyTorch's kernels make of that is what the operations do
+        # with another shape or dtype the rules run on tensors, where operations broadcast and promote as PyTorch's kernels do
         with recording(False):
             given = [None if g is None else Tensor(np.asarray(g), self.meta(k)[1]) for k, g in enumerate(grads)]
             found = bare.gradients(given, True, wanted)
@@ -179,7 +179,7 @@ def _put(node: OpNode, kind: int, at: int, value: Any) -> None:
     if kind == INPUT:
         assert node.saved is not None
         node.saved = [value if i == at else one for i, one in enumerate(node.saved)]
-        if type(value) is Tensor:  # what a hook brings is as it should be, whatever was written to it
+        if type(value) is Tensor:  # in-place writes to an unpacked tensor are no error
             versions = node.versions or [0] * len(node.saved)
             node.versions = [value.version_number if i == at else number for i, number in enumerate(versions)]
     elif kind == OUT:
@@ -221,7 +221,7 @@ def _packed(value: Any, pair: Pair) -> Any:
 
 
 def _hook(node: OpNode) -> None:
-    """Make a node one that unpacks, unless there is nothing to unpack."""
+    """Turn a node into a HookedNode if it keeps anything packed."""
     if any(_packed_in(_held(node, kind, at)) for kind, at in saved_places(node)):
         node.__class__ = HookedNode
         node.plain = False

@@ -49,14 +49,14 @@ _DETACH_INSTEAD = (
 
 
 def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
-    """`tensor.requires_grad = flag`: unlike the method refused for a computed tensor also where nothing changes."""
+    """`tensor.requires_grad = flag`. Unlike `requires_grad_` it refuses a computed tensor even if the flag stays as it is."""
     if flag is True and tensor.node is not None:
         raise ProgramError("RuntimeError", _ONLY_LEAVES)
     set_requires_grad(tensor, flag, "floating point and complex")
 
 
 def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
-    """Make a leaf require grad or not; `kinds` is what the error says of the dtypes."""
+    """Make a leaf require grad or not; `kinds` is what the error for integers calls the dtypes. Raises RuntimeError."""
     if type(flag) is not bool:
         raise ProgramError("RuntimeError", "requires_grad must be a bool")
     if tensor.node is not None:
@@ -71,7 +71,7 @@ def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") 
     for reference in () if tensor.version is None else tensor.version.views:
         view = reference()
         if view is not None and view.view is not None and view.view.base is tensor and view.node is None:
-            view.requires_grad = flag and view.dtype.is_floating_point  # as its base, without being part of a graph
+            view.requires_grad = flag and view.dtype.is_floating_point  # follows its base, though it has no node
 
 
 def requires_grad_(input: Tensor, requires_grad: bool) -> Tensor:
@@ -94,7 +94,7 @@ def read_grad(tensor: Tensor) -> Tensor | None:
 
 
 def write_grad(tensor: Tensor, value: Any) -> None:
-    """`tensor.grad = value`, checked as PyTorch checks it."""
+    """`tensor.grad = value`. Raises TypeError or RuntimeError for a value that PyTorch refuses."""
     if value is None:
         tensor.grad = None
         return

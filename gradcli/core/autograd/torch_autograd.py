@@ -1,4 +1,4 @@
-"""torch.autograd as scripts call it: backward and grad over the engine, with their errors; and what autograd knows of a tensor."""
+"""torch.autograd.backward and torch.autograd.grad as scripts call them, with PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _check_inputs(values: Sequence[Any]) -> None:
 def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gradients:
     """`grad_outputs` and its like, checked against the outputs: None, a tensor, or a sequence of tensors and Nones.
 
-    What there is more than outputs is not looked at.
+    Gradients beyond the number of outputs are left out.
     """
     given: Sequence[Any] = [None] * len(outputs) if value is None else (value,) if type(value) is Tensor else _sequence(value)
     made: Gradients = []

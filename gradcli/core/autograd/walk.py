@@ -32,7 +32,7 @@ Capture = dict[Node, list[Any]]
 #: gradients of up to so many elements take the fast path
 _SMALL = 1 << 12
 
-#: what is wanted where everything is: as long as a node has edges, usually
+#: the `wanted` of a node with up to so many edges if all of its gradients are wanted
 _EVERY = (True,) * 16
 
 
@@ -75,7 +75,7 @@ class Walk:
         self.found: list[Any] = []
         #: with targets: whether the gradient of one passes through a node
         self.needed: dict[Node, bool] | None = None
-        #: nobody looks on
+        #: there is neither a capture nor a target
         self.simple = capture is None
 
     def run(self, edges: Sequence[Edge], grads: Sequence[Tensor], targets: Sequence[Edge] | None = None) -> list[Any]:
@@ -149,10 +149,10 @@ class Walk:
             places[number] = value
 
     def _arrived(self, node: Node) -> list[Any]:
-        """The gradients of a node's outputs, after hooks; what a target waits for is noted."""
+        """The gradients of a node's outputs, after its tensor hooks; those of targets are put into `found`."""
         value = self.buffers.pop(node, None)
         grads: list[Any] = [value] if node.outputs is None else ([None] * len(node.outputs) if value is None else value)
-        del value  # so that the caller holds the only reference
+        del value  # so that only the caller has a reference, and may reuse the array
         if node.hooks is not None or node.retained is not None:
             self._hooks(node, grads)
         if self.capture is not None:
@@ -164,7 +164,7 @@ class Walk:
         return grads
 
     def _sink(self, node: Node) -> None:
-        """Let an accumulator take what has arrived."""
+        """Accumulate the gradient that has arrived at a leaf."""
         grads = self._arrived(node)
         if self.capturing or grads[0] is None:
             return
@@ -268,7 +268,7 @@ class Walk:
             if nxt is None or not wanted[i]:
                 continue
             result = results[i]
-            results[i] = None  # so that a leaf may take the array as it is
+            results[i] = None  # so that only `result` refers to the array, and a leaf may take it without a copy
             if result is not None:
                 if traced:
                     self._arrive(nxt, number, namespaces.as_tensor(result))
@@ -292,7 +292,7 @@ class Walk:
 
     def _hooks(self, node: Node, grads: list[Any]) -> None:
         """Run the tensor hooks in the order of registration, then keep what `retain_grad` asked for."""
-        state.origin = self.origin  # it is the walk that calls them, none of its steps
+        state.origin = self.origin  # hooks count as called by backward, not by the step of the node
         for number, _, hook in list(node.hooks or ()):
             if number < 0:
                 continue
@@ -336,7 +336,7 @@ class Walk:
                     changing[i] = value if self.traced else value.array
 
     def _shown(self, value: Any) -> Tensor | None:
-        """A gradient on its way as a tensor."""
+        """A gradient as a tensor, for a hook."""
         if value is None or type(value) is Tensor:
             return value
         array = np.asarray(value)
@@ -344,7 +344,7 @@ class Walk:
 
 
 def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
-    """What a hook returns takes the gradient's place and must be like it."""
+    """Raise an error unless `changed`, which `hook` returned, is a tensor of the shape and dtype of the gradient that it replaces."""
     if type(changed) is not Tensor:
         raise ProgramError("TypeError", f"expected Variable, but hook returned '{hooks.type_name(changed)}'")
     if tensor is None:

@@ -38,7 +38,7 @@ def as_tensor(value: Any) -> Tensor:
 
 
 class Numeric:
-    """Rules on arrays: numpy under its own names, and what numpy has not."""
+    """The namespace of rules on arrays: numpy's functions, and some that numpy lacks."""
 
     __slots__ = ()
 
@@ -152,10 +152,10 @@ class Numeric:
 
 
 class Traced:
-    """Rules on tensors: the same names, recorded while grad mode is on. Most are the public function of that name."""
+    """The namespace of rules on tensors: the same names, recorded while grad mode is on. Most are torch's function of that name."""
 
     def __getattr__(self, name: str) -> Any:
-        # names come from our own rules; what has torch's calling convention is the public function itself
+        # `name` comes from one of the rules in this package, never from a script
         function = provided.function(name)
         setattr(self, name, function)
         return function

@@ -28,7 +28,7 @@ _DATA = frozenset({"index", "indices", "mask", "condition", "target"})
 
 
 class Plan:
-    """For one set of inputs that need gradients: what to keep, and how to call the rules."""
+    """For one set of inputs that need gradients: what a node keeps, and how it calls the rules."""
 
     __slots__ = ("keep", "keep_out", "keeps", "calls", "fast_rules")
 
@@ -195,7 +195,7 @@ class OpNode(Node):
         return tuple(self.saved_places())
 
     def saved_places(self) -> dict[str, tuple[str, int]]:
-        """What can be read, under PyTorch's names: kind and position of each."""
+        """PyTorch's names of what `_saved_NAME` can read, each with its kind and position."""
         op = self.op
         places: dict[str, tuple[str, int]] = {}
         for rule in op.rules.values():
@@ -235,7 +235,7 @@ class OpNode(Node):
         return value if traced else value.array
 
     def _output(self, kept: Saved | Tensor, traced: bool) -> Any:
-        if isinstance(kept, Tensor):  # a hook has brought it back
+        if isinstance(kept, Tensor):  # an unpack hook has given it back
             return kept if traced else kept.array
         if kept.version.count != kept.expected:
             raise modified_error(kept.dtype, kept.array.shape, self, kept.number, kept.version.count, kept.expected)
@@ -268,7 +268,7 @@ class OpNode(Node):
         return result
 
     def _kept(self, traced: bool) -> Sequence[Any]:
-        """The saved inputs, each found unchanged; arrays of tensors where nothing is recorded."""
+        """The saved inputs: tensors when `traced`, else arrays. Raises RuntimeError for a tensor that was written to."""
         saved, versions = self.saved, self.versions
         if saved is None:
             return self.op.nothing
@@ -301,7 +301,7 @@ class OpNode(Node):
         return self._edge_meta(self.edges[at])[kind - SHAPE]
 
     def _data(self, at: int) -> Any:
-        """A plain argument that may be an array (or a tuple of them), found unchanged."""
+        """A plain argument that may hold arrays. Raises RuntimeError for one whose tensor was written to."""
         value = self.attrs[at]
         for one in value if type(value) is tuple else (value,):
             if type(one) is Watched and not one.is_current:
@@ -320,7 +320,7 @@ _UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts
 
 
 def shown_attr(name: str, value: Any) -> Any:
-    """A plain argument as `_saved_NAME` reads it: data as tensors, and of integers PyTorch shows the bits as an unsigned number."""
+    """A plain argument as `_saved_NAME` reads it: arrays as tensors; negative dimensions as unsigned numbers of 64 bits, as in PyTorch."""
     if isinstance(value, np.ndarray):
         return wrap(np.asarray(value))
     if isinstance(value, (tuple, list)):

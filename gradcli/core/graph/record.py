@@ -15,6 +15,7 @@ output's broadcast shape: the engine undoes broadcasting, once.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -273,17 +274,15 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     if not state.enabled:
         creation = "inference" if state.inference else "no_grad"
     if state.inference or source.meta is not None:
-        # a view belongs to inference mode exactly where what it looks at does
+        # a view is an inference tensor exactly if its base is one
         out.meta = {"inference": True} if source.property_of("inference") else None
     base = source if source.view is None else source.view.base
     if source.view is not None and creation == "default":
         creation = source.view.creation
     out.view = View(base, version.count, creation, short_name(grad_fn))
     if not state.enabled and base.requires_grad and out.dtype.is_floating_point:
-        out.requires_grad = True  # PyTorch says so of views that were made without recording, though they have no grad_fn
+        out.requires_grad = True  # as PyTorch says of a view made without recording, though it has no grad_fn
     if not base.requires_grad:
-        import weakref
-
         if len(version.views) > 32:
             version.views = [r for r in version.views if r() is not None]
         version.views.append(weakref.ref(out))

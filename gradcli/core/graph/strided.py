@@ -30,7 +30,7 @@ def own_geometry(array: Array) -> Geometry:
 
 
 def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Elements of memory that such an array reaches over."""
+    """The number of elements of memory from the first to the last element of such an array."""
     if 0 in shape:
         return 0
     return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
@@ -41,7 +41,7 @@ def _window(memory: Array, where: Geometry) -> Array:
     if 0 in shape:
         return np.empty(shape, memory.dtype)
     if extent(shape, strides) + offset > memory.size or offset < 0:
-        # torch would read storage outside of the base here, which only as_strided and set_ can reach
+        # only as_strided and set_ can reach storage outside of the base, which PyTorch would read here
         raise ValueError("view outside of its base")
     step = memory.itemsize
     return np.ndarray(shape, memory.dtype, memory, offset * step, tuple(s * step for s in strides))
@@ -66,7 +66,7 @@ def _laid_out(base: Geometry, view: Geometry, dtype: Any) -> tuple[Array, Array,
 
 
 def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array] | None:
-    """A copy of a gradient of the base, and the view's elements within it; None where elements of the view share a place."""
+    """A copy of a gradient of the base, and the view's elements as a window into it; None if elements of the view share memory."""
     if not _separate(view):
         return None
     _, whole, part = _laid_out(base, view, grad.dtype)
@@ -75,7 +75,7 @@ def laid_open(grad: Array, view: Geometry, base: Geometry) -> tuple[Array, Array
 
 
 def blank(view: Geometry, base: Geometry, dtype: Any) -> tuple[Array, Array]:
-    """Zeros laid out as the base, and the view of them."""
+    """Zeros laid out as the base, and the view's elements as a window into them."""
     _, whole, part = _laid_out(base, view, dtype)
     return whole, part
 

@@ -1,4 +1,4 @@
-"""Names of devices. The CPU is the only device that is there; the others can be named, and hold no tensors."""
+"""Names of devices. All tensors live on the CPU; other devices can only be named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KINDS = (
 
 
 def kind_of(name: str) -> str:
-    """The kind in a device's name, such as `cuda` in `cuda:0`; PyTorch's errors for what names no device."""
+    """The kind in a device's name, such as `cuda` in `cuda:0`. Raises RuntimeError for a name that PyTorch does not take."""
     kind = name.partition(":")[0]
     if not re.fullmatch("[a-zA-Z_]+(:(0|[1-9][0-9]{0,3}))?", name):
         raise ProgramError("RuntimeError", f"Invalid device string: '{name}'")
@@ -24,7 +24,7 @@ def kind_of(name: str) -> str:
 
 
 def check(device: Any) -> None:
-    """Refuse every device but the CPU: in PyTorch's words where a build for CPUs has words."""
+    """Raise an error for any device but the CPU; `device` is a name, a number or a `torch.device`."""
     if type(device) is int:
         raise ProgramError("RuntimeError", "Cannot access accelerator device when none is available.")
     kind = kind_of(str(device))

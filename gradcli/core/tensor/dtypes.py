@@ -28,14 +28,14 @@ class DType:
         self.is_plain = self.is_floating_point and self.np.itemsize == itemsize > 2
         self.itemsize = itemsize
         self.rank = rank
-        #: numbers met lately, as scalars of numpy's
+        #: recently used Python numbers as numpy scalars
         self.scalars: dict[float, Any] = {}
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
     def scalar(self, value: float) -> Any:
-        """A Python number as a scalar of numpy's, which numpy takes in half the time that the number itself takes."""
+        """A Python number as a numpy scalar, with which numpy's operations take half the time."""
         if type(value) is int:
             check_whole(value)
         made = self.np.type(value)
@@ -85,7 +85,7 @@ _default: DType = float32
 
 
 def of(storage: np.dtype[Any]) -> DType:
-    """The torch dtype of a numpy array's dtype; a KeyError means numpy gave us something torch has not."""
+    """The torch dtype of a numpy array's dtype. Raises KeyError for a dtype that torch does not have."""
     return _OF_NUMPY[storage]
 
 
@@ -95,7 +95,7 @@ def get_default() -> DType:
 
 
 def set_default(dtype: DType) -> None:
-    """`torch.set_default_dtype`."""
+    """`torch.set_default_dtype`. Raises TypeError for a dtype that is not floating."""
     global _default
     if not dtype.is_floating_point:
         raise ProgramError(
@@ -113,11 +113,11 @@ def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """A copy of `array` as `dtype`; floats truncate toward zero to 32 bits, as C does, and wrap where those are too many."""
+    """A copy of `array` as `dtype`. As in C, a float becomes an integer of 32 bits first, of which a shorter type keeps the low bits."""
     if dtype is bfloat16:
         return round_bfloat16(array)
     if array.dtype.kind == "f" and dtype.np.kind in "iu" and dtype.np.itemsize < 8:
-        # what 32 bits cannot hold, nan too, becomes the lowest number
+        # floats out of the range of 32 bits, and nan, become the lowest integer
         held = np.where((array > -2147483649.0) & (array < 2147483648.0), array, array.dtype.type(-2147483648.0))
         return held.astype(np.int32).astype(dtype.np)
     return array.astype(dtype.np)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Edge = tuple["Node | None", int]
 NO_EDGE: Edge = (None, 0)
-#: in place of an output's number: a hook that gets what arrives at a node, or that and what the node makes of it
+#: take the place of an output's number in hooks of the node itself, which run before or after the node's rules
 BEFORE, AFTER = -1, -2
 
 
@@ -56,7 +56,7 @@ class ForwardLevel(Protocol):
 
 
 class State:
-    """What recording depends on: grad mode, inference mode, and the origin that new nodes keep."""
+    """What recording depends on, such as grad mode, and what is under way."""
 
     __slots__ = (
         "enabled",
@@ -83,34 +83,34 @@ class State:
         self.enabled = True
         self.grad_mode = True
         self.inference = False
-        #: opaque: whatever the language wants to find again on a node (or on an error)
+        #: the place in the program that is running; nodes and errors keep it, and only the language looks into it
         self.origin: Any = None
         self.sequence = 0
-        #: the sequence number at which the nodes that are alive are counted
+        #: the sequence number at which live nodes are counted next
         self.recount: float = math.inf
         self.anomaly = False
         self.anomaly_nan = True
         #: how many backward walks with create_graph are under way
         self.walks = 0
-        #: the sequence numbers at which anomaly detection was switched, on first: what lies between is known by its place
+        #: the sequence numbers at which anomaly detection was switched on, off, on ..., which tell the nodes made under it
         self.anomaly_turns: tuple[int, ...] = ()
-        #: where a list stands, every recorded step adds its node and output tensors, for those who show intermediate values
+        #: a list, if set, gets the node and the outputs of every recorded step, so that intermediate values can be shown
         self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
         #: the hooks on saved tensors that are in force
         self.saving: PackHooks | None = None
         #: the message of the error that setting hooks on saved tensors raises, None where they may be set
         self.saving_forbidden: str | None = None
-        #: whether a recorded step has to be looked at: `watch` or `saving` is set
+        #: whether `watch` or `saving` is set
         self.observed = False
         #: how many calls of vmap are running, in which no value may become a Python number
         self.mapped = 0
-        #: what `set_multithreading_enabled` was told; without effect here
+        #: the flag of `set_multithreading_enabled`, which has no effect here
         self.multithreading = True
         #: the forward AD level that is open
         self.dual: ForwardLevel | None = None
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
-        """Put a list in place that recorded steps are added to, or take it away."""
+        """Let recorded steps be added to a list, or to none."""
         self.watch = watch
         self.observed = watch is not None or self.saving is not None
 
@@ -184,7 +184,7 @@ class Node:
 
     @property
     def listed(self) -> Sequence[int]:
-        """Which of the edges PyTorch has too: those of inputs that can have a derivative."""
+        """The indices of the edges that PyTorch has too: those of inputs that can have a derivative."""
         return range(len(self.edges))
 
     @property
@@ -221,9 +221,9 @@ def bound_nodes() -> None:
 
 
 def recount() -> None:
-    """Count the nodes that are alive, and refuse one too many. Raises LimitError.
+    """Count the nodes that are alive. Raises LimitError where they are more than the bound.
 
-    So many more can be made before there can be too many: the next count comes then, and counting costs next to nothing.
+    The next count comes when as many new nodes have been made as the bound leaves room for, so counts are rare.
     """
     most = limits.current.nodes
     alive = sum(isinstance(one, Node) for one in gc.get_objects())
@@ -236,7 +236,7 @@ def recount() -> None:
 
 
 class AccumulateGrad(Node):
-    """The sink of a leaf: adds what arrives to `variable.grad`."""
+    """The node of a leaf: the gradient that arrives is added to `variable.grad`."""
 
     __slots__ = ("variable",)
 

@@ -17,7 +17,7 @@ from gradcli.errors import LimitError, ProgramError
 _FLOATING = frozenset(("float16", "bfloat16", "float32", "float64"))
 #: dtypes that are never named in a suffix, besides the default one, as long as there are elements to tell them by
 _EVIDENT = frozenset(("int64", "bool"))
-#: What one text may be long when the caller gives no bound; the default of the limit `string`.
+#: The most characters of a text when the caller gives no bound; the default of the limit `string`.
 _MAX_CHARS = 64 * 2**20
 #: The largest precision that Python's number formatting takes.
 _C_INT_MAX = 2**31 - 1

@@ -52,12 +52,12 @@ class Version:
 
     def __init__(self) -> None:
         self.count = 0
-        #: views taken while nothing here needed gradients; they join the graph when an in-place write brings one
+        #: views taken while the base required no gradient; when an in-place write makes it require one, they do so too
         self.views: list[weakref.ref[Tensor]] = []
 
 
 class View:
-    """What makes a tensor a differentiable view: its base, the version its node belongs to, and how it came about."""
+    """What a differentiable view knows: its base, the version that its node belongs to, and how it was made."""
 
     __slots__ = ("base", "version", "creation", "source")
 
@@ -109,7 +109,7 @@ class Tensor:
         """The node that made this tensor, None for leaves. A view whose base was written to gets a fresh node."""
         view = self.view
         stale = view is not None and self.version is not None and view.version != self.version.count
-        # of views without a node only those made without recording have a say: they refuse to join the graph
+        # without a node, only a view that was made without recording needs to be looked at: it must not join the graph
         if stale and view is not None and (self.node is not None or view.creation != "default"):
             provided.refresh_view(self)
         return self.node
@@ -130,7 +130,7 @@ class Tensor:
         return self.sink(), 0
 
     def sink(self) -> AccumulateGrad:
-        """The accumulator of this leaf; one at a time, kept alive by the graph that uses it."""
+        """The accumulator of this leaf. There is at most one, and only the graph that uses it keeps it alive."""
         known = self.accumulator
         if known is not None:
             alive = known()
@@ -163,11 +163,11 @@ class Tensor:
             self.meta = {}
         self.meta[name] = value
 
-    # --- plain facts ---
+    # --- shape and values ---
 
     @property
     def shape(self) -> Size:
-        """The sizes."""
+        """The shape as `torch.Size`."""
         return Size(self.array.shape)
 
     @property
@@ -184,7 +184,7 @@ class Tensor:
         return self.array.size
 
     def item(self) -> float | int | bool:
-        """The only element as a Python number."""
+        """The only element as a Python number. Raises RuntimeError for another number of elements."""
         if self.array.size != 1:
             raise ProgramError("RuntimeError", f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
         return self.array.item()  # type: ignore[no-any-return]
