@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.autograd import backward
-from gradcli.core.calling.script_types import PythonMethod, Routine, ScriptType
+from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions import catalog
-from gradcli.core.functions.function import Function, InplaceFunction, Sample
+from gradcli.core.functions.function import Function, InplaceFunction, PythonMethod, Sample
 from gradcli.core.ops.create.creation import from_data
 from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes

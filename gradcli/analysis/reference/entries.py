@@ -16,10 +16,10 @@ from typing import Any
 
 from gradcli.analysis.reference import describe as described
 from gradcli.analysis.reference import examples, remarks
-from gradcli.core.calling.script_types import Constructor, PythonMethod, Routine, ScriptType
+from gradcli.core.calling.script_types import Constructor, Routine, ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS, METHODS
-from gradcli.core.functions.function import Function, InplaceFunction
+from gradcli.core.functions.function import Function, InplaceFunction, PythonMethod
 from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from gradcli.core.autograd.walk import Walk
-from gradcli.core.calling.script_types import PythonMethod, Routine, sequence_of
+from gradcli.core.calling.script_types import Routine, sequence_of
 from gradcli.core.calling.signature import hooks
+from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError

@@ -9,9 +9,10 @@ from gradcli.core.autograd import backward as engine
 from gradcli.core.autograd.gradient_edge import GradientEdge
 from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import Mapping
-from gradcli.core.calling.script_types import PythonMethod, Routine
+from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
+from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 
@@ -174,8 +175,9 @@ def grad(
 
 def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradients: Gradients, keep: Any) -> tuple[Tensor | None, ...]:
     """`is_grads_batched`: one walk for each entry along the first dimension of the gradients; the results are stacked."""
-    sizes = [g.array.shape[0] for g in gradients if g is not None]
-    if len(sizes) < len(gradients):
+    given = [g for g in gradients if g is not None]
+    sizes = [g.array.shape[0] for g in given]
+    if len(given) < len(gradients):
         raise ProgramError("ValueError", "vmap(vjp, in_dims=0, ...)(<inputs>): grad_outputs must be given for every output")
     if len(set(sizes)) != 1:
         raise ProgramError(
@@ -186,7 +188,7 @@ def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradie
     if not count:
         raise ProgramError("RuntimeError", "is_grads_batched=True needs a batch size of at least 1")
     row, stack = catalog.method("select").method, catalog.function("stack")
-    rows = [walk([row(g, (0, i), {}) for g in gradients], keep or i < count - 1) for i in range(count)]
+    rows = [walk([row(g, (0, i), {}) for g in given], keep or i < count - 1) for i in range(count)]
     return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])
 
 

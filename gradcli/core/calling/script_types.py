@@ -259,27 +259,6 @@ class Removable:
 Removable.SCRIPT_METHODS["remove"] = Routine(Removable.remove)
 
 
-class PythonMethod(Routine):
-    """A tensor method that PyTorch writes in Python: found like a Function, with Python's errors for wrong calls."""
-
-    __slots__ = ("doc", "aliases", "is_function", "is_method", "inplace", "method_name", "samples", "ops")
-
-    def __init__(self, function: Callable[..., Any], name: str, doc: str, aliases: tuple[str, ...] = ()) -> None:
-        super().__init__(function, f"Tensor.{name}", hide_first=True)
-        self.method_name = name
-        self.doc = doc
-        self.aliases = aliases
-        self.is_function = False
-        self.is_method = True
-        self.inplace = False
-        self.samples = ()
-        self.ops = ()
-
-    def method(self, tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call as `tensor.NAME(*args, **kwargs)`."""
-        return self(tensor, *args, **kwargs)
-
-
 def sequence_of(value: Any, what: Callable[[Any], str]) -> tuple[Any, ...]:
     """A tuple or list as a tuple; Python's error for what cannot be iterated."""
     if isinstance(value, (tuple, list)):

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.functions._index import FUNCTIONS, METHODS
-from gradcli.core.functions.function import Function, InplaceFunction
+from gradcli.core.functions.function import Callee, Declared, Function, InplaceFunction
 
 #: the modules of operations that declare public functions, in the order in which the reference lists them
 FAMILIES = (
@@ -151,8 +150,8 @@ INPLACE_FUNCTIONS = frozenset(
     ]
 )
 
-_functions: dict[str, Any] = {}
-_methods: dict[str, Any] = {}
+_functions: dict[str, Callee] = {}
+_methods: dict[str, Callee] = {}
 
 
 class Provided:
@@ -161,18 +160,18 @@ class Provided:
     __slots__ = ("load_family",)
 
     #: the public functions that a family declares, by the family's name
-    load_family: Callable[[str], tuple[Any, ...]]
+    load_family: Callable[[str], tuple[Declared, ...]]
 
 
 provided = Provided()
 
 
-def places(f: Any) -> list[tuple[str, Any]]:
-    """Where a declared function is found below `torch.`: qualified names with what stands there, in-place forms too."""
-    if not f.is_function:
+def places(f: Declared) -> list[tuple[str, Callee]]:
+    """The names below `torch.` that a declared function has, in-place forms included, each with what it stands for."""
+    if not isinstance(f, Function) or not f.is_function:
         return []
     prefix = f.namespace.removeprefix("torch").removeprefix(".")
-    found = []
+    found: list[tuple[str, Callee]] = []
     for name in (f.name, *f.aliases):
         place = name if "." in name else f"{prefix}.{name}".lstrip(".")
         named = _under(f, name)
@@ -182,28 +181,27 @@ def places(f: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def _under(f: Any, alias: str) -> Any:
-    """`f` as it is called by an alias; `linalg.x` and `special.x` are called by both names."""
-    return f.under(alias.removeprefix("nn.functional.").replace(".", "_")) if isinstance(f, Function) else f
+def _under(f: Function, alias: str) -> Function:
+    """`f` as it is called by an alias; errors call `linalg.x` linalg_x."""
+    return f.under(alias.removeprefix("nn.functional.").replace(".", "_"))
 
 
-def methods(f: Any) -> list[tuple[str, Any]]:
-    """The methods of a declared function: names with what is called."""
-    if not f.is_method:
-        return []
-    # what PyTorch writes in Python carries `Tensor.` in its errors
-    names = [f.name.removeprefix("Tensor."), *(a for a in f.aliases if "." not in a)]
-    found = []
-    for name in names:
-        named = f if name == f.name.removeprefix("Tensor.") else _under(f, name)
+def methods(f: Declared) -> list[tuple[str, Callee]]:
+    """The names of methods that a declared function has, in-place forms included, each with what it stands for."""
+    own = f.name.removeprefix("Tensor.")  # which errors of PythonMethods begin with
+    if not isinstance(f, Function):
+        return [(own, f)]
+    found: list[tuple[str, Callee]] = []
+    for name in (own, *(a for a in f.aliases if "." not in a)) if f.is_method else ():
+        named = f if name == own else _under(f, name)
         found.append((name, named))
         if f.inplace:
             found.append((f"{name}_", InplaceFunction(named)))
     return found
 
 
-def function(name: str) -> Any:
-    """The function `torch.NAME` (NAME may be dotted); a KeyError means there is none."""
+def function(name: str) -> Callee:
+    """The function `torch.NAME`; NAME may be dotted. Raises KeyError where there is none."""
     known = _functions.get(name)
     if known is None:
         for f in provided.load_family(FUNCTIONS[name]):
@@ -212,19 +210,16 @@ def function(name: str) -> Any:
     return known
 
 
-def method(name: str) -> Any:
-    """The method `Tensor.NAME`; None if there is none."""
+def method(name: str) -> Callee:
+    """The method `Tensor.NAME`. Raises KeyError where there is none."""
     known = _methods.get(name)
     if known is None:
-        module = METHODS.get(name)
-        if module is None:
-            return None
-        for f in provided.load_family(module):
+        for f in provided.load_family(METHODS[name]):
             _methods.update(methods(f))
         known = _methods[name]
     return known
 
 
-def all_functions() -> list[Function]:
-    """Every public function, family by family; loads everything."""
+def all_functions() -> list[Declared]:
+    """Every public function and method, family by family; loads all families."""
     return [f for family in FAMILIES for f in provided.load_family(family)]

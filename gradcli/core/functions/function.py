@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from gradcli.core.calling.overloads import Parser
-from gradcli.core.calling.script_types import check_arguments
+from gradcli.core.calling.script_types import Routine, check_arguments
 from gradcli.core.calling.signature import Signature
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.node import state
@@ -193,3 +193,28 @@ class InplaceFunction:
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
         return _in_place().apply(tensor, self.name, lambda t: self.named.method(t, args, kwargs))
+
+
+class PythonMethod(Routine):
+    """A tensor method that PyTorch writes in Python: wrong calls raise Python's errors instead of PyTorch's."""
+
+    __slots__ = ("doc",)
+
+    #: as Function has them
+    is_function, is_method, inplace = False, True, False
+    samples: tuple[Sample, ...] = ()
+    ops: tuple[Op, ...] = ()
+
+    def __init__(self, function: Callable[..., Any], name: str, doc: str) -> None:
+        super().__init__(function, f"Tensor.{name}", hide_first=True)
+        self.doc = doc
+
+    def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call as `tensor.NAME(*args, **kwargs)`."""
+        return self(tensor, *args, **kwargs)
+
+
+#: what a family of operations declares
+Declared = Function | PythonMethod
+#: what a name stands for
+Callee = Function | InplaceFunction | PythonMethod

@@ -118,9 +118,9 @@ def find_method(kind: type, name: str) -> Method | None:
 
 
 def _tensor_method(name: str) -> Method | None:
-    function = catalog.method(name)
-    if function is None:
+    if name not in METHODS:
         return tensor_attributes.METHODS.get(name)
+    function = catalog.method(name)
     method = function.method
     if isinstance(function, Function) and not function.python_name:
         known = function.method_parser.cache.get

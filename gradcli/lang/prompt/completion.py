@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions import catalog
+from gradcli.core.functions._index import METHODS
 from gradcli.core.functions.function import Function, InplaceFunction
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.lang.names import attributes, bare_names
@@ -184,7 +185,7 @@ def keyword_names(value: Any) -> list[str]:
 
 
 def _method_keywords(method: BoundMethod) -> list[str]:
-    declared = catalog.method(method.name) if type(method.owner) is Tensor else None
+    declared = catalog.method(method.name) if type(method.owner) is Tensor and method.name in METHODS else None
     if isinstance(declared, InplaceFunction):
         declared = declared.of
     if isinstance(declared, Function):
