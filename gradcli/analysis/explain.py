@@ -15,6 +15,7 @@ from gradcli.analysis import formula_names, formulas, latex
 from gradcli.analysis.formulas import Listed, Symbol, Term
 from gradcli.analysis.naming import Show, Steps, value_of
 from gradcli.analysis.recording import Recorder, behind, contributions, walk_back
+from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode
@@ -50,7 +51,7 @@ def explain(
     """
     root = out.edge()[0]
     if root is None:
-        raise ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn")
+        raise no_graph_error()
     nodes = behind(root)
     recorder.revive(nodes)
     capture = walk_back(out, weight, nodes) if gradients else {}

@@ -14,21 +14,20 @@ from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.node import Node, bound_nodes, state
 from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.vocabulary import settings
-from gradcli.errors import GradcliError, ProgramError
+from gradcli.errors import Code, GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Expr, Program
 from gradcli.limits import Limits
 from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
 from gradcli.session import reading
-from gradcli.session.gradients import NOT_SCALAR, SCALAR_ONLY, SUMMED, explain, gradient_table
+from gradcli.session.gradients import SUMMED, explain, gradient_table
 from gradcli.session.showing import result
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
     from gradcli.session.interactive import Interactive
 
-__all__ = ["NOT_SCALAR", "SCALAR_ONLY", "Session"]
 
 Write = Callable[[str], None]
 #: a warning's category, text and place
@@ -76,8 +75,6 @@ class Session:
         self._computed: dict[str, Expr] = {}
         #: names bound to ranges: the ends, and how many points are asked for
         self._ranges: dict[str, tuple[float, float, int | None]] = {}
-        #: the shape of what `gradient` differentiated last, also when it then failed
-        self.output_shape: tuple[int, ...] = ()
 
     # --- names ---
 
@@ -192,7 +189,6 @@ class Session:
             return made, None, None, None
         span = reading.whole(source)
         out = reading.as_tensor(value, span)
-        self.output_shape = tuple(out.array.shape)
         weights = None
         if gradient and vector is not None:
             given = self._evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
@@ -320,7 +316,6 @@ class Session:
         value = self._evaluate(source)
         span = reading.whole(source)
         out = reading.as_tensor(value, span)
-        self.output_shape = tuple(out.array.shape)
         return out, span
 
     # --- explanations ---
@@ -392,8 +387,6 @@ class Session:
         from gradcli.session import explaining
 
         found = explaining.subject(self._interpreter, source, of, script)
-        self.output_shape = tuple(found.value.array.shape)
-
         summed = summed and vector is None and found.value.array.size != 1
 
         def weigh(out: Tensor) -> Tensor | None:
@@ -411,7 +404,8 @@ class Session:
             return self._variables
         for name in names:
             if name not in self._variables:
-                raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad", hints=[f"{name} does not"])
+                text = "One of the differentiated Tensors does not require grad"
+                raise ProgramError("RuntimeError", text, hints=[f"{name} does not"], code=Code.INPUT_WITHOUT_GRAD)
         return {name: self._variables[name] for name in names}
 
     def _weights(self, text: str, out: Tensor) -> Tensor:

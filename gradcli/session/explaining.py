@@ -10,6 +10,7 @@ from gradcli.analysis import missing_gradient
 from gradcli.analysis.explain import explain
 from gradcli.analysis.operands import assigned_names
 from gradcli.analysis.recording import Recorder, present, recorded
+from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, Label, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
@@ -134,7 +135,8 @@ def explanation(
 def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError:
     """The error for a value that no gradient leads from, with the reason."""
     span = reading.whole(found.source)
-    error = ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn", span=span)
+    error = no_graph_error()
+    error.span = span
     for name, value in variables.items():
         if type(value) is not Tensor or value is found.value:
             continue

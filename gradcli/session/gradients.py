@@ -9,14 +9,12 @@ from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
 from gradcli.results import GradientTable, Row
 from gradcli.session.showing import shown
 from gradcli.source import Source, Span
 
-SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
-NOT_SCALAR = "The Tensor returned by the function given to hessian should contain a single element"
 #: a remark on gradients of what is no scalar, at the prompt
 SUMMED = "gradients of the sum of this value, as it is no scalar"
 
@@ -66,9 +64,10 @@ def explain(error: GradcliError, out: Tensor, span: Span) -> None:
     if error.span is None:
         error.span = origin.span if isinstance(origin, Place) else span
     shape = tuple(out.array.shape)
-    if error.message == SCALAR_ONLY:
+    code = error.code if isinstance(error, ProgramError) else None
+    if code is Code.IMPLICIT_GRADIENT_OF_MANY:
         error.labels.append(Label(span, f"this has shape {shape}; backward needs one weight per element"))
-    elif error.message == NOT_SCALAR:
+    elif code is Code.HESSIAN_OF_MANY:
         error.labels.append(Label(span, f"this has shape {shape}; second derivatives are those of one number"))
     elif not out.requires_grad:
         error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))

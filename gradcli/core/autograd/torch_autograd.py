@@ -11,6 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.script_types import PythonMethod, Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
@@ -27,7 +28,7 @@ def is_place(value: Any) -> bool:
 def _sequence(value: Any) -> tuple[Any, ...]:
     """`tuple(value)`, with Python's error."""
     if not isinstance(value, (tuple, list, str, dict)):
-        raise ProgramError("TypeError", f"'{hooks.type_name(value)}' object is not iterable")
+        raise not_iterable(value)
     return tuple(value)
 
 

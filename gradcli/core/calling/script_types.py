@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from gradcli.core.calling.type_errors import not_iterable
 from gradcli.errors import ProgramError
 
 #: what Python raises for arguments of a wrong type or value, in words that PyTorch's users get too
@@ -280,8 +281,8 @@ class PythonMethod(Routine):
         return self(tensor, *args, **kwargs)
 
 
-def sequence_of(value: Any, what: Callable[[Any], str]) -> tuple[Any, ...]:
+def sequence_of(value: Any) -> tuple[Any, ...]:
     """A tuple or list as a tuple; Python's error for what cannot be iterated."""
     if isinstance(value, (tuple, list)):
         return tuple(value)
-    raise ProgramError("TypeError", f"'{what(value)}' object is not iterable")
+    raise not_iterable(value)

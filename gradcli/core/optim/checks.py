@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_subscriptable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -47,7 +48,7 @@ def one_element(lr: Any) -> None:
 def betas(value: Any) -> None:
     """Both decay rates are in [0, 1)."""
     if not isinstance(value, (tuple, list)):
-        raise ProgramError("TypeError", f"'{hooks.type_name(value)}' object is not subscriptable")
+        raise not_subscriptable(value)
     for i in range(2):
         if i >= len(value):
             raise ProgramError("IndexError", f"{hooks.type_name(value)} index out of range")

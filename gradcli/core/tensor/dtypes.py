@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.tensor import Tensor
@@ -49,6 +49,12 @@ class DType:
     def category(self) -> int:
         """0 bool, 1 integer, 2 floating point: the order in which categories win."""
         return 2 if self.is_floating_point else 0 if self.rank == 0 else 1
+
+
+def cannot_require_grad() -> ProgramError:
+    """PyTorch's error for a new leaf of integers or booleans that is to require grad."""
+    text = "Only Tensors of floating point and complex dtype can require gradients"
+    return ProgramError("RuntimeError", text, code=Code.INTEGERS_REQUIRE_GRAD)
 
 
 def check_whole(value: int) -> None:
