@@ -17,7 +17,7 @@ from gradcli.core.vocabulary import settings
 from gradcli.errors import Code, GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
-from gradcli.lang.syntax.nodes import Expr, Program
+from gradcli.lang.syntax.nodes import Expr
 from gradcli.limits import Limits
 from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
 from gradcli.session import reading
@@ -32,15 +32,13 @@ if TYPE_CHECKING:
 Write = Callable[[str], None]
 #: a warning's category, text and place
 Warn = Callable[[str, str, "Span | None"], None]
-#: from text to the tree of an expression; who has parsed the same text before may hand over the same tree
-Parse = Callable[[Source], Expr]
 
 
 class Session:
     """Names and settings that expressions and scripts share.
 
     `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
-    are put in force at once. `parse` reads expressions.
+    are put in force at once.
     """
 
     def __init__(
@@ -53,7 +51,6 @@ class Session:
         dtype: str | None = None,
         seed: int | None = None,
         precision: int | None = None,
-        parse: Parse = parser.parse_expression,
     ) -> None:
         limits.use(bounds)
         limits.memory.begin()
@@ -68,7 +65,6 @@ class Session:
             printing.options.precision = precision
         self._seed = seed or 0
         self._read_stdin = read_stdin
-        self._parse = parse
         self._interpreter = Interpreter(write=write, warn=warn, one_off=True)
         self._variables: dict[str, Tensor] = {}
         #: names bound to what was computed from variables, with the expression
@@ -99,7 +95,7 @@ class Session:
         return reading.read(text, name, self._read_stdin, self._evaluate)
 
     def _evaluate(self, source: Source) -> Any:
-        return self._interpreter.evaluate(self._parse(source))
+        return self._interpreter.evaluate(parser.parse_expression(source))
 
     def bind_data(self, name: str, value: Any) -> None:
         """Bind a number, a boolean, nested lists of these, or the text of an expression, as a float leaf that requires grad."""
@@ -124,9 +120,12 @@ class Session:
         """The text of a program file. Raises DataError, LimitError."""
         return data.read_source(name, self._read_stdin)
 
-    def run(self, source: Source, parse: Callable[[Source], Program] = parser.parse_file) -> None:
-        """Run a script, which is parsed whole before. Raises LanguageError, ProgramError, LimitError."""
-        self._interpreter.run_file(parse(source))
+    def run(self, source: Source, *, reuse: bool = False) -> None:
+        """Run a script, which is parsed whole before; with `reuse` its tree is kept for other sessions with the same script.
+
+        Raises LanguageError, ProgramError, LimitError.
+        """
+        self._interpreter.run_file(parser.parse_file(source, reuse=reuse))
 
     def interactive(self) -> Interactive:
         """The names of this session for a prompt, which runs one input after the other."""

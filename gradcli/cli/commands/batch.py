@@ -97,7 +97,6 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
     from gradcli.session import requests
 
     guard.preload()
-    trees = requests.Trees()
 
     start = 0
 
@@ -112,13 +111,14 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
     def work(number: int, line: bytes) -> bytes:
         identity: object = None
         spoiled = False
+        limits.use(bounds)  # not those of the request before
         try:
             content = requests.decode(line)
             identity = content.get("id")
             content.setdefault("seed", shared.seed)
             content.setdefault("dtype", shared.dtype)
             request = requests.read(content, bounds)
-            text = _timed(request.bounds, lambda: answers.answer_json(identity, number, requests.answer(request, trees)))
+            text = _timed(request.bounds, lambda: answers.answer_json(identity, number, requests.answer(request)))
             limits.check_output(len(text))
         except GradcliError as error:
             text = answers.failure_json(identity, number, error)

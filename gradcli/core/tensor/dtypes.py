@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gradcli.core.tensor.tensor import Tensor
 
 
+_INT64_END = 1 << 63
+
+
 class DType:
     """A torch dtype. `np` is what it is stored as; bfloat16 is kept as float32 values rounded to bfloat16."""
 
@@ -39,7 +42,8 @@ class DType:
         if type(value) is int:
             check_whole(value)
         made = self.np.type(value)
-        if value:  # 0.0 and -0.0 would share a place
+        # 0.0 and -0.0 would share a place, and so would a large float and an integer that is refused
+        if value and -_INT64_END <= value < 2 * _INT64_END:
             if len(self.scalars) > 256:
                 self.scalars.clear()
             self.scalars[value] = made
