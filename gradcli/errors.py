@@ -12,6 +12,7 @@ GradcliError                  exit code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any
@@ -179,6 +180,26 @@ def is_exception_subtype(name: str, ancestor: str) -> bool:
             return True
         at = EXCEPTION_PARENTS.get(at)
     return False
+
+
+_OPERANDS = {
+    Code.UNSUPPORTED_OPERANDS: re.compile(r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' and '(.+)'"),
+    Code.NOT_ORDERED: re.compile(r"'(.+)' not supported between instances of '(.+)' and '(.+)'"),
+}
+_QUOTED = re.compile(r"'(\w+)'")
+
+
+def of_python(error: Exception, text: str) -> ProgramError:
+    """The program's error, with `text` for its message, for one that Python itself raised.
+
+    Python's errors have no codes and no fields: the operator and the types are read off the text.
+    """
+    code, names = None, tuple(_QUOTED.findall(text))
+    for one, pattern in _OPERANDS.items():
+        if match := pattern.fullmatch(text):
+            code, names = one, match.groups()
+    kind = next((base.__name__ for base in type(error).__mro__ if base.__name__ in EXCEPTION_PARENTS), "RuntimeError")
+    return ProgramError(kind, text, args=error.args if text == str(error) else None, code=code, names=names)
 
 
 class LanguageError(GradcliError):

@@ -22,7 +22,7 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli.core.calling.type_errors import not_iterable
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, of_python
 
 #: what Python raises for arguments of a wrong type or value, in words that PyTorch's users get too
 _HOST_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
@@ -33,10 +33,7 @@ def from_host(error: Exception) -> ProgramError:
     text = str(error).replace("'UserFunction'", "'function'")
     if "core tensors" in text:
         return ProgramError("TypeError", "a tensor stands where a number is wanted")
-    for base in type(error).__mro__:
-        if base.__module__ == "builtins" and not base.__name__.startswith("_"):
-            return ProgramError(base.__name__, text)
-    return ProgramError("TypeError", text)
+    return of_python(error, text)
 
 
 class Routine:

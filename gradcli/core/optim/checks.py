@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
-from gradcli.core.calling.type_errors import not_subscriptable
+from gradcli.core.calling.type_errors import not_ordered, not_subscriptable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -16,8 +16,7 @@ def number(value: Any, sign: str = "<=", left: bool = False) -> float:
         return float(value.item())
     if isinstance(value, (int, float)):
         return value
-    pair = (hooks.type_name(value), "float") if left else ("float", hooks.type_name(value))
-    raise ProgramError("TypeError", f"'{sign}' not supported between instances of '{pair[0]}' and '{pair[1]}'")
+    raise not_ordered(sign, value, 0.0) if left else not_ordered(sign, 0.0, value)
 
 
 def at_least_zero(label: str, value: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from gradcli.errors import EXCEPTION_PARENTS, Code, GradcliError, LimitError, ProgramError
+from gradcli.errors import GradcliError, LimitError, ProgramError, of_python
 
 #: containers nested deeper than this are not printed or compared, as in CPython with its default recursion limit
 MAX_DEPTH = 1000
@@ -20,10 +20,6 @@ HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError)
 
 #: the types of host values
 HOST_TYPES = frozenset({type(None), bool, int, float, str, list, tuple, dict, set, range, slice, type(...)})
-
-
-_OPERANDS = re.compile(r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' and '(.+)'")
-_QUOTED = re.compile(r"'(\w+)'")
 
 
 class Ops(Protocol):
@@ -76,13 +72,7 @@ def from_host(error: Exception, ops: Ops | None = None, args: tuple[Any, ...] = 
             name = type(value).__name__
             if type(value) not in HOST_TYPES:
                 text = text.replace(name, ops.type_name(value))
-    # Python's own errors have no codes: their text is all that tells the operator and the types
-    match = _OPERANDS.fullmatch(text)
-    code, names = (Code.UNSUPPORTED_OPERANDS, match.groups()) if match else (None, tuple(_QUOTED.findall(text)))
-    for base in type(error).__mro__:
-        if base.__name__ in EXCEPTION_PARENTS:
-            return ProgramError(base.__name__, text, args=error.args if text == str(error) else None, code=code, names=names)
-    return ProgramError("RuntimeError", text)
+    return of_python(error, text)
 
 
 def hosted(function: Callable[..., Any], *args: Any) -> Any:
