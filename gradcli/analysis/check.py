@@ -8,8 +8,8 @@ import numpy as np
 
 from gradcli.analysis import adaptive_differences, kinks, nan_origins
 from gradcli.analysis.complex_step import ComplexStep
-from gradcli.analysis.naming import Steps
-from gradcli.analysis.recording import Recorder, recorded, walk_back
+from gradcli.analysis.recorder import Recorder, recorded, walk_back
+from gradcli.analysis.step_names import Steps
 from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes

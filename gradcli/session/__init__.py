@@ -20,9 +20,9 @@ from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Expr
 from gradcli.limits import Limits
 from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
-from gradcli.session import reading
+from gradcli.session import input_values
 from gradcli.session.gradients import SUMMED, explain, gradient_table
-from gradcli.session.showing import result
+from gradcli.session.result_values import result
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
@@ -82,17 +82,17 @@ class Session:
         value, span = self._read(text, f"<value of {name}>")
         bound = value
         if not exact:
-            bound = reading.leaf(name, value, span)
-        elif reading.is_numbers(value):
+            bound = input_values.leaf(name, value, span)
+        elif input_values.is_numbers(value):
             bound = from_data(value, None)
         if type(bound) is Tensor and bound.requires_grad and bound.is_leaf:
             self._variables[name] = bound
-        elif exact and span is not None and reading.has_graph(bound):
+        elif exact and span is not None and input_values.has_graph(bound):
             self._computed[name] = parser.parse_expression(span.source)
         self._interpreter.set(name, bound)
 
     def _read(self, text: str, name: str) -> tuple[Any, Span | None]:
-        return reading.read(text, name, self._read_stdin, self._evaluate)
+        return input_values.read(text, name, self._read_stdin, self._evaluate)
 
     def _evaluate(self, source: Source) -> Any:
         return self._interpreter.evaluate(parser.parse_expression(source))
@@ -105,9 +105,9 @@ class Session:
 
     def _leaf(self, name: str, value: Any, source_name: str) -> Tensor:
         if not isinstance(value, str):
-            return reading.leaf(name, value, None)
+            return input_values.leaf(name, value, None)
         source = Source(source_name, value)
-        return reading.leaf(name, self._evaluate(source), reading.whole(source))
+        return input_values.leaf(name, self._evaluate(source), input_values.whole(source))
 
     @property
     def variables(self) -> list[str]:
@@ -186,12 +186,12 @@ class Session:
         made = Evaluation(source.text.strip(), result(value, self._interpreter.text), node.type_name if node else None, requires_grad)
         if not (gradient or jacobian or hessian):
             return made, None, None, None
-        span = reading.whole(source)
-        out = reading.as_tensor(value, span)
+        span = input_values.whole(source)
+        out = input_values.as_tensor(value, span)
         weights = None
         if gradient and vector is not None:
             given = self._evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
-            weights = reading.weights(given, out, None)
+            weights = input_values.weights(given, out, None)
         wanted = derivatives.Wanted(gradient, jacobian, hessian)
         return made, *derivatives.derived(source, span, out, weights, self._chosen(names), wanted)
 
@@ -220,17 +220,17 @@ class Session:
         progress: Callable[[int, float, float], None],
     ) -> Minimum:
         """Move the variables to where the expression is smallest. Raises what `evaluate` raises; `progress` hears of every step."""
-        from gradcli.session import descent
+        from gradcli.session import minimization
 
         expression = parser.parse_expression(source)
-        span = reading.whole(source)
+        span = input_values.whole(source)
 
         def evaluate() -> Tensor:
             for name, value in self._computed.items():
                 self._interpreter.set(name, self._interpreter.evaluate(value))
-            return reading.as_tensor(self._interpreter.evaluate(expression), span)
+            return input_values.as_tensor(self._interpreter.evaluate(expression), span)
 
-        return descent.minimum(
+        return minimization.minimum(
             source.text.strip(),
             span,
             evaluate,
@@ -244,7 +244,7 @@ class Session:
 
     def bind_range(self, name: str, text: str) -> bool:
         """Bind a point of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
-        found = reading.range_of(text)
+        found = input_values.range_of(text)
         if found is None:
             return False
         from gradcli.session import plotting
@@ -278,14 +278,14 @@ class Session:
     def _function(self, source: Source) -> tuple[Callable[[Mapping[str, Tensor]], Tensor], Span]:
         """An expression as a function of some of its names, and its place."""
         expression = parser.parse_expression(source)
-        span = reading.whole(source)
+        span = input_values.whole(source)
 
         def evaluate(values: Mapping[str, Tensor]) -> Tensor:
             for name, leaf in values.items():
                 self._interpreter.set(name, leaf)
             for name, tree in self._computed.items():
                 self._interpreter.set(name, self._interpreter.evaluate(tree))
-            return reading.as_tensor(self._interpreter.evaluate(expression), span)
+            return input_values.as_tensor(self._interpreter.evaluate(expression), span)
 
         return evaluate, span
 
@@ -295,17 +295,18 @@ class Session:
 
         What it prints goes where all output goes. Raises what `explain` raises.
         """
-        from gradcli.session import reporting
+        from gradcli.session import report_contents
 
         def weigh(out: Tensor) -> Tensor | None:
             return None if vector is None else self._weights(vector, out)
 
         if script:
-            return reporting.script(self._interpreter, source, of, weigh)
+            return report_contents.script(self._interpreter, source, of, weigh)
         evaluate, span = self._function(source)
-        found = reporting.expression(self._interpreter, source, weigh, {name: tree.source.text for name, tree in self._computed.items()})
+        computed = {name: tree.source.text for name, tree in self._computed.items()}
+        found = report_contents.expression(self._interpreter, source, weigh, computed)
         ranges = {name: (start, end) for name, (start, end, _) in self._ranges.items()}
-        plots = reporting.plots(found, source.text.strip(), span, evaluate, self._variables, ranges)
+        plots = report_contents.plots(found, source.text.strip(), span, evaluate, self._variables, ranges)
         at = ", ".join(f"{name} = {self._variables[name].item():.6g}" for name in ranges)
         notes = (f"graph and gradients are those at {at}",) if at else ()
         return found.replace(plots=plots, notes=found.notes + notes)
@@ -313,8 +314,8 @@ class Session:
     def _differentiable(self, source: Source) -> tuple[Tensor, Span]:
         """The value of an expression as a tensor, and the expression's place."""
         value = self._evaluate(source)
-        span = reading.whole(source)
-        out = reading.as_tensor(value, span)
+        span = input_values.whole(source)
+        out = input_values.as_tensor(value, span)
         return out, span
 
     # --- explanations ---
@@ -383,9 +384,9 @@ class Session:
         strict: bool = True,
         summed: bool = False,
     ) -> Explanation:
-        from gradcli.session import explaining
+        from gradcli.session import explanation_subject
 
-        found = explaining.subject(self._interpreter, source, of, script)
+        found = explanation_subject.subject(self._interpreter, source, of, script)
         summed = summed and vector is None and found.value.array.size != 1
 
         def weigh(out: Tensor) -> Tensor | None:
@@ -395,7 +396,7 @@ class Session:
 
         # the prompt's last value is no name of the user's
         names = {name: value for name, value in self._interpreter.variables.items() if name != "_"}
-        told = explaining.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
+        told = explanation_subject.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
         return told.replace(notes=(*told.notes, SUMMED)) if summed else told
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, Tensor]:
@@ -409,4 +410,4 @@ class Session:
 
     def _weights(self, text: str, out: Tensor) -> Tensor:
         value, span = self._read(text, "<value of -v>")
-        return reading.weights(value, out, span)
+        return input_values.weights(value, out, span)

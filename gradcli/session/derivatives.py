@@ -16,7 +16,7 @@ from gradcli.core.transforms import jacobians
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.results import Block, Derivatives, GradientTable, Row
 from gradcli.session.gradients import NOT_SCALAR, explain, gradient_table
-from gradcli.session.showing import shown
+from gradcli.session.result_values import shown
 from gradcli.source import Source, Span
 
 

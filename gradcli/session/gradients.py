@@ -12,7 +12,7 @@ from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
 from gradcli.results import GradientTable, Row
-from gradcli.session.showing import shown
+from gradcli.session.result_values import shown
 from gradcli.source import Source, Span
 
 #: a remark on gradients of what is no scalar, at the prompt

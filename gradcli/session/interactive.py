@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gradcli.analysis import backward_graph
-from gradcli.analysis.recording import Recorder, recorded
-from gradcli.analysis.reference import describe
+from gradcli.analysis import graph_nodes
+from gradcli.analysis.recorder import Recorder, recorded
+from gradcli.analysis.reference import descriptions
 from gradcli.core.functions.function import Function
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.tensor import Tensor
@@ -26,7 +26,7 @@ from gradcli.lang.syntax.nodes import Assign, ExprStmt, Name, Program
 from gradcli.lang.values.execution import count_output
 from gradcli.lang.values.value_classes import MISSING, NumpyArray
 from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, TensorValue, Value, Variable
-from gradcli.session.showing import result, shown
+from gradcli.session.result_values import result, shown
 from gradcli.source import Source
 
 #: so many inputs can be undone, as long as what they hold in memory is not more than this
@@ -272,7 +272,7 @@ class Interactive:
             value = self.value(text) if text else self._latest()
             if type(value) is not Tensor:
                 raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
-            return backward_graph.nodes_behind(value, self._interpreter.variables, self._recorder, shown)
+            return graph_nodes.nodes_behind(value, self._interpreter.variables, self._recorder, shown)
 
     def _latest(self) -> Any:
         """The last value if it has a graph, else the tensor of the newest node among the names."""
@@ -296,7 +296,7 @@ class Interactive:
         from gradcli.analysis.reference import entries
 
         is_own = path.partition(".")[0] in self._interpreter.variables
-        return entries.of_value(path, value, is_own) or describe.describe(path, value) or self._variable(path, value)
+        return entries.of_value(path, value, is_own) or descriptions.describe(path, value) or self._variable(path, value)
 
     def _lookup(self, path: str) -> Any:
         value = completion.lookup(path, self._interpreter.variables)
@@ -313,7 +313,7 @@ class Interactive:
                 return _brief(self._show(candidate.value), candidate.value)
             if candidate.kind in ("keyword", "module", "keyword argument"):
                 return candidate.kind
-            return describe.summary(candidate.text, completion.value_of(candidate, self._interpreter.variables))
+            return descriptions.summary(candidate.text, completion.value_of(candidate, self._interpreter.variables))
 
         return about
 

@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any
 
-from gradcli.analysis.reference import describe as described
-from gradcli.analysis.reference import examples, remarks
+from gradcli.analysis.reference import descriptions as described
+from gradcli.analysis.reference import examples, summaries
 from gradcli.core.calling.script_types import Constructor, PythonMethod, Routine, ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS, METHODS
@@ -305,7 +305,7 @@ def _place(name: str, seen: set[int]) -> Entry | None:
         kind, called = "type", _construction(f"torch.{name}", value)
     elif isinstance(value, Routine):
         kind, called = "routine", _call(f"torch.{name}", value, 0)
-    own = remarks.remark(name, _first_paragraph(value))
+    own = summaries.remark(name, _first_paragraph(value))
     example = examples.lines(name)
     return Entry(f"torch.{name}", _title(name), kind, (called,), own, lambda: run_lines(example), aliases)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis.recording import Recorder, recorded
+from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.analysis.sampling import visible
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -16,9 +16,9 @@ from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
 from gradcli.lang.values.value_classes import MISSING
 from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
-from gradcli.session import explaining, plotting
-from gradcli.session.explaining import Subject, Walks, newest
-from gradcli.session.showing import result
+from gradcli.session import explanation_subject, plotting
+from gradcli.session.explanation_subject import Subject, Walks, newest
+from gradcli.session.result_values import result
 from gradcli.source import Source, Span
 
 Weigh = Callable[[Tensor], Tensor | None]
@@ -85,7 +85,7 @@ def _name_of(value: Tensor, interpreter: Interpreter) -> str:
 
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:
     names = {name: value for name, value in interpreter.variables.items() if name != "_"}
-    return explaining.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
+    return explanation_subject.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
 
 
 # --- how a value of a script went -----------------------------------------------------------------

@@ -12,7 +12,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError
 from gradcli.results import Found, Minimum
 from gradcli.session.gradients import explain
-from gradcli.session.showing import shown
+from gradcli.session.result_values import shown
 from gradcli.source import Span
 
 __all__ = ["METHODS", "Progress", "minimum"]
