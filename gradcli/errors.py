@@ -51,7 +51,6 @@ class Code(Enum):
     NO_KERNEL = auto()  # `names` has the kernel and the dtype
     # types of operands
     UNSUPPORTED_OPERANDS = auto()  # `names` has the operator and the types of both operands
-    NOT_ORDERED = auto()  # `names` has the comparison and the types of both operands
     NOT_CALLABLE = auto()  # `names` has the type
 
 
@@ -167,9 +166,9 @@ class ProgramError(GradcliError):
         return QUALIFIED.get(self.type_name, self.type_name)
 
 
-def runtime_error(message: str) -> ProgramError:
+def runtime_error(message: str, code: Code | None = None, *, names: tuple[str, ...] = (), shape: tuple[int, ...] = ()) -> ProgramError:
     """The `RuntimeError` that PyTorch raises for most wrong arguments."""
-    return ProgramError("RuntimeError", message)
+    return ProgramError("RuntimeError", message, code=code, names=names, shape=shape)
 
 
 def is_exception_subtype(name: str, ancestor: str) -> bool:
@@ -182,10 +181,7 @@ def is_exception_subtype(name: str, ancestor: str) -> bool:
     return False
 
 
-_OPERANDS = {
-    Code.UNSUPPORTED_OPERANDS: re.compile(r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' and '(.+)'"),
-    Code.NOT_ORDERED: re.compile(r"'(.+)' not supported between instances of '(.+)' and '(.+)'"),
-}
+_OPERANDS = re.compile(r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' and '(.+)'")
 _QUOTED = re.compile(r"'(\w+)'")
 
 
@@ -194,10 +190,8 @@ def of_python(error: Exception, text: str) -> ProgramError:
 
     Python's errors have no codes and no fields: the operator and the types are read off the text.
     """
-    code, names = None, tuple(_QUOTED.findall(text))
-    for one, pattern in _OPERANDS.items():
-        if match := pattern.fullmatch(text):
-            code, names = one, match.groups()
+    match = _OPERANDS.fullmatch(text)
+    code, names = (Code.UNSUPPORTED_OPERANDS, match.groups()) if match else (None, tuple(_QUOTED.findall(text)))
     kind = next((base.__name__ for base in type(error).__mro__ if base.__name__ in EXCEPTION_PARENTS), "RuntimeError")
     return ProgramError(kind, text, args=error.args if text == str(error) else None, code=code, names=names)
 

@@ -20,9 +20,8 @@ from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 from gradcli.lang.syntax import nodes as syntax
 from gradcli.results import Arithmetic, Explanation, Link, Made, StepResult, TensorValue
@@ -150,13 +149,7 @@ class _Teller:
         return formula_latex.values(self._numbers(value, ""))
 
     def _shown(self, tensor: Tensor) -> TensorValue:
-        shown = self._show(tensor)
-        array = shown.array
-
-        def cell() -> str:
-            return constant_text(array, tensor.dtype, self._show) or shown.cell()
-
-        return TensorValue(array, shown.dtype, shown.repr, cell)
+        return self._show(tensor).replace(uniform=True)
 
     # --- how a gradient came ---
 
@@ -284,7 +277,7 @@ class _Teller:
             return name
         if value.array.size > SMALL:
             return name or f"a tensor of shape {tuple(value.array.shape)}"
-        return constant_text(value.array, value.dtype, self._show) or " ".join(self._show(value).cell().split())
+        return " ".join(self._shown(value).cell().split())
 
 
 def _summed_up(texts: Sequence[str], remarks: Sequence[str]) -> str:
@@ -298,11 +291,3 @@ def _summed_up(texts: Sequence[str], remarks: Sequence[str]) -> str:
         sign = "" if not total else " - " if part.startswith("-") else " + "
         total += sign + (part[1:] if sign == " - " else part)
     return total
-
-
-def constant_text(array: Array, dtype: DType, show: Show) -> str:
-    """`all 0.25` for several equal elements; "" for others."""
-    if array.size < 2 or not (array == array.flat[0]).all():
-        return ""
-    one = show(wrap(np.array(array.flat[0]), dtype)).cell()
-    return f"all {one.rstrip('0') if '.' in one and 'e' not in one else one}"

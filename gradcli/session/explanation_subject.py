@@ -17,9 +17,9 @@ from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
 from gradcli.lang.values.value_classes import MISSING
 from gradcli.results import Explanation
-from gradcli.session import gradients as walking
 from gradcli.session import input_values
-from gradcli.session.result_values import shown
+from gradcli.session.gradients import locate_error
+from gradcli.session.result_values import tensor_value
 from gradcli.source import Source
 
 
@@ -123,9 +123,9 @@ def explanation(
     assigned = {} if found.tree is None else assigned_names(found.tree)
     text = found.source.text.strip()
     try:
-        told = explain(out, weight, found.recorder, variables, assigned, text, shown, full=full, gradients=gradients)
+        told = explain(out, weight, found.recorder, variables, assigned, text, tensor_value, full=full, gradients=gradients)
     except GradcliError as error:
-        walking.explain(error, out, span)
+        locate_error(error, out, span)
         raise
     if gradients and not drawn:
         notes += missing_gradient.reasons(told, variables, found.tree, out)

@@ -12,7 +12,7 @@ from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
 from gradcli.results import GradientTable, Row
-from gradcli.session.result_values import shown
+from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
 
 #: a remark on gradients of what is no scalar, at the prompt
@@ -36,7 +36,7 @@ def walk(
         try:
             backward.backward([out], [weight], retain_graph=i + 1 < len(weights), capture=captures[-1])
         except GradcliError as error:
-            explain(error, out, span)
+            locate_error(error, out, span)
             raise
         for variable, gradients in zip(variables, found, strict=True):
             gradients.append(variable.grad)
@@ -50,15 +50,15 @@ def gradient_table(
     captures, found = walk(out, given or [None], list(variables.values()), span)
     weights = given or [ones_like(out)]
     node = out.grad_fn
-    output = Row("out", source.text.strip(), node.type_name if node else "-", shown(out), tuple(map(shown, weights)))
+    output = Row("out", source.text.strip(), node.type_name if node else "-", tensor_value(out), tuple(map(tensor_value, weights)))
     leaves = [
-        Row(name, "leaf", "AccumulateGrad", shown(variable), tuple(None if g is None else shown(g) for g in gradients))
+        Row(name, "leaf", "AccumulateGrad", tensor_value(variable), tuple(None if g is None else tensor_value(g) for g in gradients))
         for (name, variable), gradients in zip(variables.items(), found, strict=True)
     ]
     return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
 
 
-def explain(error: GradcliError, out: Tensor, span: Span) -> None:
+def locate_error(error: GradcliError, out: Tensor, span: Span) -> None:
     """Say where an error of the backward walk belongs in the text, and what the output is."""
     origin = error.backward_origin
     if error.span is None:
@@ -83,9 +83,9 @@ def steps(made: Made, captures: list[Capture], root: Node | None) -> list[Row]:
             for capture in captures:
                 places = capture[node]
                 array = places[k] if k < len(places) else None
-                gradients.append(None if array is None else shown(wrap(array, tensor.dtype)))
+                gradients.append(None if array is None else tensor_value(wrap(array, tensor.dtype)))
             name = f"#{number}" if len(outs) == 1 else f"#{number}[{k}]"
-            rows.append(Row(name, _text_of(node.origin), node.type_name, shown(tensor), tuple(gradients)))
+            rows.append(Row(name, _text_of(node.origin), node.type_name, tensor_value(tensor), tuple(gradients)))
     return rows
 
 

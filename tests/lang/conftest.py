@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcli import limits
-from gradcli.errors import LimitError, ProgramError, of_python
+from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.python import comparing, reprs
 
 
@@ -19,7 +19,7 @@ class HostOps:
         try:
             return a < b
         except TypeError as error:
-            raise of_python(error, str(error)) from None
+            raise ProgramError("TypeError", str(error)) from None
 
     def greater(self, a, b):
         try:

@@ -92,7 +92,7 @@ def _text(found: Minimum, chosen: str, request: Request) -> str:
 
 
 def _advice(found: Minimum, lr: float | None, steps: int) -> str:
-    if "not finite" in found.failure:
+    if found.diverged:
         return "a smaller --lr may help" if lr is None else f"an --lr below {lr:g} may help"
     if found.steps < steps:
         return "--dtype float64 or a larger --tol may help"

@@ -54,6 +54,4 @@ def unsupported_operands(symbol: str, a: object, b: object) -> ProgramError:
 
 def not_ordered(symbol: str, a: object, b: object) -> ProgramError:
     """The TypeError for the comparison `a symbol b`."""
-    names = (symbol, hooks.type_name(a), hooks.type_name(b))
-    text = f"'{symbol}' not supported between instances of '{names[1]}' and '{names[2]}'"
-    return ProgramError("TypeError", text, code=Code.NOT_ORDERED, names=names)
+    return type_error(f"'{symbol}' not supported between instances of '{{}}' and '{{}}'", a, b)

@@ -270,10 +270,6 @@ _AUGMENTED: dict[str, Binary] = {
 }
 
 
-def _unsupported(symbol: str, left: str, right: str) -> ProgramError:
-    return type_error(f"unsupported operand type(s) for {symbol}: '{left}' and '{right}'", left, right)
-
-
 def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> Any:
     """`a op= b`: lists, sets and dicts change in place. `table` has the plain operators, as `binary_table` makes it."""
     if isinstance(a, list) and op == "+":
@@ -287,7 +283,8 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> An
         fill_dict(ops, a, (b,), {})
         return a
     if op == "*" and isinstance(a, (set, dict, range)):  # CPython does not try the right operand's repetition here
-        raise _unsupported("*=", type(a).__name__, type(b).__name__)
+        names = (type(a).__name__, type(b).__name__)
+        raise type_error("unsupported operand type(s) for *=: '{}' and '{}'".format(*names), *names)
     try:
         result = table[op](a, b)
     except ProgramError as error:

@@ -91,9 +91,9 @@ def hosted_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
         raise from_host(error, ops, (*args, *kwargs.values())) from None
 
 
-def type_error(text: str) -> ProgramError:
-    """A TypeError of the program."""
-    return ProgramError("TypeError", text)
+def type_error(text: str, *names: str) -> ProgramError:
+    """A TypeError of the program; `names` are the types that the text names."""
+    return ProgramError("TypeError", text, names=names)
 
 
 def value_error(text: str) -> ProgramError:

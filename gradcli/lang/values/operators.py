@@ -36,7 +36,6 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
     for_tensors = core.PLAIN[symbol]
     fast_path = core.FAST_PATHS.get(symbol, _never)
     for_host = _HOST_BINARY[symbol]
-    shown = "** or pow()" if symbol == "**" else symbol
 
     def operate(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
@@ -66,7 +65,7 @@ def _is_plain(value: Any) -> bool:
     return type(value) in HOST_TYPES or isinstance(value, tuple | DictView)
 
 
-def _mixed(symbol: str, shown: str, for_host: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _mixed(symbol: str, for_host: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """Operands of different worlds: a sequence times a 0-d tensor, text formatting; else Python's TypeError."""
     if symbol == "*":
         if isinstance(a, _SEQUENCES) and type(b) is Tensor:
