@@ -18,7 +18,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, state
 from gradcli.core.tensor.tensor import Size, Tensor, zeros_like
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def backward(
@@ -60,7 +60,7 @@ def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a computed tensor in `.grad` from now on; nothing to do for a leaf."""
     if not tensor.requires_grad:
         text = "can't retain_grad on Tensor that has requires_grad=False"
-        raise ProgramError("RuntimeError", text, code=Code.RETAIN_GRAD_WITHOUT_GRAPH)
+        raise runtime_error(text, Code.RETAIN_GRAD_WITHOUT_GRAPH)
     node = tensor.grad_fn
     if node is None or tensor.property_of("retains_grad"):
         return
@@ -87,7 +87,7 @@ def grad(
     for tensor in inputs:
         if type(tensor) is Tensor and not tensor.requires_grad:
             text = "One of the differentiated Tensors does not require grad"
-            raise ProgramError("RuntimeError", text, code=Code.INPUT_WITHOUT_GRAD)
+            raise runtime_error(text, Code.INPUT_WITHOUT_GRAD)
         targets.append(edge_of(tensor))
     keep = create_graph if retain_graph is None else retain_graph
     walk = Walk(keep, create_graph, None)
@@ -124,7 +124,7 @@ def meta_of(output: Any) -> tuple[tuple[int, ...], DType]:
 def no_graph_error(i: int = 0) -> ProgramError:
     """PyTorch's error for a backward walk from tensor `i` of several, which does not require grad."""
     text = f"element {i} of tensors does not require grad and does not have a grad_fn"
-    return ProgramError("RuntimeError", text, code=Code.NO_GRAPH)
+    return runtime_error(text, Code.NO_GRAPH)
 
 
 def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
@@ -137,7 +137,7 @@ def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batc
                 raise ProgramError("RuntimeError", text)
         elif (type(output) is not Tensor or output.requires_grad) and math.prod(shape) != 1:
             text = "grad can be implicitly created only for scalar outputs"
-            raise ProgramError("RuntimeError", text, code=Code.IMPLICIT_GRADIENT_OF_MANY, shape=shape)
+            raise runtime_error(text, Code.IMPLICIT_GRADIENT_OF_MANY, shape=shape)
     if len(gradients) != len(outputs):
         raise ProgramError("RuntimeError", f"got {len(outputs)} tensors and {len(gradients)} gradients")
     for i, output in enumerate(outputs):

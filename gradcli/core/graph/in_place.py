@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 # --- what may be written to ---
 
@@ -39,13 +39,13 @@ def _ambiguous(mode: str) -> str:
 def result_dtype_error(result: str, wanted: DType) -> ProgramError:
     """PyTorch's error for a result, of the dtype that messages call `result`, that does not fit the dtype of where it goes."""
     text = f"result type {result} can't be cast to the desired output type {wanted.torch_name}"
-    return ProgramError("RuntimeError", text, code=Code.RESULT_DTYPE)
+    return runtime_error(text, Code.RESULT_DTYPE)
 
 
 def leaf_error(what: str) -> ProgramError:
     """PyTorch's error for an in-place write to `what`, a leaf or a view of one."""
     text = f"{what} that requires grad is being used in an in-place operation."
-    return ProgramError("RuntimeError", text, code=Code.LEAF_WRITTEN_IN_PLACE)
+    return runtime_error(text, Code.LEAF_WRITTEN_IN_PLACE)
 
 
 def check_writable(tensor: Tensor, wanted: bool = False) -> None:

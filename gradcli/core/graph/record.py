@@ -25,7 +25,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import NO_EDGE, Edge, state
 from gradcli.core.tensor.tensor import Tensor, View
-from gradcli.errors import Code, InternalFault, ProgramError
+from gradcli.errors import Code, InternalFault, ProgramError, runtime_error
 
 np.seterr(all="ignore")  # torch computes nan and inf silently
 
@@ -258,7 +258,7 @@ class Op:
             if type(value) is not Tensor:
                 continue
             if value.meta is not None and value.property_of("inference"):
-                raise ProgramError("RuntimeError", _INFERENCE, code=Code.INFERENCE_TENSOR_SAVED)
+                raise runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
             if value.version is not None and value.version.count:
                 node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
 
@@ -307,7 +307,7 @@ def without_jvp(name: str) -> JvpRule:
 
 def no_derivative(name: str) -> ProgramError:
     """PyTorch's error for the derivative of an operation, such as `aten::heaviside`, that has none."""
-    return ProgramError("RuntimeError", f"derivative for {name} is not implemented", code=Code.NO_DERIVATIVE, names=(name,))
+    return runtime_error(f"derivative for {name} is not implemented", Code.NO_DERIVATIVE, names=(name,))
 
 
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:

@@ -15,7 +15,7 @@ from gradcli.core.ops.elementwise import arithmetic, arithmetic_records, compari
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 _NUMBERS = (Tensor, int, float, bool)
 
@@ -205,7 +205,7 @@ def truth(tensor: Tensor) -> bool:
         return bool(array.item())
     if array.size == 0:
         raise ProgramError("RuntimeError", "Boolean value of Tensor with no values is ambiguous")
-    raise ProgramError("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous", code=Code.TRUTH_OF_MANY)
+    raise runtime_error("Boolean value of Tensor with more than one value is ambiguous", Code.TRUTH_OF_MANY)
 
 
 _indexing: Any = None

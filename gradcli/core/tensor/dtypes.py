@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.tensor import Tensor
@@ -58,7 +58,7 @@ class DType:
 def cannot_require_grad() -> ProgramError:
     """PyTorch's error for a new leaf of integers or booleans that is to require grad."""
     text = "Only Tensors of floating point and complex dtype can require gradients"
-    return ProgramError("RuntimeError", text, code=Code.INTEGERS_REQUIRE_GRAD)
+    return runtime_error(text, Code.INTEGERS_REQUIRE_GRAD)
 
 
 def check_whole(value: int) -> None:

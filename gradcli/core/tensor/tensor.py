@@ -12,7 +12,7 @@ from gradcli.core.kernels import Array as Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, runtime_error
 
 
 class Provided:
@@ -187,7 +187,7 @@ class Tensor:
         """The only element as a Python number."""
         if self.array.size != 1:
             text = f"a Tensor with {self.array.size} elements cannot be converted to Scalar"
-            raise ProgramError("RuntimeError", text, code=Code.MANY_ELEMENTS_AS_NUMBER)
+            raise runtime_error(text, Code.MANY_ELEMENTS_AS_NUMBER)
         return self.array.item()  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:

@@ -94,7 +94,7 @@ def _abs(x: Any, /) -> Any:
     if type(x) is Tensor:
         return catalog.method("abs").method(x, (), {})
     if type(x) not in (int, float, bool):
-        raise ProgramError("TypeError", f"bad operand type for abs(): '{type_name(x)}'")
+        raise type_error("bad operand type for abs(): '{}'", x)
     return numbers.host_abs(x)
 
 
@@ -178,7 +178,7 @@ def _reversed(sequence: Any, /) -> Any:
         return IteratorValue(name, iter(reversed(sequence)))
     if isinstance(sequence, dict | DictView):
         return IteratorValue("dict_reversekeyiterator", iter(list(iterate(sequence))[::-1]))
-    raise ProgramError("TypeError", f"'{type_name(sequence)}' object is not reversible")
+    raise type_error("'{}' object is not reversible", sequence)
 
 
 _ITERATOR_NAMES = {

@@ -19,7 +19,7 @@ from gradcli.core.ops.loss.reduction_argument import reduce as reduced
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def _sizes(input: Tensor, target: Tensor) -> None:
@@ -222,7 +222,7 @@ def binary_cross_entropy(
         )
     if target.dtype is not input.dtype:
         text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
-        raise ProgramError("RuntimeError", text, code=Code.DTYPES_DIFFER)
+        raise runtime_error(text, Code.DTYPES_DIFFER)
     for name, tensor in (("input", input), ("target", target)):
         if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
             raise ProgramError("RuntimeError", f"all elements of {name} should be between 0 and 1")
