@@ -12,10 +12,46 @@ GradcliError                  exit code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import Any
 
 from gradcli.source import Span
+
+
+class Code(Enum):
+    """What happened, for code that reacts to an error: it looks at the code, never at the message."""
+
+    # gradients
+    IMPLICIT_GRADIENT_OF_MANY = auto()  # backward without weights from a tensor of several elements; `shape`
+    HESSIAN_OF_MANY = auto()  # second derivatives of a tensor of several elements; `shape`
+    NO_GRAPH = auto()  # backward from a tensor that does not require grad
+    INPUT_WITHOUT_GRAD = auto()  # a gradient by a tensor that does not require grad
+    GRAPH_FREED = auto()  # a second walk through a graph
+    SAVED_TENSOR_MODIFIED = auto()  # a saved tensor was written to before backward
+    NO_DERIVATIVE = auto()  # an operation without derivative; `names` has the operation
+    # requires_grad
+    INTEGERS_REQUIRE_GRAD = auto()
+    LEAF_WRITTEN_IN_PLACE = auto()
+    NUMPY_OF_REQUIRES_GRAD = auto()
+    FLAG_OF_NON_LEAF = auto()  # requires_grad of a computed tensor was to be changed
+    RETAIN_GRAD_WITHOUT_GRAPH = auto()
+    INFERENCE_TENSOR_SAVED = auto()
+    # shapes and dtypes
+    SHAPE = auto()  # sizes, shapes or dimensions that are wrong or do not fit together
+    BROADCAST = auto()  # shapes that do not broadcast
+    MATRIX_PRODUCT = auto()  # the inner sizes of a matrix product differ
+    INVALID_VIEW_SIZE = auto()  # a shape that a tensor of this size cannot have
+    MANY_ELEMENTS_AS_NUMBER = auto()
+    TRUTH_OF_MANY = auto()
+    DTYPES_DIFFER = auto()
+    RESULT_DTYPE = auto()  # a result that cannot be cast to the dtype of where it goes
+    NO_OUTPUT_DTYPE = auto()
+    NO_KERNEL = auto()  # `names` has the kernel and the dtype
+    # types of operands
+    UNSUPPORTED_OPERANDS = auto()  # `names` has the operator and the types of both operands
+    NOT_CALLABLE = auto()  # `names` has the type
 
 
 class Label:
@@ -100,7 +136,8 @@ QUALIFIED = {"_LinAlgError": "torch._C._LinAlgError", "GradcheckError": "torch.a
 class ProgramError(GradcliError):
     """An error of the program, as PyTorch or Python would raise it: a type name and the text of `str(e)`.
 
-    `args_` holds the values given to `raise ValueError(...)`, for `e.args`.
+    `args_` holds the values given to `raise ValueError(...)`, for `e.args`. What somebody reacts to has a `code`; `names` are the
+    operators, types and functions and `shape` the extents that the message speaks of.
     """
 
     def __init__(
@@ -112,9 +149,15 @@ class ProgramError(GradcliError):
         span: Span | None = None,
         labels: Sequence[Label] = (),
         hints: Sequence[str] = (),
+        code: Code | None = None,
+        names: tuple[str, ...] = (),
+        shape: tuple[int, ...] = (),
     ) -> None:
         super().__init__(message, span=span, labels=labels, hints=hints)
         self.type_name = type_name
+        self.code = code
+        self.names = names
+        self.shape = shape
         self.args_: tuple[object, ...] = (message,) if args is None else args
 
     @property
@@ -123,9 +166,9 @@ class ProgramError(GradcliError):
         return QUALIFIED.get(self.type_name, self.type_name)
 
 
-def runtime_error(message: str) -> ProgramError:
+def runtime_error(message: str, code: Code | None = None, *, names: tuple[str, ...] = (), shape: tuple[int, ...] = ()) -> ProgramError:
     """The `RuntimeError` that PyTorch raises for most wrong arguments."""
-    return ProgramError("RuntimeError", message)
+    return ProgramError("RuntimeError", message, code=code, names=names, shape=shape)
 
 
 def is_exception_subtype(name: str, ancestor: str) -> bool:
@@ -136,6 +179,21 @@ def is_exception_subtype(name: str, ancestor: str) -> bool:
             return True
         at = EXCEPTION_PARENTS.get(at)
     return False
+
+
+_OPERANDS = re.compile(r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' and '(.+)'")
+_QUOTED = re.compile(r"'(\w+)'")
+
+
+def of_python(error: Exception, text: str) -> ProgramError:
+    """The program's error, with `text` for its message, for one that Python itself raised.
+
+    Python's errors have no codes and no fields: the operator and the types are read off the text.
+    """
+    match = _OPERANDS.fullmatch(text)
+    code, names = (Code.UNSUPPORTED_OPERANDS, match.groups()) if match else (None, tuple(_QUOTED.findall(text)))
+    kind = next((base.__name__ for base in type(error).__mro__ if base.__name__ in EXCEPTION_PARENTS), "RuntimeError")
+    return ProgramError(kind, text, args=error.args if text == str(error) else None, code=code, names=names)
 
 
 class LanguageError(GradcliError):

@@ -1,40 +1,77 @@
-"""What a session answers, as plain data: the renderers draw it and never compute."""
+"""What a session answers, as plain data: nothing in it runs a program or refers to a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gradcli.core.tensor.printing import PrintOptions, tensor_text, values_text
 from gradcli.plain import Plain
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class TensorValue(Plain):
-    """A tensor to be shown.
+    """A tensor: its numbers, the name of its dtype, and what its text depends on besides.
 
-    `repr` gives PyTorch's own text; `cell` its layout without `tensor(...)`, for tables. Both are called when needed only.
+    `grad_fn` is the name of its node, `tangent` the text of its forward gradient, None for none. `options` are the print options
+    and `default_dtype` the dtype that goes without saying when it was shown. With `uniform` a cell of equal elements says so.
     """
 
     array: Array
     dtype: str
-    repr: Callable[[], str]
-    cell: Callable[[], str]
+    requires_grad: bool = False
+    grad_fn: str | None = None
+    is_parameter: bool = False
+    tangent: str | None = None
+    default_dtype: str = "float32"
+    options: PrintOptions = PrintOptions()
+    uniform: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents."""
         return tuple(self.array.shape)
 
+    def repr(self) -> str:
+        """PyTorch's own text. Raises LimitError where it would be too long, and ProgramError where PyTorch fails too."""
+        return tensor_text(
+            self.array,
+            self.dtype,
+            options=self.options,
+            default_dtype=self.default_dtype,
+            requires_grad=self.requires_grad,
+            grad_fn=self.grad_fn,
+            is_parameter=self.is_parameter,
+            tangent=self.tangent,
+        )
+
+    def cell(self) -> str:
+        """PyTorch's layout without `tensor(...)`, for tables. Raises what `repr` raises.
+
+        Scientific only where the magnitude of a finite element is below 1e-4, and not 0, or from 1e6 on.
+        """
+        array = self.array
+        if self.uniform and array.size > 1 and (array == array.flat[0]).all():
+            one = self.replace(array=array.reshape(-1)[0]).cell()
+            return f"all {one.rstrip('0') if '.' in one and 'e' not in one else one}"
+        scientific = False
+        if array.dtype.kind == "f":
+            size = np.abs(array[np.isfinite(array) & (array != 0)])
+            scientific = bool(size.size) and bool((size < 1e-4).any() or (size >= 1e6).any())
+        return values_text(array, self.dtype, options=self.options.copy(sci_mode=scientific))
+
 
 class PlainValue(Plain):
-    """A value that is no tensor. `data` is it in lists, dicts, strings, numbers and None, tensors as nested lists."""
+    """A value that is no tensor.
+
+    `data` is it in lists, dicts, strings, numbers and None, tensors as nested lists; `text` is its repr, "" where nobody asked for it.
+    """
 
     data: object
     type_name: str
-    repr: Callable[[], str]
+    text: str = ""
 
 
 Value = TensorValue | PlainValue
@@ -121,12 +158,12 @@ class Description(Plain):
 
 
 class Completion(Plain):
-    """One way to go on typing: `text` replaces the last `length` characters; `about` is asked for when it is shown."""
+    """One way to go on typing: `text` replaces the last `length` characters; `about` says what it is, "" where there are too many."""
 
     text: str
     length: int
     kind: str
-    about: Callable[[], str]
+    about: str
 
 
 # --- explanations and graphs ---
@@ -285,7 +322,7 @@ class Found(Plain):
 
 
 class Minimum(Plain):
-    """How a minimisation ended. `failure` says why it did not converge; it is empty when it did."""
+    """How a minimisation ended. `failure` says why it did not converge, "" where it did; `diverged` that something was not finite."""
 
     expression: str
     method: str
@@ -294,6 +331,7 @@ class Minimum(Plain):
     gradient_norm: float
     steps: int
     failure: str
+    diverged: bool
 
 
 # --- batches ---
@@ -326,7 +364,7 @@ class Derivative(Plain):
 class Entry(Plain):
     """A function, type, routine or constant of torch's. `name` is its full one, `aliases` are others, `kind` is what it is.
 
-    `example` is run when it is called: pairs of what is typed and what is printed.
+    `example` has pairs of what is typed and what is printed; it is empty where nobody asked for examples.
     """
 
     name: str
@@ -334,13 +372,13 @@ class Entry(Plain):
     kind: str
     signatures: tuple[str, ...]
     doc: str
-    example: Callable[[], tuple[tuple[str, str], ...]]
     aliases: tuple[str, ...] = ()
     grad_fns: tuple[str, ...] = ()
     derivatives: tuple[Derivative, ...] = ()
     is_method: bool = False
     inplace: bool = False
     takes_out: bool = False
+    example: tuple[tuple[str, str], ...] = ()
 
 
 # --- plots ---

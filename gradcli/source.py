@@ -16,6 +16,12 @@ class Source:
         self.text = text
         self._starts: list[int] = []
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Source) and (self.name, self.text) == (other.name, other.text))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.text))
+
     def line_starts(self) -> list[int]:
         """Offsets at which the lines begin; computed on first use."""
         if not self._starts:

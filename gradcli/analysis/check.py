@@ -8,8 +8,9 @@ import numpy as np
 
 from gradcli.analysis import adaptive_differences, kinks, nan_origins
 from gradcli.analysis.complex_step import ComplexStep
-from gradcli.analysis.naming import Steps
-from gradcli.analysis.recording import Recorder, recorded, walk_back
+from gradcli.analysis.recorder import Recorder, recorded, walk_back
+from gradcli.analysis.step_names import Steps
+from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -17,7 +18,6 @@ from gradcli.core.tensor.node import AccumulateGrad
 from gradcli.core.tensor.tensor import Array, Tensor, ones_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.differences import along
-from gradcli.errors import ProgramError
 from gradcli.results import CheckResult, Comparison, InputCheck, Origin
 
 #: outputs of so many elements are checked one by one, larger ones through a weighted sum
@@ -44,7 +44,7 @@ class Check:
         with recorded(self.recorder):
             self.out = self._run()
         if not self.out.requires_grad:
-            raise ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn")
+            raise no_graph_error()
         self._weight = weights(self.out)
         self.notes: list[str] = []
         self._choose_outputs()

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis import formula_names, formulas, latex
+from gradcli.analysis import formula_latex, formula_substitution, formulas
 from gradcli.analysis.formulas import Listed, Symbol, Term
-from gradcli.analysis.naming import Show, Steps, value_of
-from gradcli.analysis.recording import Recorder, behind, contributions, walk_back
+from gradcli.analysis.recorder import Recorder, behind, contributions, walk_back
+from gradcli.analysis.step_names import Show, Steps, value_of
+from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 from gradcli.lang.syntax import nodes as syntax
 from gradcli.results import Arithmetic, Explanation, Link, Made, StepResult, TensorValue
@@ -50,7 +50,7 @@ def explain(
     """
     root = out.edge()[0]
     if root is None:
-        raise ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn")
+        raise no_graph_error()
     nodes = behind(root)
     recorder.revive(nodes)
     capture = walk_back(out, weight, nodes) if gradients else {}
@@ -146,16 +146,10 @@ class _Teller:
         """A small tensor in mathematics; "" for others."""
         if not self._full or value is None or value.array.size > SMALL:
             return ""
-        return latex.values(self._numbers(value, ""))
+        return formula_latex.values(self._numbers(value, ""))
 
     def _shown(self, tensor: Tensor) -> TensorValue:
-        shown = self._show(tensor)
-        array = shown.array
-
-        def cell() -> str:
-            return constant_text(array, tensor.dtype, self._show) or shown.cell()
-
-        return TensorValue(array, shown.dtype, shown.repr, cell)
+        return self._show(tensor).replace(uniform=True)
 
     # --- how a gradient came ---
 
@@ -165,12 +159,12 @@ class _Teller:
         if not terms:
             return "no gradient: nothing uses this output", ""
         text = _summed_up([formulas.text(term) for term in terms], remarks)
-        math = latex.total([latex.latex(term) for term in terms]) if self._full else ""
+        math = formula_latex.total([formula_latex.latex(term) for term in terms]) if self._full else ""
         if any(remarks) and self._full:
-            math += latex.text(" (" + "; ".join(dict.fromkeys(remark for remark in remarks if remark)) + ")")
+            math += formula_latex.text(" (" + "; ".join(dict.fromkeys(remark for remark in remarks if remark)) + ")")
         if node.hooks is not None and any(number == output for number, _, _ in node.hooks):
             text += ", then changed by a hook"
-            math += latex.text(", then changed by a hook")
+            math += formula_latex.text(", then changed by a hook")
         return text, math
 
     def _terms(self, node: Node, output: int) -> tuple[list[Term], list[str]]:
@@ -196,14 +190,14 @@ class _Teller:
         if isinstance(grads, Listed) and arrived:
             zeros = [formulas.Applied("zeros_like", (self._steps.symbol(user, k),)) for k in range(len(grads.items))]
             names["grads"] = Listed(tuple(one if arrived[k] is not None else zeros[k] for k, one in enumerate(grads.items)), "[]")
-        return formula_names.filled(rule.formula if rule else "grad", names)
+        return formula_substitution.filled(rule.formula if rule else "grad", names)
 
     def _written(self, user: CopySlices, i: int) -> Term:
         """What a write to a part sends to the value it was written to (the first input), or to what was written."""
         grad, inner = self._steps.gradient_symbol(user).text, user.inner
         if isinstance(inner, OpNode) and (i or inner.edges[0][0] is not None):
             rule = inner.op.rules[inner.op.tensors[0 if inner.op.variadic else i]]
-            part = formula_names.filled(rule.formula if rule else "grad", self._steps.written_environment(user, inner))
+            part = formula_substitution.filled(rule.formula if rule else "grad", self._steps.written_environment(user, inner))
             return part if i else Symbol(f"{grad} with {formulas.text(part)} where it was written", atomic=False)
         return Symbol(f"{grad} outside of what was written", atomic=False)
 
@@ -283,7 +277,7 @@ class _Teller:
             return name
         if value.array.size > SMALL:
             return name or f"a tensor of shape {tuple(value.array.shape)}"
-        return constant_text(value.array, value.dtype, self._show) or " ".join(self._show(value).cell().split())
+        return " ".join(self._shown(value).cell().split())
 
 
 def _summed_up(texts: Sequence[str], remarks: Sequence[str]) -> str:
@@ -297,11 +291,3 @@ def _summed_up(texts: Sequence[str], remarks: Sequence[str]) -> str:
         sign = "" if not total else " - " if part.startswith("-") else " + "
         total += sign + (part[1:] if sign == " - " else part)
     return total
-
-
-def constant_text(array: Array, dtype: DType, show: Show) -> str:
-    """`all 0.25` for several equal elements; "" for others."""
-    if array.size < 2 or not (array == array.flat[0]).all():
-        return ""
-    one = show(wrap(np.array(array.flat[0]), dtype)).cell()
-    return f"all {one.rstrip('0') if '.' in one and 'e' not in one else one}"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gradcli.analysis.naming import Steps
-from gradcli.analysis.recording import Recorder, behind
+from gradcli.analysis.recorder import Recorder, behind
+from gradcli.analysis.step_names import Steps
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Array, Tensor

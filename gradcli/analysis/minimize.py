@@ -58,6 +58,11 @@ class Descent:
         self.value = Tensor(np.zeros((), np.float32), self._variables[0].dtype)
         self.norm = math.nan
 
+    @property
+    def diverged(self) -> bool:
+        """Whether the value or the gradient is not finite."""
+        return not (math.isfinite(self.norm) and np.isfinite(self.value.array).all())
+
     def run(self, steps: int, tolerance: float, progress: Progress) -> str:
         """Step until the norm of the gradient is at most `tolerance`; why that did not happen, "" when it did.
 
@@ -69,7 +74,7 @@ class Descent:
             progress(self.steps, float(self.value.array.reshape(-1)[0]), self.norm)
             if self.norm <= tolerance:
                 return ""
-            if not (math.isfinite(self.norm) and np.isfinite(self.value.array).all()):
+            if self.diverged:
                 return f"the {'value' if math.isfinite(self.norm) else 'gradient'} is not finite after {_count(self.steps)}"
             if self.steps >= steps:
                 return f"the gradient's norm is {self.norm:.3g} after {_count(self.steps)}, above {tolerance:g}"

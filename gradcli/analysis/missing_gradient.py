@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradcli.analysis.naming import named_tensors
 from gradcli.analysis.operands import walk
+from gradcli.analysis.step_names import named_tensors
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.syntax import nodes as syntax
 from gradcli.results import Explanation

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis import formula_names, formulas
+from gradcli.analysis import formula_substitution, formulas
 from gradcli.analysis.formulas import Number, Symbol, Term
-from gradcli.analysis.naming import Steps, value_of
-from gradcli.analysis.recording import contributions
+from gradcli.analysis.recorder import contributions
+from gradcli.analysis.step_names import Steps, value_of
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.tensor.node import AccumulateGrad, Node
@@ -92,7 +92,7 @@ def _story(steps: Steps, capture: Capture, node: Node, i: int, part: Array, inde
     rule = node.op.rules[node.op.tensors[0 if node.op.variadic else i]]
     # other operations than these mix elements: names alone
     names = _seen(steps, capture, node, index, part.shape) if node.op.elementwise else steps.environment(node)
-    formula = formula_names.filled(rule.formula if rule else "grad", {**names, "i": Number(i)})
+    formula = formula_substitution.filled(rule.formula if rule else "grad", {**names, "i": Number(i)})
     return f"{start}{masked}{formulas.text(formula)} = {_number(part[index])}"
 
 

@@ -35,19 +35,3 @@ def prepare_looking(
             raise UsageError("--of NAME needs a script", hints=[f"try gradcli {command} script.py --of {of}"])
         shared, words = replace(shared, file=words[0]), words[1:]
     return prepare(words, command, shared, write=output.write_stderr), (vectors[0] if vectors else None), script
-
-
-def ways_out(command: str, words: Sequence[str], request: Request, of: str | None) -> list[str]:
-    """What to type when the result is no scalar."""
-    from gradcli.cli.arguments import shell_word
-
-    shape = request.session.output_shape
-    vector = ",".join("1" * shape[0]) if len(shape) == 1 and 0 < shape[0] <= 4 else shell_word(f"ones({', '.join(map(str, shape))})")
-    typed = " ".join(map(shell_word, words))
-    option = "" if of is None else f" --of {of}"
-    found = [f"try gradcli {command} {typed}{option} -v {vector}"]
-    if of is None and request.shared.file is None:
-        expression = request.expression.text.strip()
-        names = " ".join(shell_word(binding.word) for binding in request.bindings)
-        found.append(f"try gradcli {command} {shell_word(f'({expression}).sum()')} {names}")
-    return found

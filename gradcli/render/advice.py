@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import re
+from gradcli.errors import Code, GradcliError, ProgramError
 
-from gradcli.errors import GradcliError, ProgramError
-
-#: pattern of "Type: message", advice. The first that matches is taken
-_TABLE = [
-    (r"TypeError: unsupported operand type\(s\) for \^:|NotImplementedError: \"bitwise_xor_cpu\"", "use ** for powers; ^ is exclusive or"),
-    (r"RuntimeError: Only Tensors of floating point .* can require grad", "write 1. instead of 1, or give dtype=torch.float32"),
-    (r"RuntimeError: grad can be implicitly created only for", "use y.sum().backward(), or weights: y.backward(torch.ones_like(y))"),
-    (
-        r"RuntimeError: element \d+ of tensors does not require grad",
-        "nothing it was computed from requires grad: look for a missing requires_grad=True, for no_grad() and for detach()",
+_ADVICE = {
+    Code.INTEGERS_REQUIRE_GRAD: "write 1. instead of 1, or give dtype=torch.float32",
+    Code.IMPLICIT_GRADIENT_OF_MANY: "use y.sum().backward(), or weights: y.backward(torch.ones_like(y))",
+    Code.NO_GRAPH: (
+        "nothing it was computed from requires grad: look for a missing requires_grad=True, for no_grad() and for detach()"
     ),
-    (r"RuntimeError: a (view of a )?leaf Variable that requires grad", "do it in a block with torch.no_grad(), or make a new tensor"),
-    (r"RuntimeError: Trying to backward through the graph a second", "use backward(retain_graph=True) the first time"),
-    (
-        r"RuntimeError: one of the variables needed for gradient computation has been modified",
-        "make a new tensor, y = y + 1 instead of y += 1, or change a copy, y.clone()",
-    ),
-    (r"RuntimeError: Can't call numpy\(\) on Tensor that requires grad", "x.detach().numpy() leaves the graph out"),
-    (r"RuntimeError: you can only change requires_grad flags of leaf", "y.detach() has the same values and no graph"),
-    (r"RuntimeError: can't retain_grad on Tensor that has requires_grad=False", "only tensors that require grad get a gradient"),
-    (r"RuntimeError: One of the differentiated Tensors appears to not", "allow_unused=True gives None for it"),
-    (r"RuntimeError: One of the differentiated Tensors does not require grad", "make it with requires_grad=True"),
-    (r"RuntimeError: Inference tensors cannot be saved for backward", "use no_grad() instead of inference_mode()"),
-    (r"\w+Error: .*[Bb]oolean value of Tensor with more than one value", "use torch.where(condition, a, b), or .any() or .all()"),
-    (r"\w+Error: (only one element tensors|a Tensor with \d+ elements) can", "use .tolist() for all numbers"),
-    (r"RuntimeError: mat1 and mat2 shapes cannot be multiplied", "columns of the first must be rows of the second; .T may help"),
-    (r"RuntimeError: The size of tensor a", "sizes are compared from the last: equal, or 1, as x[:, None] makes it"),
-    (r"RuntimeError: (expected m1 and m2 to have the same dtype|.*expected scalar type|Found dtype)", "use .float(), or .to(other.dtype)"),
-    (r"RuntimeError: result type \w+ can't be cast to the desired output type", "make the tensor floating first: x = x.float()"),
-    (r"RuntimeError: \w+\(\): could not infer output dtype", "make it floating first: x.float()"),
-    (r"TypeError: 'torch.Size' object is not callable", "shape is no method: leave out the parentheses"),
-]
-_COMPILED = [(re.compile(pattern), advice) for pattern, advice in _TABLE]
-
+    Code.LEAF_WRITTEN_IN_PLACE: "do it in a block with torch.no_grad(), or make a new tensor",
+    Code.GRAPH_FREED: "use backward(retain_graph=True) the first time",
+    Code.SAVED_TENSOR_MODIFIED: "make a new tensor, y = y + 1 instead of y += 1, or change a copy, y.clone()",
+    Code.NUMPY_OF_REQUIRES_GRAD: "x.detach().numpy() leaves the graph out",
+    Code.FLAG_OF_NON_LEAF: "y.detach() has the same values and no graph",
+    Code.RETAIN_GRAD_WITHOUT_GRAPH: "only tensors that require grad get a gradient",
+    Code.INPUT_WITHOUT_GRAD: "make it with requires_grad=True",
+    Code.INFERENCE_TENSOR_SAVED: "use no_grad() instead of inference_mode()",
+    Code.TRUTH_OF_MANY: "use torch.where(condition, a, b), or .any() or .all()",
+    Code.MANY_ELEMENTS_AS_NUMBER: "use .tolist() for all numbers",
+    Code.MATRIX_PRODUCT: "columns of the first must be rows of the second; .T may help",
+    Code.BROADCAST: "sizes are compared from the last: equal, or 1, as x[:, None] makes it",
+    Code.DTYPES_DIFFER: "use .float(), or .to(other.dtype)",
+    Code.RESULT_DTYPE: "make the tensor floating first: x = x.float()",
+    Code.NO_OUTPUT_DTYPE: "make it floating first: x.float()",
+}
+#: advice for some of the operators, kernels and types that errors of these codes are about, by the first of their names
+_ADVICE_BY_NAME = {
+    (Code.UNSUPPORTED_OPERANDS, "^"): "use ** for powers; ^ is exclusive or",
+    (Code.NO_KERNEL, "bitwise_xor_cpu"): "use ** for powers; ^ is exclusive or",
+    (Code.NOT_CALLABLE, "torch.Size"): "shape is no method: leave out the parentheses",
+}
 _NO_GRAD_YET = ".grad is None before backward(), and always for what is no leaf unless retain_grad() was called"
 
 
@@ -45,10 +39,12 @@ def advice(error: GradcliError) -> list[str]:
     """Lines of advice for an error that brings none of its own."""
     if not isinstance(error, ProgramError):
         return []
-    text = f"{error.kind}: {error.message}"
-    if "'NoneType'" in text and error.span is not None and ".grad" in _line(error):
+    if "NoneType" in error.names and error.span is not None and ".grad" in _line(error):
         return [_NO_GRAD_YET]
-    return next(([advice] for pattern, advice in _COMPILED if pattern.match(text)), [])
+    if error.code is None:
+        return []
+    found = _ADVICE.get(error.code) or _ADVICE_BY_NAME.get((error.code, error.names[0] if error.names else ""))
+    return [found] if found else []
 
 
 def _line(error: GradcliError) -> str:

@@ -105,7 +105,7 @@ def _excerpts(span: Span, labels: list[Label], beside: str, colour: bool, column
     for label in labels:
         if label.span == span:
             continue
-        if label.span.source is span.source and label.span.source.position(label.span.start)[0] == number:
+        if label.span.source == span.source and label.span.source.position(label.span.start)[0] == number:
             shown = window
         else:
             shown = _Window(label.span, columns)

@@ -9,7 +9,8 @@ from gradcli.results import Array, Evaluation, GradientTable, TensorValue, Value
 
 def evaluation_repr(evaluation: Evaluation) -> str:
     """The value as PyTorch prints it."""
-    return evaluation.value.repr() + "\n"
+    value = evaluation.value
+    return (value.repr() if isinstance(value, TensorValue) else value.text) + "\n"
 
 
 def gradient_repr(table: GradientTable) -> str:
@@ -44,7 +45,7 @@ def _value_lines(value: Value) -> Iterator[str]:
     if isinstance(value, TensorValue):
         yield from number_lines(value.array)
     else:
-        yield value.data if isinstance(value.data, str) else value.repr()
+        yield value.text
 
 
 def number_lines(array: Array) -> Iterator[str]:

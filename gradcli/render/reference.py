@@ -37,7 +37,7 @@ def _entry(entry: Entry, colour: bool, columns: int) -> str:
             out += derivative(rule.argument, rule.formula, rule.note, wide, columns=columns, colour=colour, indent=4)
         if not rules:
             out.append("    no derivative")
-    for typed, printed in entry.example():
+    for typed, printed in entry.example:
         lines = typed.split("\n")
         out += [paint(f"  {'...' if i else '>>>'} {line}", "label", colour) for i, line in enumerate(lines)]
         out += [f"  {line}" for line in escape_lines(printed).split("\n") if line]
@@ -148,5 +148,5 @@ def _content(entry: Entry) -> dict[str, object]:
         "method": entry.is_method,
         "inplace": entry.inplace,
         "out": entry.takes_out,
-        "example": [{"input": typed, "output": printed} for typed, printed in entry.example()],
+        "example": [{"input": typed, "output": printed} for typed, printed in entry.example],
     }

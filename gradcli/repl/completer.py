@@ -11,9 +11,6 @@ from prompt_toolkit.document import Document
 from gradcli.repl.commands import COMMANDS, Command, split
 from gradcli.results import Completion
 
-#: above this many, finding out what each of them is would take too long
-_MOST_EXPLAINED = 50
-
 Complete = Callable[[str], list[Completion]]
 
 
@@ -39,10 +36,8 @@ class PromptCompleter(Completer):
             yield from self._argument(COMMANDS[name], argument, complete_event)
 
     def _language(self, text: str) -> Iterable[Shown]:
-        found = self._complete(text)
-        for one in found:
-            about = one.about() if len(found) <= _MOST_EXPLAINED else ""
-            yield Shown(one.text, -one.length, display_meta=about)
+        for one in self._complete(text):
+            yield Shown(one.text, -one.length, display_meta=one.about)
 
     def _argument(self, command: Command, argument: str, event: CompleteEvent) -> Iterable[Shown]:
         if command.completes == "expression":

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from gradcli.errors import GradcliError, InternalFault
 from gradcli.render.diagnostic import diagnostic
+from gradcli.render.plain import evaluation_repr
 from gradcli.render.tables import evaluation_table
 from gradcli.repl.commands import Leave, describe, dispatch
 from gradcli.repl.screen import Screen
@@ -116,7 +117,7 @@ class Prompt:
         if self.format == "table":
             self.screen.show(evaluation_table(found, colour=self.screen.colour, columns=self.screen.columns()))
         else:
-            self.screen.result(found.value.repr() + "\n")
+            self.screen.result(evaluation_repr(found))
 
     def _report(self, error: GradcliError) -> None:
         self.screen.fresh_line()

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from gradcli import limits
 from gradcli.core.tensor.tensor import Tensor, ones_like, zeros_like
 from gradcli.core.transforms import jacobians
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import Code, GradcliError, runtime_error
 from gradcli.results import Block, Derivatives, GradientTable, Row
-from gradcli.session.gradients import NOT_SCALAR, explain, gradient_table
-from gradcli.session.showing import shown
+from gradcli.session.gradients import gradient_table, locate_error
+from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
 
 
@@ -33,7 +33,8 @@ def hessian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> tu
     Raises ProgramError when `out` has several elements.
     """
     if out.array.size != 1:
-        raise runtime_error(NOT_SCALAR)
+        text = "The Tensor returned by the function given to hessian should contain a single element"
+        raise runtime_error(text, Code.HESSIAN_OF_MANY, shape=out.array.shape)
     found = jacobians.vjp((out,), variables, None, create_graph=True)
     slopes = [zeros_like(v) if slope is None else slope for slope, v in zip(found, variables, strict=True)]
     return slopes, [jacobian(slope, variables, clock) for slope in slopes]
@@ -41,7 +42,7 @@ def hessian(out: Tensor, variables: Sequence[Tensor], clock: limits.Clock) -> tu
 
 def jacobian_result(source: Source, out: Tensor, variables: Mapping[str, Tensor], blocks: Sequence[Tensor]) -> Derivatives:
     """The result of `jacobian` as plain data."""
-    named = tuple(Block("out", name, shown(block)) for name, block in zip(variables, blocks, strict=True))
+    named = tuple(Block("out", name, tensor_value(block)) for name, block in zip(variables, blocks, strict=True))
     return Derivatives("jacobian", _output(source, out, None), _leaves(variables, None), named)
 
 
@@ -50,7 +51,7 @@ def hessian_result(
 ) -> Derivatives:
     """The result of `hessian` as plain data; `slopes` is None when the gradient is not wanted."""
     named = tuple(
-        Block(row, column, shown(block))
+        Block(row, column, tensor_value(block))
         for row, of_row in zip(variables, blocks, strict=True)
         for column, block in zip(variables, of_row, strict=True)
     )
@@ -59,14 +60,14 @@ def hessian_result(
 
 def _output(source: Source, out: Tensor, slopes: Sequence[Tensor] | None) -> Row:
     node = out.grad_fn
-    ones = () if slopes is None else (shown(ones_like(out)),)
-    return Row("out", source.text.strip(), node.type_name if node else "-", shown(out), ones)
+    ones = () if slopes is None else (tensor_value(ones_like(out)),)
+    return Row("out", source.text.strip(), node.type_name if node else "-", tensor_value(out), ones)
 
 
 def _leaves(variables: Mapping[str, Tensor], slopes: Sequence[Tensor] | None) -> tuple[Row, ...]:
-    gradients = [()] * len(variables) if slopes is None else [(shown(Tensor(slope.array, slope.dtype)),) for slope in slopes]
+    gradients = [()] * len(variables) if slopes is None else [(tensor_value(Tensor(slope.array, slope.dtype)),) for slope in slopes]
     return tuple(
-        Row(name, "leaf", "AccumulateGrad", shown(variable), of_one)
+        Row(name, "leaf", "AccumulateGrad", tensor_value(variable), of_one)
         for (name, variable), of_one in zip(variables.items(), gradients, strict=True)
     )
 
@@ -98,7 +99,7 @@ def derived(
             _, squares = hessian(out, leaves, limits.Clock())
             second = hessian_result(source, out, variables, None, squares)
     except GradcliError as error:
-        explain(error, out, span)
+        locate_error(error, out, span)
         raise
     table = None
     if wanted.gradient:

@@ -9,14 +9,12 @@ from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
 from gradcli.results import GradientTable, Row
-from gradcli.session.showing import shown
+from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
 
-SCALAR_ONLY = "grad can be implicitly created only for scalar outputs"
-NOT_SCALAR = "The Tensor returned by the function given to hessian should contain a single element"
 #: a remark on gradients of what is no scalar, at the prompt
 SUMMED = "gradients of the sum of this value, as it is no scalar"
 
@@ -38,7 +36,7 @@ def walk(
         try:
             backward.backward([out], [weight], retain_graph=i + 1 < len(weights), capture=captures[-1])
         except GradcliError as error:
-            explain(error, out, span)
+            locate_error(error, out, span)
             raise
         for variable, gradients in zip(variables, found, strict=True):
             gradients.append(variable.grad)
@@ -52,23 +50,24 @@ def gradient_table(
     captures, found = walk(out, given or [None], list(variables.values()), span)
     weights = given or [ones_like(out)]
     node = out.grad_fn
-    output = Row("out", source.text.strip(), node.type_name if node else "-", shown(out), tuple(map(shown, weights)))
+    output = Row("out", source.text.strip(), node.type_name if node else "-", tensor_value(out), tuple(map(tensor_value, weights)))
     leaves = [
-        Row(name, "leaf", "AccumulateGrad", shown(variable), tuple(None if g is None else shown(g) for g in gradients))
+        Row(name, "leaf", "AccumulateGrad", tensor_value(variable), tuple(None if g is None else tensor_value(g) for g in gradients))
         for (name, variable), gradients in zip(variables.items(), found, strict=True)
     ]
     return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
 
 
-def explain(error: GradcliError, out: Tensor, span: Span) -> None:
+def locate_error(error: GradcliError, out: Tensor, span: Span) -> None:
     """Say where an error of the backward walk belongs in the text, and what the output is."""
     origin = error.backward_origin
     if error.span is None:
         error.span = origin.span if isinstance(origin, Place) else span
     shape = tuple(out.array.shape)
-    if error.message == SCALAR_ONLY:
+    code = error.code if isinstance(error, ProgramError) else None
+    if code is Code.IMPLICIT_GRADIENT_OF_MANY:
         error.labels.append(Label(span, f"this has shape {shape}; backward needs one weight per element"))
-    elif error.message == NOT_SCALAR:
+    elif code is Code.HESSIAN_OF_MANY:
         error.labels.append(Label(span, f"this has shape {shape}; second derivatives are those of one number"))
     elif not out.requires_grad:
         error.labels.append(Label(span, "no variable that requires grad leads here; NAME=VALUE makes one"))
@@ -84,9 +83,9 @@ def steps(made: Made, captures: list[Capture], root: Node | None) -> list[Row]:
             for capture in captures:
                 places = capture[node]
                 array = places[k] if k < len(places) else None
-                gradients.append(None if array is None else shown(wrap(array, tensor.dtype)))
+                gradients.append(None if array is None else tensor_value(wrap(array, tensor.dtype)))
             name = f"#{number}" if len(outs) == 1 else f"#{number}[{k}]"
-            rows.append(Row(name, _text_of(node.origin), node.type_name, shown(tensor), tuple(gradients)))
+            rows.append(Row(name, _text_of(node.origin), node.type_name, tensor_value(tensor), tuple(gradients)))
     return rows
 
 

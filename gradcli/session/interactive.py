@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gradcli.analysis import backward_graph
-from gradcli.analysis.recording import Recorder, recorded
-from gradcli.analysis.reference import describe
+from gradcli.analysis import graph_nodes
+from gradcli.analysis.recorder import Recorder, recorded
+from gradcli.analysis.reference import descriptions
 from gradcli.core.functions.function import Function
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.tensor import Tensor
@@ -24,14 +24,19 @@ from gradcli.lang.prompt.script_writer import Input
 from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Assign, ExprStmt, Name, Program
 from gradcli.lang.values.execution import count_output
+from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import MISSING, NumpyArray
-from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, TensorValue, Value, Variable
-from gradcli.session.showing import result, shown
+from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, Value, Variable
+from gradcli.session.result_values import result_value, tensor_value
 from gradcli.source import Source
 
 #: so many inputs can be undone, as long as what they hold in memory is not more than this
 MOST_UNDO = 100
 MOST_UNDO_BYTES = 256 * 2**20
+#: more ways to go on than this are not explained: it would take too long
+MOST_EXPLAINED = 50
+#: more completions than this are not explained: it would take too long
+MOST_EXPLAINED = 50
 #: `:save` writes out data of this many numbers at most
 MOST_DATA = 100_000
 
@@ -272,7 +277,7 @@ class Interactive:
             value = self.value(text) if text else self._latest()
             if type(value) is not Tensor:
                 raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
-            return backward_graph.nodes_behind(value, self._interpreter.variables, self._recorder, shown)
+            return graph_nodes.nodes_behind(value, self._interpreter.variables, self._recorder, tensor_value)
 
     def _latest(self) -> Any:
         """The last value if it has a graph, else the tensor of the newest node among the names."""
@@ -285,7 +290,7 @@ class Interactive:
         return max(found, key=lambda value: value.grad_fn.sequence if value.grad_fn else 0)
 
     def _show(self, value: Any) -> Value:
-        return result(value, self._interpreter.text)
+        return result_value(value, self._interpreter.text, self._interpreter.text)
 
     def describe(self, path: str) -> Entry | Description | Variable:
         """What `path` is: something of torch's, with an example that is run now, a function or a value. Raises ProgramError."""
@@ -293,10 +298,13 @@ class Interactive:
         if value is MISSING:
             hints = bare_names.hints(path.rpartition(".")[2], self._interpreter.variables)
             raise ProgramError("NameError", f"name '{path}' is not defined", hints=hints)
-        from gradcli.analysis.reference import entries
+        from gradcli.analysis.reference import lookup
 
         is_own = path.partition(".")[0] in self._interpreter.variables
-        return entries.of_value(path, value, is_own) or describe.describe(path, value) or self._variable(path, value)
+        found = lookup.of_value(path, value, is_own)
+        if found is not None:
+            return lookup.with_example(found)
+        return descriptions.describe(path, value) or self._variable(path, value)
 
     def _lookup(self, path: str) -> Any:
         value = completion.lookup(path, self._interpreter.variables)
@@ -305,17 +313,16 @@ class Interactive:
     def complete(self, text: str) -> list[Completion]:
         """What may follow `text`, the input up to the cursor."""
         length = len(completion.word_before(text))
-        return [Completion(c.text, length, c.kind, self._about(c)) for c in completion.candidates(text, self._interpreter.variables)]
+        found = completion.candidates(text, self._interpreter.variables)
+        explained = len(found) <= MOST_EXPLAINED
+        return [Completion(one.text, length, one.kind, self._about(one) if explained else "") for one in found]
 
-    def _about(self, candidate: completion.Candidate) -> Callable[[], str]:
-        def about() -> str:
-            if candidate.kind == "variable":
-                return _brief(self._show(candidate.value), candidate.value)
-            if candidate.kind in ("keyword", "module", "keyword argument"):
-                return candidate.kind
-            return describe.summary(candidate.text, completion.value_of(candidate, self._interpreter.variables))
-
-        return about
+    def _about(self, candidate: completion.Candidate) -> str:
+        if candidate.kind == "variable":
+            return _brief(candidate.value)
+        if candidate.kind in ("keyword", "module", "keyword argument"):
+            return candidate.kind
+        return descriptions.summary(candidate.text, completion.value_of(candidate, self._interpreter.variables))
 
     # --- the script ---
 
@@ -352,10 +359,10 @@ def _quiet(value: Evaluation) -> None:
     """Commands do not echo."""
 
 
-def _brief(shown: Value, value: Any) -> str:
-    if isinstance(shown, TensorValue):
-        return f"{shown.dtype} {shown.shape}" + (" requires_grad" if value.requires_grad else "")
-    return shown.type_name
+def _brief(value: object) -> str:
+    if type(value) is Tensor:
+        return f"{value.dtype.name} {tuple(value.array.shape)}" + (" requires_grad" if value.requires_grad else "")
+    return type_name(value)
 
 
 def _setup_lines(seed: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.analysis.recording import Recorder, recorded
+from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.graph import namespaces

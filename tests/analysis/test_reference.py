@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.analysis.reference import entries
+from gradcli.analysis.reference import entries, lookup, run_examples
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import InplaceFunction
 from gradcli.core.random import seeds
@@ -12,7 +12,7 @@ from gradcli.core.vocabulary import library, settings
 from gradcli.errors import ProgramError
 from gradcli.results import Entry
 
-ENTRIES = entries.entries()
+ENTRIES = entries.all_entries()
 NAMES = {name for entry in ENTRIES for name in (entry.name, *entry.aliases)}
 
 
@@ -41,9 +41,9 @@ def test_entry(entry: Entry) -> None:
     assert entry.signatures and "..." not in entry.signatures[0]
     assert entry.family and entry.kind
     assert {one.grad_fn for one in entry.derivatives} <= set(entry.grad_fns)
-    example = entry.example()
+    example = run_examples.example_of(entry.name)
     assert any(printed for _, printed in example), "the example shows nothing"
-    assert entry.example() == example, "the example leaves something behind"
+    assert run_examples.example_of(entry.name) == example, "the example leaves something behind"
 
 
 @pytest.mark.parametrize(
@@ -67,26 +67,26 @@ def test_entry(entry: Entry) -> None:
     ],
 )
 def test_find(wanted: str, names: list[str]) -> None:
-    assert sorted(entry.name for entry in entries.find(wanted)) == sorted(names)
+    assert sorted(entry.name for entry in lookup.find(wanted)) == sorted(names)
 
 
 def test_patterns() -> None:
-    found = [entry.name for entry in entries.find("log*")]
+    found = [entry.name for entry in lookup.find("log*")]
     assert {"torch.log", "torch.log1p", "torch.logsumexp", "torch.nn.functional.logsigmoid"} <= set(found)
-    assert all(any(name.rpartition(".")[2].startswith("log") for name in (e.name, *e.aliases)) for e in entries.find("log*"))
-    assert {entry.family for entry in entries.find("optim.*")} >= {"optimisers"}
+    assert all(any(name.rpartition(".")[2].startswith("log") for name in (e.name, *e.aliases)) for e in lookup.find("log*"))
+    assert {entry.family for entry in lookup.find("optim.*")} >= {"optimisers"}
 
 
 def test_what_is_not_there_is_said_with_suggestions() -> None:
     with pytest.raises(ProgramError) as error:
-        entries.find("softmx")
+        lookup.find("softmx")
     assert error.value.message == "there is nothing called 'softmx'"
     assert error.value.hints[0].startswith("did you mean softmax,")
-    assert entries.describe("softmx") is None
+    assert lookup.first("softmx") is None
 
 
 def test_describe() -> None:
-    entry = entries.describe("pow")
+    entry = lookup.first("pow")
     assert entry is not None and entry.inplace and entry.is_method and entry.takes_out
     assert entry.grad_fns == ("PowBackward0", "PowBackward1", "PowBackward2")
     assert ("PowBackward0", "input") in {(one.grad_fn, one.argument) for one in entry.derivatives}
@@ -94,15 +94,15 @@ def test_describe() -> None:
 
 
 def test_of_two_records_of_one_grad_fn_the_general_formula_is_told() -> None:
-    entry = entries.describe("add")
+    entry = lookup.first("add")
     assert entry is not None
     assert [(one.argument, one.formula) for one in entry.derivatives] == [("input", "grad"), ("other", "grad * alpha")]
 
 
 def test_an_example_leaves_the_generator_alone() -> None:
     seeds.manual_seed(6)
-    before = entries.run_lines(("rand(2)",))
-    entry = entries.describe("randn")
+    before = run_examples.of_lines(("rand(2)",))
+    entry = lookup.first("randn")
     assert entry is not None
-    entry.example()
-    assert entries.run_lines(("rand(2)",)) == before
+    run_examples.example_of(entry.name)
+    assert run_examples.of_lines(("rand(2)",)) == before

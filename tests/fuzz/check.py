@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from functools import cache
 
 from gradcli import limits
 from gradcli.errors import GradcliError, InternalFault, LanguageError, LimitError
@@ -25,28 +24,19 @@ def _nothing(*values: object) -> None:
     return None
 
 
-@cache
-def _parsed(text: str) -> Program:
-    return parser.parse_file(Source("<prelude>", text))
-
-
-def _prelude(source: Source) -> Program:
-    return _parsed(source.text)
-
-
 def check(text: str) -> str:
     """Parse and run a program; how it ended. Fails with AssertionError or with whatever should not have come out."""
     begun = time.monotonic()
     bounds = limits.strict().changed(**programs.run_bounds())
     session = Session(bounds=bounds, write=_nothing, warn=_nothing, read_stdin=bytes)
-    session.run(Source("<prelude>", PRELUDE), parse=_prelude)
+    session.run(Source("<prelude>", PRELUDE), reuse=True)
     source = Source("<generated>", text)
     try:
-        program = parser.parse_file(source)
+        program = parser.parse_file(source, reuse=True)
         check_spans(program)
         again = parser.parse_file(Source("<again>", text))
         assert repr(again) == repr(program) or type(again).__repr__ is object.__repr__
-        session.run(source, parse=lambda _: program)
+        session.run(source, reuse=True)
         ended = "ok"
     except InternalFault:
         raise

@@ -13,7 +13,9 @@ from gradcli.results import Evaluation, GradientTable, PlainValue, Row, TensorVa
 
 
 def tensor(data: object, cell: str, dtype: str = "float32") -> TensorValue:
-    return TensorValue(np.array(data, dtype), dtype, lambda: f"tensor({cell})", lambda: cell)
+    value = TensorValue(np.array(data, dtype), dtype)
+    assert not cell or value.cell() == cell
+    return value
 
 
 MATRIX = tensor([[1, 2], [3, 4]], "[[1., 2.],\n [3., 4.]]")
@@ -70,14 +72,14 @@ def test_plain() -> None:
     assert plain.evaluation_plain(evaluation(MATRIX)) == "1.0 2.0\n3.0 4.0\n"
     assert plain.evaluation_plain(evaluation(tensor([0.1, np.nan], ""))) == "0.10000000149011612 nan\n"
     assert plain.evaluation_plain(evaluation(tensor(np.arange(8).reshape(2, 2, 2), ""))) == "0.0 1.0\n2.0 3.0\n\n4.0 5.0\n6.0 7.0\n"
-    assert plain.evaluation_plain(evaluation(PlainValue("a", "str", lambda: "'a'"))) == "a\n"
+    assert plain.evaluation_plain(evaluation(PlainValue("a", "str", "a"))) == "a\n"
 
 
 def test_csv() -> None:
     assert csv_text.gradient_csv(TABLE) == "name,index,value,grad\nx,0 0,1.0,2.0\nx,0 1,2.0,4.0\nx,1 0,3.0,6.0\nx,1 1,4.0,8.0\ny,,1.0,\n"
     assert csv_text.gradient_csv(GradientTable(OUT, (SQUARE,), ())).startswith("name,index,value,grad\nout,,30.0,1.0\n#1,0 0,1.0,1.0\n")
     assert csv_text.evaluation_csv(evaluation(tensor([1, 2], ""))) == "index,value\n0,1.0\n1,2.0\n"
-    assert csv_text.evaluation_csv(evaluation(PlainValue(3, "int", lambda: "3"))) == "index,value\n,3\n"
+    assert csv_text.evaluation_csv(evaluation(PlainValue(3, "int", "3"))) == "index,value\n,3\n"
 
 
 def test_json() -> None:

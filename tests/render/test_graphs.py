@@ -324,7 +324,7 @@ def check_latex(text: str) -> None:
 
 
 def test_any_text_is_escaped_for_latex() -> None:
-    from gradcli.analysis.latex import escaped
+    from gradcli.analysis.formula_latex import escaped
 
     check_latex(f"\\begin{{document}}\\text{{{escaped(NASTY)}}}\\end{{document}}")
 

@@ -16,7 +16,7 @@ from gradcli.cli.options import Shared
 from gradcli.errors import DataError, GradcliError, InternalFault, LimitError, UsageError
 
 if TYPE_CHECKING:
-    from gradcli.batch import Job
+    from gradcli.batch.pool import Job
     from gradcli.limits import Limits
 
 EXAMPLES = """\
@@ -56,7 +56,9 @@ def command(
     shared: Shared,
 ) -> int:
     """Answer every line."""
-    from gradcli import batch, limits
+    from gradcli import limits
+    from gradcli.batch.lines import Lines
+    from gradcli.batch.pool import Batch
 
     name = _input_name(words or [], shared, trusted)
     if not hasattr(os, "fork"):
@@ -65,9 +67,9 @@ def command(
     limits.use(bounds)
     with _opened(name) as source, _Output(shared.output, name, resume) as target:
         skip = target.resume_after()
-        lines = batch.Lines(source, bounds.bytes / _LINE_SHARE, skip)
+        lines = Lines(source, bounds.bytes / _LINE_SHARE, skip)
         with _bar(lines, source, shared.quiet) as progress:
-            batch.Batch(lines, make_job(bounds, shared), jobs, target.write, progress).run()
+            Batch(lines, make_job(bounds, shared), jobs, target.write, progress).run()
         target.finish()
     return 0
 
@@ -91,13 +93,12 @@ def _input_name(words: list[str], shared: Shared, trusted: bool) -> str:
 
 def make_job(bounds: Limits, shared: Shared) -> Job:
     """How lines are answered; everything that evaluation loads is loaded now, once for all workers."""
-    from gradcli import batch, limits
+    from gradcli import limits
+    from gradcli.batch import pool, requests
     from gradcli.cli import guard
     from gradcli.render import answers
-    from gradcli.session import requests
 
     guard.preload()
-    trees = requests.Trees()
 
     start = 0
 
@@ -112,13 +113,14 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
     def work(number: int, line: bytes) -> bytes:
         identity: object = None
         spoiled = False
+        limits.use(bounds)  # not those of the request before
         try:
             content = requests.decode(line)
             identity = content.get("id")
             content.setdefault("seed", shared.seed)
             content.setdefault("dtype", shared.dtype)
             request = requests.read(content, bounds)
-            text = _timed(request.bounds, lambda: answers.answer_json(identity, number, requests.answer(request, trees)))
+            text = _timed(request.bounds, lambda: answers.answer_json(identity, number, requests.answer(request)))
             limits.check_output(len(text))
         except GradcliError as error:
             text = answers.failure_json(identity, number, error)
@@ -127,7 +129,7 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
             text = answers.failure_json(identity, number, _fault(error))
             spoiled = True
         if spoiled or grown():
-            raise batch.Leave(text.encode())
+            raise pool.Leave(text.encode())
         return text.encode()
 
     def grown() -> bool:
@@ -140,7 +142,7 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
         most = bounds.bytes / _LINE_SHARE
         return answers.failure_json(None, number, LimitError("bytes", f"a line of more than {most:,.0f} bytes is over the limit")).encode()
 
-    return batch.Job(work, failed, too_long, prepare)
+    return pool.Job(work, failed, too_long, prepare)
 
 
 def _timed(bounds: Limits, make: Callable[[], str]) -> str:
@@ -167,7 +169,7 @@ def _fault(error: Exception) -> GradcliError:
 
 
 def _identity(line: bytes) -> object:
-    from gradcli.session import requests
+    from gradcli.batch import requests
 
     with suppress(GradcliError):
         return requests.decode(line).get("id")
@@ -230,12 +232,12 @@ class _Output:
 
     def resume_after(self) -> int:
         """The number of the last line that is answered already; a torn answer behind it is cut off."""
-        from gradcli import batch
+        from gradcli.batch.lines import answered
 
         if not self._resume:
             return 0
         if self._path is not None:
-            line, end = batch.answered(self._descriptor)
+            line, end = answered(self._descriptor)
             with self._writing():
                 os.truncate(self._descriptor, end)
             return line
@@ -243,7 +245,7 @@ class _Output:
 
     def _resume_stdout(self) -> int:
         """Standard output can be gone on with when it is a file that can be read."""
-        from gradcli import batch
+        from gradcli.batch.lines import answered
 
         try:
             out = sys.stdout.fileno()
@@ -254,7 +256,7 @@ class _Output:
             hints = ["try --resume -o answers.jsonl"]
             raise UsageError("--resume needs -o FILE, or standard output that is appended to a file with >>", hints=hints) from None
         try:
-            line, end = batch.answered(again)
+            line, end = answered(again)
         finally:
             os.close(again)
         with self._writing():

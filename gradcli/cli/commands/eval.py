@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradcli.cli.options import Shared
+
+if TYPE_CHECKING:
+    from gradcli.session.session import Text
 
 EXAMPLES = """\
 gradcli eval '(x+2)*2' x=1,2,3
@@ -20,6 +23,9 @@ NAME=VALUE makes a float tensor that requires grad; NAME:=EXPR is PyTorch's own 
 [[1,2],[3,4]]), expressions (randn(3)), ranges (-3..3, 0..1:11) and files (@data.csv, @data.csv:column, @w.npy, @f.npz:name, @-).
 """
 
+#: the text that values other than tensors need, by format
+_TEXTS: dict[str, Text] = {"repr": "repr", "table": "repr", "plain": "str"}
+
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
@@ -31,7 +37,7 @@ def command(
 
     chosen = shared.chosen_format("repr")
     request = prepare(words or [], "eval", shared)
-    result = request.session.evaluate(request.expression)
+    result = request.session.evaluate(request.expression, _TEXTS.get(chosen, ""))
     if chosen == "table":
         from gradcli.render import tables
 

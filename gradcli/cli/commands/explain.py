@@ -32,21 +32,17 @@ def command(
     shared: Shared,
 ) -> int:
     """Run, walk backward, tell."""
-    from gradcli.cli.script_target import prepare_looking, ways_out
-    from gradcli.errors import ProgramError, UsageError
+    from gradcli.cli.script_target import prepare_looking
+    from gradcli.cli.ways_out import hinted, of_graph
+    from gradcli.errors import Code, UsageError
     from gradcli.render import explain
-    from gradcli.session import SCALAR_ONLY
 
     chosen = shared.chosen_format("table", ("table", "json", "csv"))
     if latex and (shared.json or shared.format):
         raise UsageError("--latex is a format of its own: it goes without --format")
     request, weights, script = prepare_looking(words or [], "explain", shared, of, vector)
-    try:
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if weights else of_graph("explain", words or [], of, request, error)):
         told = request.session.explain(request.expression, weights, of=of, script=script, full=full or latex)
-    except ProgramError as error:
-        if error.message == SCALAR_ONLY and weights is None:
-            error.hints += ways_out("explain", words or [], request, of)
-        raise
     if latex:
         from gradcli.render.latex import derivation
 

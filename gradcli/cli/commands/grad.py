@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -30,19 +29,16 @@ def command(
 ) -> int:
     """Evaluate, walk backward, print."""
     from gradcli.cli.request import check_names, prepare
-    from gradcli.errors import ProgramError
-    from gradcli.session import SCALAR_ONLY
+    from gradcli.cli.ways_out import hinted, of_gradient
+    from gradcli.errors import Code
 
     chosen = shared.chosen_format("table")
     request = prepare(words or [], "grad", shared, differentiation)
     names = differentiation.names()
     check_names(names, request.bindings)
-    try:
-        table = request.session.gradient(request.expression, differentiation.vector or [], names, intermediates=differentiation.all)
-    except ProgramError as error:
-        if error.message == SCALAR_ONLY and not differentiation.vector:
-            error.hints += ways_out(request.expression.text, [b.word for b in request.bindings], request.session.output_shape)
-        raise
+    vectors = differentiation.vector or []
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if vectors else of_gradient(request, error)):
+        table = request.session.gradient(request.expression, vectors, names, intermediates=differentiation.all)
     if chosen == "table":
         from gradcli.render import tables
 
@@ -51,19 +47,3 @@ def command(
 
     renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": json_text.gradient_json, "csv": csv_text.gradient_csv}
     return request.finish(renderers[chosen](table), safe=False)
-
-
-def ways_out(expression: str, words: Sequence[str], shape: Sequence[int]) -> list[str]:
-    """What to type when the output is no scalar: the three commands that make sense, remarks below each other."""
-    from gradcli.cli.arguments import shell_word
-
-    expression = expression.strip()
-    names = " ".join(map(shell_word, words))
-    vector = ",".join("1" * shape[0]) if len(shape) == 1 and 0 < shape[0] <= 4 else shell_word(f"ones({', '.join(map(str, shape))})")
-    commands = [
-        (f"gradcli grad {shell_word(expression)} {names} -v {vector}", "(weights v: computes v^T J)"),
-        (f"gradcli grad {shell_word(f'({expression}).sum()')} {names}", "(the same gradient)"),
-        (f"gradcli jacobian {shell_word(expression)} {names}", "(the whole matrix)"),
-    ]
-    width = max(len(command) for command, _ in commands)
-    return [f"try {command:{width}}  {remark}" for command, remark in commands]

@@ -36,18 +36,14 @@ def command(
     shared: Shared,
 ) -> int:
     """Run, draw."""
-    from gradcli.cli.script_target import prepare_looking, ways_out
-    from gradcli.errors import ProgramError
-    from gradcli.session import SCALAR_ONLY
+    from gradcli.cli.script_target import prepare_looking
+    from gradcli.cli.ways_out import hinted, of_graph
+    from gradcli.errors import Code
 
     chosen = choose(kind, shared)
     request, weights, script = prepare_looking(words or [], "graph", shared, of, vector)
-    try:
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if weights else of_graph("graph", words or [], of, request, error)):
         told = request.session.graph(request.expression, weights, of=of, script=script, gradients=values or grads, strict=grads)
-    except ProgramError as error:
-        if error.message == SCALAR_ONLY and weights is None:
-            error.hints += ways_out("graph", words or [], request, of)
-        raise
     grads = grads or values
     if chosen == "tree":
         from gradcli.render.pictures.tree import graph_tree

@@ -28,24 +28,18 @@ def command(
     variables: Variables,
 ) -> int:
     """Evaluate, walk backward through the gradient, print."""
-    from gradcli.cli.arguments import shell_word
     from gradcli.cli.request import check_names, check_variables, prepare
-    from gradcli.errors import ProgramError
+    from gradcli.cli.ways_out import hinted, summed
+    from gradcli.errors import Code
     from gradcli.render import derivatives as render
-    from gradcli.session import NOT_SCALAR
 
     chosen = shared.chosen_format("table")
     request = prepare(words or [], "hessian", shared)
     names = variables.names()
     check_names(names, request.bindings)
     check_variables(request)
-    try:
+    with hinted(Code.HESSIAN_OF_MANY, lambda error: [summed("hessian", request)]):
         found = request.session.hessian(request.expression, names, with_gradient=with_grad)
-    except ProgramError as error:
-        if error.message == NOT_SCALAR:
-            reduced = shell_word(f"({request.expression.text.strip()}).sum()")
-            error.hints.append(" ".join(["try gradcli hessian", reduced, *(shell_word(b.word) for b in request.bindings)]))
-        raise
     if chosen == "table":
         return request.finish(render.table(found, colour=request.colour, columns=request.columns), safe=True)
     renderers = {"repr": render.torch_text, "plain": render.plain, "json": render.json, "csv": render.csv}

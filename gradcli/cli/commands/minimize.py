@@ -65,21 +65,17 @@ def command(
     """Minimise and print; a failure to converge is the verdict no."""
     from gradcli.cli.reporting import Reporter
     from gradcli.cli.request import check_names, check_variables, prepare
-    from gradcli.errors import ProgramError, Verdict
-    from gradcli.session import SCALAR_ONLY
+    from gradcli.cli.ways_out import hinted
+    from gradcli.errors import Code, Verdict
 
     chosen = shared.chosen_format("table")
     request = prepare(words or [], "minimize", shared)
     names = variables.names()
     check_names(names, request.bindings)
     check_variables(request)
-    try:
-        with _bar(steps, shared.quiet) as progress:
-            found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=progress)
-    except ProgramError as error:
-        if error.message == SCALAR_ONLY:
-            error.hints.append("only one number can be smallest: reduce it, with .sum() for example")
-        raise
+    hint = "only one number can be smallest: reduce it, with .sum() for example"
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [hint]), _bar(steps, shared.quiet) as progress:
+        found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=progress)
     request.finish(_text(found, chosen, request), safe=chosen == "table")
     if not found.failure:
         return 0
@@ -96,7 +92,7 @@ def _text(found: Minimum, chosen: str, request: Request) -> str:
 
 
 def _advice(found: Minimum, lr: float | None, steps: int) -> str:
-    if "not finite" in found.failure:
+    if found.diverged:
         return "a smaller --lr may help" if lr is None else f"an --lr below {lr:g} may help"
     if found.steps < steps:
         return "--dtype float64 or a larger --tol may help"

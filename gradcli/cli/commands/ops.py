@@ -29,7 +29,7 @@ def command(
 ) -> int:
     """Look up and print."""
     from gradcli import limits
-    from gradcli.analysis.reference import entries as reference
+    from gradcli.analysis.reference import entries, lookup
     from gradcli.cli import output
     from gradcli.errors import UsageError
     from gradcli.render import reference as render
@@ -39,17 +39,19 @@ def command(
         raise UsageError("ops takes names, and no file")
     limits.use(limits.with_options(shared.limit or [], untrusted=shared.untrusted))
     patterns = words or []
-    found = [entry for pattern in patterns for entry in reference.find(pattern)] if patterns else reference.entries()
-    entries = list({entry.name: entry for entry in found}.values())
+    found = [entry for pattern in patterns for entry in lookup.find(pattern)] if patterns else entries.all_entries()
+    in_full = bool(patterns) and not any(map(lookup.is_pattern, patterns))
+    listed = list({entry.name: entry for entry in found}.values())
+    if chosen == "json" or (chosen == "table" and in_full):
+        listed = list(map(lookup.with_example, listed))
     colour = shared.output is None and output.use_colour(sys.stdout, shared.color)
     columns = None if shared.output is not None else output.terminal_columns(sys.stdout)
     if chosen == "table":
-        in_full = patterns and not any(map(reference.is_pattern, patterns))
         draw = render.reference_text if in_full else render.reference_table
-        text = draw(entries, colour=colour, columns=columns)
+        text = draw(listed, colour=colour, columns=columns)
     else:
         renderers = {"plain": render.reference_plain, "json": render.reference_json, "csv": render.reference_csv}
-        text = renderers[chosen](entries)
+        text = renderers[chosen](listed)
     if shared.output is None:
         output.write_stdout(text, safe=True)
     else:

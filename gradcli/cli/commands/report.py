@@ -35,10 +35,9 @@ def command(
     """Run, explain, draw, write."""
     import gradcli
     from gradcli.cli.request import prepare
-    from gradcli.cli.script_target import ways_out
-    from gradcli.errors import ProgramError, UsageError
+    from gradcli.cli.ways_out import hinted, of_graph
+    from gradcli.errors import Code, UsageError
     from gradcli.render.report import report_html
-    from gradcli.session import SCALAR_ONLY
 
     typed = words or []
     _check(typed, vector, shared)
@@ -49,12 +48,8 @@ def command(
     request = prepare(rest, "report", asked, write=printed.append, ranges=True)
     if len(request.session.ranges) > 2:
         raise UsageError("report takes two ranges at most")
-    try:
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if vector else of_graph("report", typed, of, request, error)):
         found = request.session.report(request.expression, vector[0] if vector else None, script=script, of=of)
-    except ProgramError as error:
-        if error.message == SCALAR_ONLY and not vector:
-            error.hints += ways_out("report", typed, request, of)
-        raise
     return request.finish(report_html(found.replace(printed="".join(printed)), gradcli.__version__), safe=True)
 
 

@@ -18,7 +18,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, state
 from gradcli.core.tensor.tensor import Size, Tensor, zeros_like
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def backward(
@@ -59,7 +59,8 @@ def backward(
 def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a computed tensor in `.grad` from now on; nothing to do for a leaf."""
     if not tensor.requires_grad:
-        raise ProgramError("RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
+        text = "can't retain_grad on Tensor that has requires_grad=False"
+        raise runtime_error(text, Code.RETAIN_GRAD_WITHOUT_GRAPH)
     node = tensor.grad_fn
     if node is None or tensor.property_of("retains_grad"):
         return
@@ -85,7 +86,8 @@ def grad(
     targets = []
     for tensor in inputs:
         if type(tensor) is Tensor and not tensor.requires_grad:
-            raise ProgramError("RuntimeError", "One of the differentiated Tensors does not require grad")
+            text = "One of the differentiated Tensors does not require grad"
+            raise runtime_error(text, Code.INPUT_WITHOUT_GRAD)
         targets.append(edge_of(tensor))
     keep = create_graph if retain_graph is None else retain_graph
     walk = Walk(keep, create_graph, None)
@@ -119,6 +121,12 @@ def meta_of(output: Any) -> tuple[tuple[int, ...], DType]:
     return node.meta(number)
 
 
+def no_graph_error(i: int = 0) -> ProgramError:
+    """PyTorch's error for a backward walk from tensor `i` of several, which does not require grad."""
+    text = f"element {i} of tensors does not require grad and does not have a grad_fn"
+    return runtime_error(text, Code.NO_GRAPH)
+
+
 def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
     """Raise RuntimeError for a gradient of the wrong shape, a missing gradient of several elements, or an output without history."""
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
@@ -128,12 +136,13 @@ def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batc
                 text = f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {Size(shape)}."
                 raise ProgramError("RuntimeError", text)
         elif (type(output) is not Tensor or output.requires_grad) and math.prod(shape) != 1:
-            raise ProgramError("RuntimeError", "grad can be implicitly created only for scalar outputs")
+            text = "grad can be implicitly created only for scalar outputs"
+            raise runtime_error(text, Code.IMPLICIT_GRADIENT_OF_MANY, shape=shape)
     if len(gradients) != len(outputs):
         raise ProgramError("RuntimeError", f"got {len(outputs)} tensors and {len(gradients)} gradients")
     for i, output in enumerate(outputs):
         if type(output) is Tensor and not output.requires_grad:
-            raise ProgramError("RuntimeError", f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise no_graph_error(i)
 
 
 def roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:

@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.tensor.node import Edge, Node
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -33,7 +34,7 @@ GRADIENT_EDGE = GradientEdge.SCRIPT_TYPE
 def get_gradient_edge(tensor: Any) -> Any:
     """The node and output number that compute a tensor; may stand for the tensor in `backward` and `grad`."""
     if type(tensor) is not Tensor:
-        raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'requires_grad'")
+        raise no_attribute(tensor, "requires_grad")
     if not tensor.requires_grad:
         raise ProgramError("RuntimeError", "It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge((*edge_of(tensor), None))

@@ -8,7 +8,6 @@ from typing import Any
 
 from gradcli.core.autograd.walk import Walk
 from gradcli.core.calling.script_types import Routine, sequence_of
-from gradcli.core.calling.signature import hooks
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
 from gradcli.core.tensor.tensor import Tensor
@@ -109,7 +108,7 @@ def _register_multi_grad_hook(tensors: Any, fn: Any, *, mode: str = "all") -> Ho
     """Call `fn(grads)` once in each backward, when the gradients of all `tensors` are known ("any": `fn(grad)` with the first)."""
     if mode not in ("all", "any"):
         raise ProgramError("ValueError", f"Expects mode to be one of ('all', 'any') but got {mode}")
-    own = sequence_of(tensors, hooks.type_name)
+    own = sequence_of(tensors)
     for tensor in own:
         if type(tensor) is Tensor and not tensor.requires_grad:
             raise ProgramError("AssertionError", "Expected gradient function to be set")

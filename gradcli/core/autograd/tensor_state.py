@@ -9,7 +9,7 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def detach(input: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ _DETACH_INSTEAD = (
 def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
     """`tensor.requires_grad = flag`. Unlike `requires_grad_` it refuses a computed tensor even if the flag stays as it is."""
     if flag is True and tensor.node is not None:
-        raise ProgramError("RuntimeError", _ONLY_LEAVES)
+        raise runtime_error(_ONLY_LEAVES, Code.FLAG_OF_NON_LEAF)
     set_requires_grad(tensor, flag, "floating point and complex")
 
 
@@ -61,7 +61,7 @@ def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") 
         raise ProgramError("RuntimeError", "requires_grad must be a bool")
     if tensor.node is not None:
         if not flag:
-            raise ProgramError("RuntimeError", _ONLY_LEAVES + _DETACH_INSTEAD)
+            raise runtime_error(_ONLY_LEAVES + _DETACH_INSTEAD, Code.FLAG_OF_NON_LEAF)
         return
     if flag and not tensor.dtype.is_floating_point:
         raise ProgramError("RuntimeError", f"only Tensors of {kinds} dtype can require gradients")
@@ -122,7 +122,8 @@ def write_grad(tensor: Tensor, value: Any) -> None:
 def to_numpy(tensor: Tensor) -> Array:
     """The values for `.numpy()`; refused for a tensor that requires grad."""
     if tensor.requires_grad:
-        raise ProgramError("RuntimeError", "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        text = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        raise runtime_error(text, Code.NUMPY_OF_REQUIRES_GRAD)
     return tensor.array
 
 

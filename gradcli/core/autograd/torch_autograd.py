@@ -11,6 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import Mapping
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -28,7 +29,7 @@ def is_place(value: Any) -> bool:
 def _sequence(value: Any) -> tuple[Any, ...]:
     """`tuple(value)`, with Python's error."""
     if not isinstance(value, (tuple, list, str, dict)):
-        raise ProgramError("TypeError", f"'{hooks.type_name(value)}' object is not iterable")
+        raise not_iterable(value)
     return tuple(value)
 
 

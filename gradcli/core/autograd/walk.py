@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from gradcli.core.autograd import anomaly
 from gradcli.core.autograd.accumulation import accumulate, call_after_accumulation
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
@@ -346,7 +346,7 @@ class Walk:
 def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
     """Raise an error unless `changed`, which `hook` returned, is a tensor of the shape and dtype of the gradient that it replaces."""
     if type(changed) is not Tensor:
-        raise ProgramError("TypeError", f"expected Variable, but hook returned '{hooks.type_name(changed)}'")
+        raise type_error("expected Variable, but hook returned '{}'", changed)
     if tensor is None:
         return
     name = getattr(hook, "name", "function")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli.core.calling.script_types import Routine, sequence_of
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
@@ -165,7 +165,7 @@ def _hashable(key: Any) -> Any:
     try:
         hash(key)
     except TypeError:
-        raise ProgramError("TypeError", f"unhashable type: '{hooks.type_name(key)}'") from None
+        raise type_error("unhashable type: '{}'", key) from None
     return key
 
 
@@ -175,4 +175,4 @@ def table_of(value: Any) -> dict[Any, Any]:
         return value.table
     if isinstance(value, dict):
         return value
-    return dict(sequence_of(value, hooks.type_name))
+    return dict(sequence_of(value))

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from gradcli.errors import ProgramError
+from gradcli.core.calling.type_errors import not_iterable
+from gradcli.errors import ProgramError, of_python
 
 #: what Python raises for arguments of a wrong type or value, in words that PyTorch's users get too
 _HOST_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
@@ -32,10 +33,7 @@ def from_host(error: Exception) -> ProgramError:
     text = str(error).replace("'UserFunction'", "'function'")
     if "core tensors" in text:
         return ProgramError("TypeError", "a tensor stands where a number is wanted")
-    for base in type(error).__mro__:
-        if base.__module__ == "builtins" and not base.__name__.startswith("_"):
-            return ProgramError(base.__name__, text)
-    return ProgramError("TypeError", text)
+    return of_python(error, text)
 
 
 class Routine:
@@ -259,8 +257,8 @@ class Removable:
 Removable.SCRIPT_METHODS["remove"] = Routine(Removable.remove)
 
 
-def sequence_of(value: Any, what: Callable[[Any], str]) -> tuple[Any, ...]:
+def sequence_of(value: Any) -> tuple[Any, ...]:
     """A tuple or list as a tuple; Python's error for what cannot be iterated."""
     if isinstance(value, (tuple, list)):
         return tuple(value)
-    raise ProgramError("TypeError", f"'{what(value)}' object is not iterable")
+    raise not_iterable(value)

@@ -12,6 +12,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type, sequence_of
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute, not_subscriptable, type_error
 from gradcli.core.ops.index.indexing import getitem
 from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import Tensor
@@ -27,7 +28,7 @@ def size_of(data: Any) -> int:
         return len(data.array)
     if isinstance(data, (*_SEQUENCES, dict, Dataset)):
         return len(data)
-    raise ProgramError("TypeError", f"object of type '{hooks.type_name(data)}' has no len()")
+    raise type_error("object of type '{}' has no len()", data)
 
 
 def sample_of(data: Any, index: Any) -> Any:
@@ -38,7 +39,7 @@ def sample_of(data: Any, index: Any) -> Any:
         raise ProgramError("KeyError", repr(index), args=(index,))
     if isinstance(data, (*_SEQUENCES, dict, Dataset)):
         return data[index]
-    raise ProgramError("TypeError", f"'{hooks.type_name(data)}' object is not subscriptable")
+    raise not_subscriptable(data)
 
 
 class Dataset:
@@ -84,7 +85,7 @@ class TensorDataset(Dataset):
     def __init__(self, *tensors: Any) -> None:
         for tensor in tensors:
             if type(tensor) is not Tensor:
-                raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'size'")
+                raise no_attribute(tensor, "size")
             if not tensor.array.ndim:
                 raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
         if any(len(tensor.array) != len(tensors[0].array) for tensor in tensors):
@@ -130,7 +131,7 @@ class ConcatDataset(Dataset):
     SCRIPT_ATTRIBUTES = Attributes.read("datasets cumulative_sizes")
 
     def __init__(self, datasets: Any) -> None:
-        self.datasets = list(sequence_of(datasets, hooks.type_name))
+        self.datasets = list(sequence_of(datasets))
         if not self.datasets:
             raise ProgramError("AssertionError", "datasets should not be an empty iterable")
         self.cumulative_sizes = list(accumulate(map(size_of, self.datasets)))
@@ -172,7 +173,7 @@ def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
 def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subset]:
     """A data set in parts without common samples, drawn at random."""
     total = size_of(dataset)
-    sizes = _split_sizes(total, list(sequence_of(lengths, hooks.type_name)))
+    sizes = _split_sizes(total, list(sequence_of(lengths)))
     if sum(sizes) != total:
         raise ProgramError("ValueError", "Sum of input lengths does not equal the length of the input dataset!")
     limits.check_list(total)

@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 # --- what may be written to ---
 
@@ -36,6 +36,18 @@ def _ambiguous(mode: str) -> str:
     )
 
 
+def result_dtype_error(result: str, wanted: DType) -> ProgramError:
+    """PyTorch's error for a result, of the dtype that messages call `result`, that does not fit the dtype of where it goes."""
+    text = f"result type {result} can't be cast to the desired output type {wanted.torch_name}"
+    return runtime_error(text, Code.RESULT_DTYPE)
+
+
+def leaf_error(what: str) -> ProgramError:
+    """PyTorch's error for an in-place write to `what`, a leaf or a view of one."""
+    text = f"{what} that requires grad is being used in an in-place operation."
+    return runtime_error(text, Code.LEAF_WRITTEN_IN_PLACE)
+
+
 def check_writable(tensor: Tensor, wanted: bool = False) -> None:
     """Raise PyTorch's error where `tensor` may not be written to in place; `wanted`: another operand requires grad."""
     if not state.enabled or not (tensor.requires_grad or wanted):
@@ -45,9 +57,9 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
         if view.creation != "default":
             raise ProgramError("RuntimeError", _why_not(tensor, "is being modified inplace", "is being modified inplace"))
         if tensor.requires_grad and view.base.node is None:
-            raise ProgramError("RuntimeError", "a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            raise leaf_error("a view of a leaf Variable")
     if tensor.requires_grad and tensor.node is None:
-        raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
+        raise leaf_error("a leaf Variable")
 
 
 def bump(tensor: Tensor) -> None:
@@ -97,10 +109,7 @@ def _check_fits(tensor: Tensor, result: Tensor) -> None:
             f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}",
         )
     if result.dtype.category > tensor.dtype.category:
-        raise ProgramError(
-            "RuntimeError",
-            f"result type {result.dtype.torch_name} can't be cast to the desired output type {tensor.dtype.torch_name}",
-        )
+        raise result_dtype_error(result.dtype.torch_name, tensor.dtype)
 
 
 def _store(array: Array, values: Any, dtype: DType) -> None:
@@ -209,10 +218,7 @@ def write_part(tensor: Tensor, op: Op, more: Sequence[Any], attrs: tuple[Any, ..
 def write_out(out: Tensor, result: Any) -> Tensor:
     """`out=`: write a result into a tensor, resized where its shape differs."""
     if result.dtype.category > out.dtype.category:
-        raise ProgramError(
-            "RuntimeError",
-            f"result type {result.dtype.torch_name} can't be cast to the desired output type {out.dtype.torch_name}",
-        )
+        raise result_dtype_error(result.dtype.torch_name, out.dtype)
     if out.array.shape != result.array.shape:
         if out.array.size:
             warnings.emit(

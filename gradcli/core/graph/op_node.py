@@ -15,7 +15,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error, recount, state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 
 if TYPE_CHECKING:
     from gradcli.core.graph.record import Op
@@ -360,4 +360,5 @@ def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, numb
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
         f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",
+        code=Code.SAVED_TENSOR_MODIFIED,
     )

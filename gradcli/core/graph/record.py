@@ -26,7 +26,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import NO_EDGE, Edge, state
 from gradcli.core.tensor.tensor import Tensor, View
-from gradcli.errors import InternalFault, ProgramError
+from gradcli.errors import Code, InternalFault, ProgramError, runtime_error
 
 np.seterr(all="ignore")  # torch computes nan and inf silently
 
@@ -259,7 +259,7 @@ class Op:
             if type(value) is not Tensor:
                 continue
             if value.meta is not None and value.property_of("inference"):
-                raise ProgramError("RuntimeError", _INFERENCE)
+                raise runtime_error(_INFERENCE, Code.INFERENCE_TENSOR_SAVED)
             if value.version is not None and value.version.count:
                 node.versions = [v.version_number if type(v) is Tensor else 0 for v in saved]
 
@@ -304,6 +304,11 @@ def without_jvp(name: str) -> JvpRule:
     return refuse
 
 
+def no_derivative(name: str) -> ProgramError:
+    """PyTorch's error for the derivative of an operation, such as `aten::heaviside`, that has none."""
+    return runtime_error(f"derivative for {name} is not implemented", Code.NO_DERIVATIVE, names=(name,))
+
+
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:
     """PyTorch's error for shapes that do not broadcast; dimensions are compared from the last."""
     rank = max(len(a), len(b))
@@ -314,5 +319,6 @@ def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:
             return ProgramError(
                 "RuntimeError",
                 f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {rank - back}",
+                code=Code.BROADCAST,
             )
     raise InternalFault(f"shapes {a} and {b} do broadcast")

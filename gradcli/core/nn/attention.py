@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.script_types import Attributes, script_type
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.init import xavier_uniform_
 from gradcli.core.nn.layers import Linear, checked_size, floating
@@ -124,7 +124,7 @@ class MultiheadAttention(Module):
     ) -> Any:
         for one in (query, key, value):
             if type(one) is not Tensor:
-                raise ProgramError("AttributeError", f"'{hooks.type_name(one)}' object has no attribute 'dim'")
+                raise no_attribute(one, "dim")
         rank = query.array.ndim
         if rank not in (2, 3):
             raise _assertion(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.script_types import Attributes
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.layers import checked_size, floating
@@ -44,7 +44,7 @@ class Cell(Module):
     def step(self, function: str, input: Any, states: tuple[Any, ...] | None) -> Any:
         """One step; a row alone is a batch of one for the time being."""
         if type(input) is not Tensor:
-            raise ProgramError("AttributeError", f"'{hooks.type_name(input)}' object has no attribute 'dim'")
+            raise no_attribute(input, "dim")
         rank = input.array.ndim
         if rank not in (1, 2):
             raise ProgramError("ValueError", f"{self.SCRIPT_NAME}: Expected input to be 1D or 2D, got {rank}D instead")

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.calling.mappings import OrderedDict
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.nn.module import Module, indented, module_type
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -33,7 +34,7 @@ class ModuleSequence(Module):
         if type(index) is Tensor and index.array.size == 1:
             index = index.array.item()
         if type(index) is not int:
-            raise ProgramError("TypeError", f"'{hooks.type_name(index)}' object cannot be interpreted as an integer")
+            raise not_an_integer(index)
         size = len(self)
         if not -size <= index < size:
             raise ProgramError("IndexError", f"index {index} is out of range")

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.calling.mappings import Mapping, MappingView
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.nn.module import Module, module_type
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.tensor import Tensor
@@ -190,7 +191,7 @@ class ParameterList(Held):
 
     def _name(self, index: Any) -> str:
         if type(index) is not int:
-            raise ProgramError("TypeError", f"'{hooks.type_name(index)}' object cannot be interpreted as an integer")
+            raise not_an_integer(index)
         if not -len(self) <= index < len(self):
             raise ProgramError("IndexError", f"index {index} is out of range")
         return self.order[index]

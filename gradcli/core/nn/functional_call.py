@@ -8,6 +8,7 @@ from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.mappings import Mapping, table_of
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.tensor import Tensor
@@ -44,7 +45,7 @@ def functional_call(
 ) -> Any:
     """`module(*args, **kwargs)`; the module has its own tensors again afterwards."""
     if not isinstance(module, Module):
-        raise ProgramError("AttributeError", f"'{hooks.type_name(module)}' object has no attribute 'named_parameters'")
+        raise no_attribute(module, "named_parameters")
     given = _given(parameter_and_buffer_dicts)
     places = {name: (owner, own) for name, owner, own, _ in module.named_state()}
     unexpected = [name for name in given if name not in places]
@@ -76,7 +77,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
         raise ProgramError("RuntimeError", "stack_module_state: Expected at least one model, got 0.")
     for model in models:
         if not isinstance(model, Module):
-            raise ProgramError("AttributeError", f"'{hooks.type_name(model)}' object has no attribute 'training'")
+            raise no_attribute(model, "training")
     if len({model.training for model in models}) > 1:
         raise ProgramError("RuntimeError", "stack_module_state: Expected all models to have the same training/eval mode.")
     if any(type(model) is not type(models[0]) for model in models):

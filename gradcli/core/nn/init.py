@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
@@ -31,7 +32,7 @@ def _fill(tensor: Any, values: Any) -> Tensor:
 
 def _checked(tensor: Any) -> Tensor:
     if type(tensor) is not Tensor:
-        raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'dim'")
+        raise no_attribute(tensor, "dim")
     return tensor
 
 

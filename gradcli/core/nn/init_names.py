@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.kernels import blocks
 from gradcli.core.nn import init
 from gradcli.core.optim.optimizer import written
@@ -20,7 +20,7 @@ from gradcli.errors import ProgramError
 def dirac_(tensor: Any, groups: Any = 1) -> Tensor:
     """Kernels with a 1 in the middle of their own channel, so that a convolution gives the input back."""
     if type(tensor) is not Tensor:
-        raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'ndimension'")
+        raise no_attribute(tensor, "ndimension")
     shape = tensor.array.shape
     if len(shape) not in (3, 4, 5):
         raise ProgramError("ValueError", "Only tensors with 3, 4, or 5 dimensions are supported")

@@ -11,6 +11,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.module import Module, module_type, parameters_of
@@ -32,7 +33,7 @@ def floating(dtype: Any) -> DType:
         return dtypes.get_default()
     wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
     if wanted is None or not wanted.is_floating_point:
-        raise ProgramError("RuntimeError", "Only Tensors of floating point and complex dtype can require gradients")
+        raise dtypes.cannot_require_grad()
     return wanted
 
 
@@ -231,7 +232,7 @@ class LayerNorm(Module):
 def check_dimensions(input: Any, allowed: tuple[int, ...]) -> None:
     """Refuse an input of another number of dimensions."""
     if type(input) is not Tensor:
-        raise ProgramError("AttributeError", f"'{hooks.type_name(input)}' object has no attribute 'dim'")
+        raise no_attribute(input, "dim")
     if input.array.ndim not in allowed:
         wanted = " or ".join(f"{n}D" for n in allowed)
         raise ProgramError("ValueError", f"expected {wanted} input (got {input.array.ndim}D input)")

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.calling.mappings import Mapping, OrderedDict
 from gradcli.core.calling.script_types import Generated, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -210,7 +211,7 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
 
 def _load_state_dict(self: Module, state_dict: Any, strict: Any = True, assign: Any = False) -> IncompatibleKeys:
     if not isinstance(state_dict, (dict, Mapping)):
-        raise ProgramError("TypeError", f"Expected state_dict to be dict-like, got <class '{hooks.type_name(state_dict)}'>.")
+        raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
     given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
     own = {name: tensor for name, _, _, tensor in self.named_state()}
     missing = [name for name in own if name not in given]

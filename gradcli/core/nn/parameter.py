@@ -8,16 +8,15 @@ import numpy as np
 
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.script_types import ScriptType
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
 
 
 def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     """A parameter that shares memory with a tensor."""
     if requires_grad and not tensor.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", "Only Tensors of floating point and complex dtype can require gradients")
+        raise dtypes.cannot_require_grad()
     made = detach(tensor)
     made.meta = {"parameter": True}
     made.requires_grad = requires_grad
@@ -34,7 +33,7 @@ def _parameter(data: Any = None, requires_grad: Any = True) -> Tensor:
         default = dtypes.get_default()
         return as_parameter(Tensor(np.empty(0, default.np), default), bool(requires_grad))
     if type(data) is not Tensor:
-        raise ProgramError("AttributeError", f"'{hooks.type_name(data)}' object has no attribute 'detach'")
+        raise no_attribute(data, "detach")
     return as_parameter(data, bool(requires_grad))
 
 

@@ -12,6 +12,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Attributes, Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.init import uniform_array
@@ -122,13 +123,13 @@ class RNNBase(Module):
     def _framed(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...] | None, bool]:
         """With a batch dimension, and whether there was one."""
         if type(input) is not Tensor:
-            raise _fail(f"'{hooks.type_name(input)}' object has no attribute 'dim'", "AttributeError")
+            raise no_attribute(input, "dim")
         rank = input.array.ndim
         if rank not in (2, 3):
             raise _fail(f"{self.kind}: Expected input to be 2D or 3D, got {rank}D instead", "ValueError")
         for one in states or ():
             if type(one) is not Tensor:
-                raise _fail(f"'{hooks.type_name(one)}' object has no attribute 'dim'", "AttributeError")
+                raise no_attribute(one, "dim")
         if states is not None and any(s.array.ndim != rank for s in states):
             ranks = ", ".join(f"{s.array.ndim}-D" for s in states)
             found = f"hx and cx should also be {rank}-D but got ({ranks}) tensors"

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute, not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
@@ -21,11 +22,11 @@ def _given(parameters: Any) -> list[Tensor]:
     if type(parameters) is Tensor:
         return [parameters]
     if not hasattr(parameters, "__iter__"):
-        raise ProgramError("TypeError", f"'{hooks.type_name(parameters)}' object is not iterable")
+        raise not_iterable(parameters)
     given = list(parameters)
     for value in given:
         if type(value) is not Tensor:
-            raise ProgramError("AttributeError", f"'{hooks.type_name(value)}' object has no attribute 'grad'")
+            raise no_attribute(value, "grad")
     return given
 
 

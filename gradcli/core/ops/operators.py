@@ -8,30 +8,22 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
+from gradcli.core.calling.type_errors import not_ordered, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.elementwise import arithmetic, arithmetic_records, comparison
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 _NUMBERS = (Tensor, int, float, bool)
-
-
-def _unsupported(symbol: str, a: Any, b: Any) -> ProgramError:
-    from gradcli.core.calling.signature import hooks
-
-    return ProgramError(
-        "TypeError",
-        f"unsupported operand type(s) for {symbol}: '{hooks.type_name(a)}' and '{hooks.type_name(b)}'",
-    )
 
 
 def _operator(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operate(a: Any, b: Any) -> Any:
         if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
-            raise _unsupported(symbol, a, b)
+            raise unsupported_operands(symbol, a, b)
         return run(a, b)
 
     return operate
@@ -63,7 +55,7 @@ def _tensor_like(a: Any, b: Any) -> Tensor:
 
 def _matmul(a: Any, b: Any) -> Any:
     if type(a) is not Tensor or type(b) is not Tensor:
-        raise _unsupported("@", a, b)
+        raise unsupported_operands("@", a, b)
     return function("matmul")(a, b)
 
 
@@ -117,12 +109,7 @@ def _equality(run: Callable[[Any, Any], Any], other: bool) -> Callable[[Any, Any
 def _ordering(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def compare(a: Any, b: Any) -> Any:
         if type(a) not in _NUMBERS or type(b) not in _NUMBERS:
-            from gradcli.core.calling.signature import hooks
-
-            raise ProgramError(
-                "TypeError",
-                f"'{symbol}' not supported between instances of '{hooks.type_name(a)}' and '{hooks.type_name(b)}'",
-            )
+            raise not_ordered(symbol, a, b)
         return run(a, b)
 
     return compare
@@ -201,7 +188,7 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
         target.counter().count += 1
         return target
     if type(value) not in _NUMBERS:
-        raise _unsupported(f"{symbol}=", target, value)
+        raise unsupported_operands(f"{symbol}=", target, value)
     return method(name).method(target, (value,), {})
 
 
@@ -218,7 +205,7 @@ def truth(tensor: Tensor) -> bool:
         return bool(array.item())
     if array.size == 0:
         raise ProgramError("RuntimeError", "Boolean value of Tensor with no values is ambiguous")
-    raise ProgramError("RuntimeError", "Boolean value of Tensor with more than one value is ambiguous")
+    raise runtime_error("Boolean value of Tensor with more than one value is ambiguous", Code.TRUTH_OF_MANY)
 
 
 _indexing: Any = None

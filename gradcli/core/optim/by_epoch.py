@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from gradcli.core.calling.script_types import Attributes, Routine, sequence_of
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.optim.scheduler import Scheduler, scheduler_type
 from gradcli.errors import ProgramError
 
@@ -45,7 +45,7 @@ class MultiStepLR(Scheduler):
 
     def __init__(self, optimizer: Any, milestones: Any, gamma: Any = 0.1, last_epoch: Any = -1) -> None:
         self.milestones: dict[Any, int] = {}
-        for milestone in sequence_of(milestones, hooks.type_name):
+        for milestone in sequence_of(milestones):
             self.milestones[milestone] = self.milestones.get(milestone, 0) + 1
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -121,7 +121,7 @@ class _Lambdas(Scheduler):
         """What the functions say for this epoch."""
         for function in self.lr_lambdas:
             if not callable(function):
-                raise ProgramError("TypeError", f"'{hooks.type_name(function)}' object is not callable")
+                raise not_callable(function)
         return [function(self.last_epoch) for function in self.lr_lambdas]
 
     def state_dict(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_ordered, not_subscriptable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -15,8 +16,7 @@ def number(value: Any, sign: str = "<=", left: bool = False) -> float:
         return float(value.item())
     if isinstance(value, (int, float)):
         return value
-    pair = (hooks.type_name(value), "float") if left else ("float", hooks.type_name(value))
-    raise ProgramError("TypeError", f"'{sign}' not supported between instances of '{pair[0]}' and '{pair[1]}'")
+    raise not_ordered(sign, value, 0.0) if left else not_ordered(sign, 0.0, value)
 
 
 def at_least_zero(label: str, value: Any) -> None:
@@ -47,7 +47,7 @@ def one_element(lr: Any) -> None:
 def betas(value: Any) -> None:
     """Both decay rates are in [0, 1)."""
     if not isinstance(value, (tuple, list)):
-        raise ProgramError("TypeError", f"'{hooks.type_name(value)}' object is not subscriptable")
+        raise not_subscriptable(value)
     for i in range(2):
         if i >= len(value):
             raise ProgramError("IndexError", f"{hooks.type_name(value)} index out of range")

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from gradcli.core.calling.script_types import Attributes, Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.optim.optimizer import Group
 from gradcli.core.optim.scheduler import Scheduler, checked, scheduler_type
 from gradcli.core.tensor.tensor import Tensor
@@ -254,7 +254,7 @@ class ReduceLROnPlateau(Scheduler):
 
 def _float(value: Any) -> float:
     if not isinstance(value, (int, float)):
-        raise ProgramError("TypeError", f"float() argument must be a string or a real number, not '{hooks.type_name(value)}'")
+        raise type_error("float() argument must be a string or a real number, not '{}'", value)
     return float(value)
 
 

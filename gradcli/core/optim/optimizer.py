@@ -11,6 +11,8 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_callable, not_iterable, type_error
+from gradcli.core.graph.in_place import leaf_error
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import recording
@@ -65,7 +67,7 @@ class Optimizer:
     def add_param_group(self, param_group: Any) -> None:
         """Add a group; the dict given becomes the group. TypeError or ValueError for what cannot be optimised."""
         if not isinstance(param_group, dict):
-            raise ProgramError("TypeError", f"param_group must be a dict, but got <class '{hooks.type_name(param_group)}'>")
+            raise type_error("param_group must be a dict, but got <class '{}'>", param_group)
         if "params" not in param_group:
             raise ProgramError("KeyError", "'params'", args=("params",))
         params = param_group["params"]
@@ -203,13 +205,13 @@ def _refuse_differentiable(group: Group) -> None:
     """A step that is itself recorded writes to its parameters, which leaves forbid."""
     for param in group["params"]:
         if param.grad is not None and param.node is None:
-            raise ProgramError("RuntimeError", "a leaf Variable that requires grad is being used in an in-place operation.")
+            raise leaf_error("a leaf Variable")
     raise ProgramError("NotImplementedError", "differentiable=True is not part of gradcli")
 
 
 def _listed(params: Any) -> list[Any]:
     if not hasattr(params, "__iter__") or type(params) is Tensor:
-        raise ProgramError("TypeError", f"'{hooks.type_name(params)}' object is not iterable")
+        raise not_iterable(params)
     return list(params)
 
 
@@ -240,7 +242,7 @@ def _adapted(value: Any, param: Tensor | None) -> Any:
 def called(closure: Any) -> Any:
     """Call a function of the script."""
     if not callable(closure):
-        raise ProgramError("TypeError", f"'{hooks.type_name(closure)}' object is not callable")
+        raise not_callable(closure)
     return closure()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
@@ -21,7 +22,7 @@ def _seed_of(seed: Any) -> int:
         return int(seed)
     if isinstance(seed, str):
         raise ProgramError("ValueError", f"invalid literal for int() with base 10: {seed!r}")
-    raise ProgramError("TypeError", f"int() argument must be a string, a bytes-like object or a real number, not '{hooks.type_name(seed)}'")
+    raise type_error("int() argument must be a string, a bytes-like object or a real number, not '{}'", seed)
 
 
 def manual_seed(seed: Any) -> Generator:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.tensor import Tensor
+
+
+_INT64_END = 1 << 63
 
 
 class DType:
@@ -39,7 +42,8 @@ class DType:
         if type(value) is int:
             check_whole(value)
         made = self.np.type(value)
-        if value:  # 0.0 and -0.0 would share a place
+        # 0.0 and -0.0 would share a place, and so would a large float and an integer that is refused
+        if value and -_INT64_END <= value < 2 * _INT64_END:
             if len(self.scalars) > 256:
                 self.scalars.clear()
             self.scalars[value] = made
@@ -49,6 +53,12 @@ class DType:
     def category(self) -> int:
         """0 bool, 1 integer, 2 floating point: the order in which categories win."""
         return 2 if self.is_floating_point else 0 if self.rank == 0 else 1
+
+
+def cannot_require_grad() -> ProgramError:
+    """PyTorch's error for a new leaf of integers or booleans that is to require grad."""
+    text = "Only Tensors of floating point and complex dtype can require gradients"
+    return runtime_error(text, Code.INTEGERS_REQUIRE_GRAD)
 
 
 def check_whole(value: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli import limits
-from gradcli.errors import InternalFault, LimitError, ProgramError
+from gradcli.errors import Code, InternalFault, LimitError, ProgramError
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.dtypes import DType
@@ -261,4 +261,5 @@ def freed_error() -> ProgramError:
         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
         "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
         "after calling backward.",
+        code=Code.GRAPH_FREED,
     )

@@ -12,7 +12,7 @@ from gradcli.core.kernels import Array as Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import NO_EDGE, AccumulateGrad, Edge, Node
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, runtime_error
 
 
 class Provided:
@@ -186,7 +186,8 @@ class Tensor:
     def item(self) -> float | int | bool:
         """The only element as a Python number. Raises RuntimeError for another number of elements."""
         if self.array.size != 1:
-            raise ProgramError("RuntimeError", f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+            text = f"a Tensor with {self.array.size} elements cannot be converted to Scalar"
+            raise runtime_error(text, Code.MANY_ELEMENTS_AS_NUMBER)
         return self.array.item()  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:

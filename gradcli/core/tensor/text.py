@@ -13,26 +13,34 @@ from gradcli.errors import ProgramError
 _DEPTH = 50
 
 
-def tensor_repr(tensor: Tensor) -> str:
-    """`repr(tensor)` as PyTorch prints it with the print options in force."""
+def grad_fn_name(tensor: Tensor) -> str | None:
+    """The name of a tensor's node as its text has it; None without a node."""
     try:
         node = tensor.grad_fn
-        name = None if node is None else node.type_name
+        return None if node is None else node.type_name
     except ProgramError:
-        name = "Invalid"  # a view that may not be part of the graph any more
-    tangent = None
-    if state.dual is not None:
-        found = state.dual.tangent_of(tensor)
-        tangent = None if found is None else formatted(found)
+        return "Invalid"  # a view that may not be part of the graph any more
+
+
+def tangent_text(tensor: Tensor) -> str | None:
+    """The text of a tensor's forward gradient; None without one."""
+    if state.dual is None:
+        return None
+    found = state.dual.tangent_of(tensor)
+    return None if found is None else formatted(found)
+
+
+def tensor_repr(tensor: Tensor) -> str:
+    """`repr(tensor)` as PyTorch prints it with the print options in force."""
     return printing.tensor_text(
         tensor.array,
         tensor.dtype.name,
         options=printing.options,
         default_dtype=dtypes.get_default().name,
         requires_grad=tensor.requires_grad,
-        grad_fn=name,
+        grad_fn=grad_fn_name(tensor),
         is_parameter=tensor.is_parameter,
-        tangent=tangent,
+        tangent=tangent_text(tensor),
     )
 
 

@@ -19,7 +19,7 @@ from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.user_functions import call, stand_in, type_text
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 Tensors = tuple[Tensor, ...]
 
@@ -306,7 +306,8 @@ def hessian(
         if many:
             raise runtime_error("The function given to hessian should return a single Tensor")
         if outputs[0].array.size != 1:
-            raise runtime_error("The Tensor returned by the function given to hessian should contain a single element")
+            text = "The Tensor returned by the function given to hessian should contain a single element"
+            raise runtime_error(text, Code.HESSIAN_OF_MANY, shape=outputs[0].array.shape)
         squeezed: Tensor = catalog.function("squeeze")(outputs[0])
         return squeezed
 

@@ -11,6 +11,7 @@ from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.calling.named_tuples import named_tuple
 from gradcli.core.calling.script_types import Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.record import Op, Rule
@@ -56,7 +57,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
         raise runtime_error("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for value, what in ((tensor, "primal"), (tangent, "tangent")):
         if type(value) is not Tensor:
-            raise ProgramError("AttributeError", f"'{hooks.type_name(value)}' object has no attribute 'is_floating_point'")
+            raise no_attribute(value, "is_floating_point")
         if not value.dtype.is_floating_point:
             raise ProgramError("ValueError", f"Expected {what} to be floating point or complex, but got: {value.dtype}")
     if _level(level) != 0 or state.dual is None:

@@ -17,7 +17,7 @@ from gradcli.core.graph.record import Op
 from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.jacobians import vjp
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 
 Tangents = list[Tensor | None]
 
@@ -35,8 +35,8 @@ def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tange
     try:
         found = _pushed(op, inputs, attrs, given, moving, outs)
     except ProgramError as error:
-        if error.message.startswith("derivative for ") and error.message.endswith(" is not implemented"):
-            name = error.message.removeprefix("derivative for ").removesuffix(" is not implemented")
+        if error.code is Code.NO_DERIVATIVE:
+            name = error.names[0]
             raise ProgramError("NotImplementedError", f"Trying to use forward AD with {name} that does not support it.") from None
         raise
     return [t if t is None else _like(t, out) for t, out in zip(found, results, strict=False)]

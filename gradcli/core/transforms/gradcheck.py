@@ -11,7 +11,7 @@ from gradcli.core.autograd import backward as engine
 from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
@@ -202,7 +202,7 @@ def _outputs(func: Any, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     results = _tensors(call(func, inputs))
     for result in results:
         if type(result) is not Tensor:
-            raise ProgramError("AttributeError", f"'{hooks.type_name(result)}' object has no attribute 'requires_grad'")
+            raise no_attribute(result, "requires_grad")
     return results
 
 

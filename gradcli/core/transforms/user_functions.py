@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
 
 
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
     """Call a function value. Nodes that are recorded afterwards have the place in the text where the transform was called."""
     if not callable(function):
-        raise ProgramError("TypeError", f"'{hooks.type_name(function)}' object is not callable")
+        raise not_callable(function)
     origin = state.origin
     result = function(*args, **(kwargs or {}))
     state.origin = origin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.node import state
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
@@ -12,7 +13,6 @@ from gradcli.lang.interpreter.compile_statements import block
 from gradcli.lang.interpreter.compile_targets import assign_to
 from gradcli.lang.syntax.nodes import Expr, Handler, Name, Raise, Try, With
 from gradcli.lang.values.execution import execution, locate
-from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import derives
 from gradcli.lang.values.value_classes import ExceptionType
 
@@ -156,7 +156,7 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
         manager = manager_run(frame)
         state.origin = place
         if not hasattr(type(manager), "enter"):
-            raise ProgramError("TypeError", f"'{type_name(manager)}' object does not support the context manager protocol")
+            raise type_error("'{}' object does not support the context manager protocol", manager)
         value = manager.enter()
         try:
             if put is not None:

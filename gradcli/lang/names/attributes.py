@@ -211,7 +211,7 @@ def unbound(owner: Any, name: str) -> Any:
             raise ProgramError("TypeError", f"unbound method {owner.name}.{name}() needs an argument")
         if not isinstance(args[0], kind):
             text = f"descriptor '{name}' for '{owner.name}' objects doesn't apply to a '{type_name(args[0])}' object"
-            raise ProgramError("TypeError", text)
+            raise ProgramError("TypeError", text, names=(type_name(args[0]),))
         return method(*args, **kwargs)
 
     path = "torch._C.TensorBase" if kind is Tensor else owner.name
@@ -249,7 +249,7 @@ def missing(value: Any, name: str) -> ProgramError:
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
         text = f"'{type_name(value)}' object has no attribute '{name}'"
-    return ProgramError("AttributeError", text, hints=suggest(name, names_of(value)))
+    return ProgramError("AttributeError", text, hints=suggest(name, names_of(value)), names=(type_name(value),))
 
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
@@ -311,7 +311,8 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         raise ProgramError("AttributeError", "can't set attribute")
     if type(found) is BoundMethod:
         raise ProgramError("AttributeError", f"'{type_name(value)}' object attribute '{name}' is read-only")
-    raise ProgramError("AttributeError", f"attribute '{name}' of '{type_name(value)}' objects is not writable")
+    text = f"attribute '{name}' of '{type_name(value)}' objects is not writable"
+    raise ProgramError("AttributeError", text, names=(type_name(value),))
 
 
 def delete_attribute(value: Any, name: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli import limits
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
@@ -65,7 +66,7 @@ def length(value: Any, /) -> int:
         return len(value)
     method = attributes.hidden_method(value, "__len__")
     if method is None:
-        raise ProgramError("TypeError", f"object of type '{type_name(value)}' has no len()")
+        raise type_error("object of type '{}' has no len()", value)
     return int(method(value))
 
 
@@ -93,7 +94,7 @@ def _abs(x: Any, /) -> Any:
     if type(x) is Tensor:
         return catalog.method("abs").method(x, (), {})
     if type(x) not in (int, float, bool):
-        raise ProgramError("TypeError", f"bad operand type for abs(): '{type_name(x)}'")
+        raise type_error("bad operand type for abs(): '{}'", x)
     return numbers.host_abs(x)
 
 
@@ -107,14 +108,13 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
         return operators.BINARY["**"](base, exp)
     if not all(type(value) in HOST_TYPES for value in (base, exp, mod)):
-        kinds = ", ".join(f"'{type_name(value)}'" for value in (base, exp, mod))
-        raise ProgramError("TypeError", f"unsupported operand type(s) for ** or pow(): {kinds}")
+        raise type_error("unsupported operand type(s) for ** or pow(): '{}', '{}', '{}'", base, exp, mod)
     return numbers.host_pow(base, exp, mod)
 
 
 def _divmod(x: Any, y: Any, /) -> Any:
     if type(x) not in HOST_TYPES or type(y) not in HOST_TYPES:
-        raise ProgramError("TypeError", f"unsupported operand type(s) for divmod(): '{type_name(x)}' and '{type_name(y)}'")
+        raise type_error("unsupported operand type(s) for divmod(): '{}' and '{}'", x, y)
     return numbers.host_divmod(x, y)
 
 
@@ -178,7 +178,7 @@ def _reversed(sequence: Any, /) -> Any:
         return IteratorValue(name, iter(reversed(sequence)))
     if isinstance(sequence, dict | DictView):
         return IteratorValue("dict_reversekeyiterator", iter(list(iterate(sequence))[::-1]))
-    raise ProgramError("TypeError", f"'{type_name(sequence)}' object is not reversible")
+    raise type_error("'{}' object is not reversible", sequence)
 
 
 _ITERATOR_NAMES = {
@@ -204,7 +204,7 @@ def _next(iterator: Any, default: Any = MISSING, /) -> Any:
     elif attributes.hidden_method(iterator, "__next__") is not None:
         item = next(iterate(iterator), default)
     else:
-        raise ProgramError("TypeError", f"'{type_name(iterator)}' object is not an iterator")
+        raise type_error("'{}' object is not an iterator", iterator)
     if item is MISSING:
         raise ProgramError("StopIteration", "", args=())
     return item
@@ -215,7 +215,7 @@ def _next(iterator: Any, default: Any = MISSING, /) -> Any:
 
 def _attribute_name(name: Any) -> str:
     if type(name) is not str:
-        raise ProgramError("TypeError", f"attribute name must be string, not '{type_name(name)}'")
+        raise type_error("attribute name must be string, not '{}'", name)
     return name
 
 

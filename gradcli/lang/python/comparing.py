@@ -127,7 +127,7 @@ def contains(ops: Ops, container: Any, item: Any) -> bool:
         return in_range(ops, container, item)
     if isinstance(container, (list, tuple, ValuesView)):
         return any(same(ops, element, item) for element in container)
-    raise type_error(f"argument of type '{ops.type_name(container)}' is not iterable")
+    raise type_error(f"argument of type '{ops.type_name(container)}' is not iterable", ops.type_name(container))
 
 
 def same(ops: Ops, a: Any, b: Any) -> bool:

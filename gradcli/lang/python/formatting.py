@@ -245,7 +245,7 @@ def _item(value: Any, field: str, at: int) -> tuple[Any, int]:
     if not text:
         raise value_error("Empty attribute in format string")
     if value is None or isinstance(value, (int, float, set)):
-        raise type_error(f"'{type(value).__name__}' object is not subscriptable")
+        raise type_error(f"'{type(value).__name__}' object is not subscriptable", type(value).__name__)
     if not isinstance(value, (list, tuple, dict, str)):
         raise type_error("format fields take [items] of lists, tuples, dicts and strings only; write an f-string")
     index = _integer(text)

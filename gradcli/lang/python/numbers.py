@@ -283,7 +283,8 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> An
         fill_dict(ops, a, (b,), {})
         return a
     if op == "*" and isinstance(a, (set, dict, range)):  # CPython does not try the right operand's repetition here
-        raise type_error(f"unsupported operand type(s) for *=: '{type(a).__name__}' and '{type(b).__name__}'")
+        names = (type(a).__name__, type(b).__name__)
+        raise type_error("unsupported operand type(s) for *=: '{}' and '{}'".format(*names), *names)
     try:
         result = table[op](a, b)
     except ProgramError as error:

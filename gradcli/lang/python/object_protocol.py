@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from gradcli.errors import EXCEPTION_PARENTS, GradcliError, LimitError, ProgramError
+from gradcli.errors import GradcliError, LimitError, ProgramError, of_python
 
 #: containers nested deeper than this are not printed or compared, as in CPython with its default recursion limit
 MAX_DEPTH = 1000
@@ -72,10 +72,7 @@ def from_host(error: Exception, ops: Ops | None = None, args: tuple[Any, ...] = 
             name = type(value).__name__
             if type(value) not in HOST_TYPES:
                 text = text.replace(name, ops.type_name(value))
-    for base in type(error).__mro__:
-        if base.__name__ in EXCEPTION_PARENTS:
-            return ProgramError(base.__name__, text, args=error.args if text == str(error) else None)
-    return ProgramError("RuntimeError", text)
+    return of_python(error, text)
 
 
 def hosted(function: Callable[..., Any], *args: Any) -> Any:
@@ -94,9 +91,9 @@ def hosted_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
         raise from_host(error, ops, (*args, *kwargs.values())) from None
 
 
-def type_error(text: str) -> ProgramError:
-    """A TypeError of the program."""
-    return ProgramError("TypeError", text)
+def type_error(text: str, *names: str) -> ProgramError:
+    """A TypeError of the program; `names` are the types that the text names."""
+    return ProgramError("TypeError", text, names=names)
 
 
 def value_error(text: str) -> ProgramError:

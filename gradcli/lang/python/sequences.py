@@ -169,7 +169,8 @@ def sort(ops: Ops, value: list[Any], kwargs: dict[str, Any]) -> None:
             raise type_error(f"'{name}' is an invalid keyword argument for sort()")
     reverse = kwargs.get("reverse", False)
     if not isinstance(reverse, int):
-        raise type_error(f"'{ops.type_name(reverse)}' object cannot be interpreted as an integer")
+        kind = ops.type_name(reverse)
+        raise type_error(f"'{kind}' object cannot be interpreted as an integer", kind)
     items = value[:]
     value.clear()
     try:

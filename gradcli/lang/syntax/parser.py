@@ -139,10 +139,39 @@ def _is_shifted(rows: _Rows, stack: list[int], symbol: str) -> bool:
 _idle: list[_Engine] = []
 
 
-#: expressions met lately; batches and loops ask for the same few again and again
-_recent: dict[tuple[str, str, float, float], Expr] = {}
-_RECENT = 256
-_SHORT = 10_000
+class Trees:
+    """Trees of texts that were parsed before: batches and loops ask for the same few again and again. A tree is never changed.
+
+    The key has everything that a tree depends on: the start symbol, the text, the name of the source, which the tree's
+    places show, and the bounds under which it was parsed. Of the trees that are kept the oldest go first.
+    """
+
+    #: at most so many trees, of texts of at most so many characters each, and of so many together
+    MOST, LONGEST, MOST_CHARACTERS = 256, 10_000, 1 << 20
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str | float, ...], Expr | Program] = {}
+        self._characters = 0
+
+    def tree(self, source: Source, start: str) -> Expr | Program:
+        """The tree of the text. Raises LanguageError, LimitError."""
+        bounds = limits.current
+        key = (start, source.text, source.name, bounds.source, bounds.nesting, bounds.blocks, bounds.digits)
+        known = self._known.get(key)
+        if known is None:
+            known = _parse(source, start)
+            if len(source.text) <= self.LONGEST:
+                self._keep(key, known)
+        return known
+
+    def _keep(self, key: tuple[str | float, ...], tree: Expr | Program) -> None:
+        self._known[key] = tree
+        self._characters += len(tree.source.text)
+        while len(self._known) > self.MOST or self._characters > self.MOST_CHARACTERS:
+            self._characters -= len(self._known.pop(next(iter(self._known))).source.text)
+
+
+_trees = Trees()
 
 
 def _parse(source: Source, start: str) -> Any:
@@ -162,20 +191,8 @@ def _parse(source: Source, start: str) -> Any:
 
 
 def parse_expression(source: Source) -> Expr:
-    """The tree of a one-off expression. Raises LanguageError, LimitError.
-
-    Trees are never changed, so a text that was met before (under the same bounds) gets the tree it got then.
-    """
-    bounds = limits.current
-    key = (source.text, source.name, bounds.nesting, bounds.source)
-    known = _recent.get(key)
-    if known is None:
-        known = cast(Expr, _parse(source, "expression_only"))
-        if len(_recent) >= _RECENT:
-            _recent.clear()
-        if len(source.text) <= _SHORT:
-            _recent[key] = known
-    return known
+    """The tree of a one-off expression. Raises LanguageError, LimitError."""
+    return cast(Expr, _trees.tree(source, "expression_only"))
 
 
 def parse_input(source: Source) -> Program:
@@ -183,6 +200,9 @@ def parse_input(source: Source) -> Program:
     return cast(Program, _parse(source, "input"))
 
 
-def parse_file(source: Source) -> Program:
-    """The tree of a file. Raises LanguageError, LimitError."""
-    return cast(Program, _parse(source, "file"))
+def parse_file(source: Source, *, reuse: bool = False) -> Program:
+    """The tree of a file. Raises LanguageError, LimitError.
+
+    With `reuse` it may be the tree of an earlier call: where both runs lead to one graph, their steps cannot be told apart by place.
+    """
+    return cast(Program, _trees.tree(source, "file") if reuse else _parse(source, "file"))

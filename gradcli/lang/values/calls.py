@@ -8,9 +8,8 @@ from typing import Any
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.tensor.node import Node, state
-from gradcli.errors import ProgramError
-from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_functions import UserFunction, invoke
 from gradcli.lang.values.value_classes import NO_KEYWORDS, register
 
@@ -57,7 +56,7 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
     method = getattr(type(callee), "SCRIPT_METHODS", NO_KEYWORDS).get("__call__")
     if method is not None:
         return method(callee, *args, **kwargs)
-    raise ProgramError("TypeError", f"'{type_name(callee)}' object is not callable")
+    raise not_callable(callee)
 
 
 def is_callable(value: Any) -> bool:
@@ -68,7 +67,7 @@ def is_callable(value: Any) -> bool:
 def decorate(mode: Decorating, function: Any) -> Decorated:
     """`mode(function)`: the function in that mode, each time it is called."""
     if not is_callable(function):
-        raise ProgramError("TypeError", f"'{type_name(function)}' object is not callable")
+        raise not_callable(function)
     if isinstance(mode, GradMode) and mode.kind == "set_grad_enabled":
         mode.exit()  # it acted when it was made; as a decorator it acts during calls only
     return Decorated(mode, function)

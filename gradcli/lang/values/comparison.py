@@ -6,13 +6,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core.calling.type_errors import not_ordered
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView
 from gradcli.lang.python.object_protocol import HOST_TYPES
-from gradcli.lang.values.type_names import type_name
 
 _NUMBERS = (int, float, bool)
 
@@ -75,7 +74,7 @@ def _ordering(symbol: str, primitive: Callable[[Any, Any], bool]) -> Callable[[A
         numeric = type(a) in _NUMBERS and type(b) in _NUMBERS
         if numeric or (isinstance(a, str) and isinstance(b, str)) or (isinstance(a, set) and isinstance(b, set)):
             return primitive(a, b)
-        raise ProgramError("TypeError", f"'{symbol}' not supported between instances of '{type_name(a)}' and '{type_name(b)}'")
+        raise not_ordered(symbol, a, b)
 
     def compare(a: Any, b: Any) -> Any:
         if (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):

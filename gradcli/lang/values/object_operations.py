@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradcli import limits
+from gradcli.core.calling.type_errors import not_an_integer, not_one_element, type_error
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -43,7 +44,7 @@ def iterate(value: Any, message: str = "'{}' object is not iterable") -> Iterato
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__iter__" in methods:
         return iter(methods["__iter__"](value))
-    raise ProgramError("TypeError", message.format(type_name(value)))
+    raise type_error(message, value)
 
 
 def stepping(value: Any, message: str = "'{}' object is not iterable") -> Iterator[Any]:
@@ -74,7 +75,7 @@ def to_number(value: Any) -> int | float:
     """The number in a tensor of one element, for functions that take real numbers. Raises TypeError, ValueError."""
     if type(value) is Tensor:
         if value.array.size != 1:
-            raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
+            raise not_one_element()
         return value.item()
     raise ProgramError("TypeError", f"must be real number, not {type_name(value)}")
 
@@ -87,7 +88,7 @@ def index_of(value: Any) -> int:
         if value.array.size == 1 and value.array.dtype.kind in "iub":
             return int(value.array.item())
         raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
-    raise ProgramError("TypeError", f"'{type_name(value)}' object cannot be interpreted as an integer")
+    raise not_an_integer(value)
 
 
 # --- the protocol ---------------------------------------------------------------------------------

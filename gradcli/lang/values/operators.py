@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core.calling.type_errors import type_error, unsupported_operands
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
@@ -35,7 +36,6 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
     for_tensors = core.PLAIN[symbol]
     fast_path = core.FAST_PATHS.get(symbol, _never)
     for_host = _HOST_BINARY[symbol]
-    shown = "** or pow()" if symbol == "**" else symbol
 
     def operate(a: Any, b: Any) -> Any:
         if type(a) is Tensor:
@@ -56,7 +56,7 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
         elif _is_plain(a) and _is_plain(b):
             made = for_host(a, b)
             return as_size(made) if type(a) is Size or type(b) is Size else made
-        return _mixed(symbol, shown, for_host, a, b)
+        return _mixed(symbol, for_host, a, b)
 
     return operate
 
@@ -65,7 +65,7 @@ def _is_plain(value: Any) -> bool:
     return type(value) in HOST_TYPES or isinstance(value, tuple | DictView)
 
 
-def _mixed(symbol: str, shown: str, for_host: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _mixed(symbol: str, for_host: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """Operands of different worlds: a sequence times a 0-d tensor, text formatting; else Python's TypeError."""
     if symbol == "*":
         if isinstance(a, _SEQUENCES) and type(b) is Tensor:
@@ -77,7 +77,7 @@ def _mixed(symbol: str, shown: str, for_host: Callable[[Any, Any], Any], a: Any,
     if symbol == "+" and isinstance(a, _SEQUENCES):
         kind = "str" if isinstance(a, str) else "list" if isinstance(a, list) else "tuple"
         raise ProgramError("TypeError", f'can only concatenate {kind} (not "{type_name(b)}") to {kind}')
-    raise ProgramError("TypeError", f"unsupported operand type(s) for {shown}: '{type_name(a)}' and '{type_name(b)}'")
+    raise unsupported_operands(symbol, a, b)
 
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {symbol: _binary(symbol) for symbol in numbers.BINARY}
@@ -135,7 +135,7 @@ def contains(item: Any, container: Any) -> Any:
         own = getattr(type(container), "SCRIPT_METHODS", {}).get("__contains__")
         if own is not None:
             return own(container, item)
-        raise ProgramError("TypeError", f"argument of type '{type_name(container)}' is not iterable")
+        raise type_error("argument of type '{}' is not iterable", container)
     return comparing.contains(OPS, container, item)
 
 

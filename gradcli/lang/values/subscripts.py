@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import limits
+from gradcli.core.calling.type_errors import not_subscriptable, type_error
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
@@ -29,7 +30,7 @@ def getitem(container: Any, index: Any) -> Any:
         return methods["__getitem__"](container, index)
     if kind is NumpyArray:
         raise ProgramError("TypeError", "indexing a numpy array is not part of gradcli's language; index the tensor instead")
-    raise ProgramError("TypeError", f"'{type_name(container)}' object is not subscriptable")
+    raise not_subscriptable(container)
 
 
 def _lookup(container: dict[Any, Any], key: Any) -> Any:
@@ -56,7 +57,7 @@ def _plain_index(container: Any, index: Any) -> int:
     if type(index) is Tensor:
         return index_of(index)
     if isinstance(container, str):
-        raise ProgramError("TypeError", f"string indices must be integers, not '{type_name(index)}'")
+        raise type_error("string indices must be integers, not '{}'", index)
     kind = "tuple" if isinstance(container, tuple) else type_name(container)
     raise ProgramError("TypeError", f"{kind} indices must be integers or slices, not {type_name(index)}")
 
@@ -89,7 +90,7 @@ def setitem(container: Any, index: Any, value: Any) -> None:
     else:
         methods = getattr(kind, "SCRIPT_METHODS", None)
         if methods is None or "__setitem__" not in methods:
-            raise ProgramError("TypeError", f"'{type_name(container)}' object does not support item assignment")
+            raise type_error("'{}' object does not support item assignment", container)
         methods["__setitem__"](container, index, value)
 
 
@@ -135,7 +136,7 @@ def delitem(container: Any, index: Any) -> None:
     else:
         methods = getattr(type(container), "SCRIPT_METHODS", None)
         if methods is None or "__delitem__" not in methods:
-            raise ProgramError("TypeError", f"'{type_name(container)}' object doesn't support item deletion")
+            raise type_error("'{}' object doesn't support item deletion", container)
         methods["__delitem__"](container, index)
 
 
@@ -149,6 +150,6 @@ def make_set(values: list[Any]) -> set[Any]:
 def update_dict(out: dict[Any, Any], more: Any) -> None:
     """`{**more}`."""
     if type(more) is not dict:
-        raise ProgramError("TypeError", f"'{type_name(more)}' object is not a mapping")
+        raise type_error("'{}' object is not a mapping", more)
     limits.check_list(len(out) + len(more))
     out.update(more)

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.type_errors import not_one_element, type_error
 from gradcli.core.random import seeds
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
@@ -34,7 +35,7 @@ _REQUIRES_GRAD = (
 def _scalar(tensor: Tensor) -> Any:
     """The number in a tensor, for conversions; PyTorch warns once where gradients would be lost."""
     if tensor.array.size != 1:
-        raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
+        raise not_one_element()
     if tensor.requires_grad:
         warnings.emit(_REQUIRES_GRAD, once="scalar")
     return tensor.item()
@@ -60,7 +61,7 @@ def _make_float(*args: Any, **kwargs: Any) -> float:
         if type(value) is Tensor:
             value = _scalar(value)
         elif type(value) not in (int, float, bool, str):
-            raise ProgramError("TypeError", f"float() argument must be a string or a real number, not '{type_name(value)}'")
+            raise type_error("float() argument must be a string or a real number, not '{}'", value)
         return numbers.to_float(value)
     return numbers.to_float(*args, **kwargs)
 

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import hooks, scalar_of, stored
+from gradcli.core.calling.type_errors import not_one_element
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import elementary
 from gradcli.core.tensor import dtypes
@@ -28,7 +29,7 @@ def finish(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
     out = Tensor(array, dtype)
     if requires_grad:
         if not dtype.is_floating_point:
-            raise ProgramError("RuntimeError", "Only Tensors of floating point and complex dtype can require gradients")
+            raise dtypes.cannot_require_grad()
         out.requires_grad = True
     if state.inference:
         out.meta = {"inference": True}
@@ -129,7 +130,7 @@ def _numbers(elements: list[Any], dtype: DType) -> Array:
 def _scalar(element: Any, dtype: DType) -> Any:
     if type(element) is Tensor:
         if element.array.size != 1 and dtype.is_floating_point:
-            raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
+            raise not_one_element()
         if element.array.size != 1:
             raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
         return element.item()

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
-from gradcli.errors import ProgramError
 
 _ZERO = Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad")
 
@@ -190,7 +189,7 @@ THRESHOLD_WRITTEN = Pointwise("ThresholdBackward1", THRESHOLD.forward, "input", 
 
 
 def _no_second(xp: Any, grad: Any) -> Any:
-    raise ProgramError("RuntimeError", "derivative for aten::hardsigmoid_backward is not implemented")
+    raise no_derivative("aten::hardsigmoid_backward")
 
 
 HARDSIGMOID_BACKWARD = Op(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import NONDIFF, Rule
+from gradcli.core.graph.record import NONDIFF, Rule, no_derivative
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.tensor.node import state
@@ -170,7 +170,7 @@ FLOOR_DIVIDE = Pointwise(
 
 
 def _no_derivative(name: str = "floor_divide") -> Any:
-    raise ProgramError("RuntimeError", f"derivative for aten::{name} is not implemented")
+    raise no_derivative(f"aten::{name}")
 
 
 def _remainder(a: Any, b: Any) -> Any:

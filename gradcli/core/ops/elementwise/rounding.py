@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Rule
+from gradcli.core.graph.record import Rule, no_derivative
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import MASKED_FILL
 from gradcli.core.ops.reduce import dimensions
@@ -103,7 +103,7 @@ NAN_TO_NUM = Pointwise(
 
 
 def _heaviside_derivative() -> Any:
-    raise ProgramError("RuntimeError", "derivative for aten::heaviside is not implemented")
+    raise no_derivative("aten::heaviside")
 
 
 HEAVISIDE = Pointwise(

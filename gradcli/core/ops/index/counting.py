@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import named
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
@@ -65,7 +65,7 @@ RUNS = Op(
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of elements counted row by row in a tensor of that shape."""
     if type(indices) is not Tensor:
-        raise ProgramError("AttributeError", f"'{hooks.type_name(indices)}' object has no attribute 'is_complex'")
+        raise no_attribute(indices, "is_complex")
     if indices.dtype.is_floating_point or indices.dtype is dtypes.bool_:
         raise ProgramError("TypeError", f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if type(shape) is int else tuple(shape)

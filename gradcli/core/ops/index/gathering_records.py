@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import MASKED_FILL
 from gradcli.core.tensor.tensor import Array
@@ -161,7 +161,7 @@ def _scatter_reduced(a: Array, source: Array, dim: int, index: Array, reduce: st
 
 
 def _no_derivative(grad: Any) -> Any:
-    raise _error("derivative for aten::scatter is not implemented")
+    raise no_derivative("aten::scatter")
 
 
 SCATTER_REDUCED = Op(

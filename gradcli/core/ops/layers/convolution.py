@@ -14,7 +14,7 @@ from gradcli.core.ops.layers import records
 from gradcli.core.ops.layers.convolution_records import BIAS_GRADIENT, CONVOLUTION, INPUT_GRADIENT, WEIGHT_GRADIENT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 Sizes = tuple[int, ...]
 
@@ -97,7 +97,7 @@ def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
         first, second = (_C_TYPES.get(name, name.lower()) for name in (x, bias.dtype.torch_name))
         raise ProgramError("RuntimeError", f"Input type ({first}) and bias type ({second}) should be the same")
     if weight.dtype is not input.dtype:
-        raise ProgramError("RuntimeError", f"expected scalar type {x} but found {w}")
+        raise runtime_error(f"expected scalar type {x} but found {w}", Code.DTYPES_DIFFER)
     if input.dtype is dtypes.bool_:
         raise ProgramError("NotImplementedError", "\"slow_conv2d_cpu\" not implemented for 'Bool'")
 

@@ -42,7 +42,7 @@ def drop(input: Tensor, p: float, train: bool, features: bool, alpha: bool) -> A
         return MUL(input, Tensor(np.zeros((), input.dtype.np), input.dtype))
     noise = _noise(input, p, features)
     if not input.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
+        raise inplace.result_dtype_error("Float", input.dtype)
     kind = noise.dtype.type
     if not alpha:
         return MUL(input, Tensor(dtypes.cast(np.asarray(noise / kind(1 - p)), input.dtype), input.dtype))

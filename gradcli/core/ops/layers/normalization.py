@@ -161,7 +161,7 @@ def drop(input: Tensor, p: float, training: bool, in_place: bool = False) -> Any
     else:
         mask = generator.default.bernoulli(1 - p, input.array.shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
         if not input.dtype.is_floating_point:  # PyTorch has drawn by then
-            raise ProgramError("RuntimeError", f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
+            raise inplace.result_dtype_error("Float", input.dtype)
         mask = dtypes.cast(np.asarray(mask / mask.dtype.type(1 - p)), input.dtype)
     factor = Tensor(mask, input.dtype)
     return inplace.apply(input, "dropout_", lambda x: MUL(x, factor)) if in_place else MUL(input, factor)

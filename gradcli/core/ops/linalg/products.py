@@ -17,11 +17,11 @@ from gradcli.core.ops.shape.view_records import SQUEEZE_DIM_INPLACE, T_RECORD, T
 from gradcli.core.ops.shape.views import expand, expanded_shape, reshape, squeeze_dim
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 
 
-def _error(text: str, kind: str = "RuntimeError") -> ProgramError:
-    return ProgramError(kind, text)
+def _error(text: str, kind: str = "RuntimeError", code: Code | None = None) -> ProgramError:
+    return ProgramError(kind, text, code=code)
 
 
 # --- checks ---
@@ -36,9 +36,10 @@ def _check_pair(a: Tensor, b: Tensor) -> None:
     """mm's errors: dtypes that differ, inner sizes that differ."""
     if a.array.shape[1] != b.array.shape[0]:
         (n, k), (j, m) = a.array.shape, b.array.shape
-        raise _error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})")
+        raise _error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})", code=Code.MATRIX_PRODUCT)
     if a.dtype is not b.dtype:
-        raise _error(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}")
+        text = f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}"
+        raise _error(text, code=Code.DTYPES_DIFFER)
     _no_bool(a, "addmm_impl_cpu_")
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
@@ -108,7 +109,7 @@ def _check_batches(a: Tensor, b: Tensor) -> None:
     if b.array.shape[:2] != (count, k):
         raise _error(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}.")
     if a.dtype is not b.dtype:
-        raise _error(f"expected scalar type {a.dtype.torch_name} but found {b.dtype.torch_name}")
+        raise _error(f"expected scalar type {a.dtype.torch_name} but found {b.dtype.torch_name}", code=Code.DTYPES_DIFFER)
     _no_bool(a, "bmm")
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)

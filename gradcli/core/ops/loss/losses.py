@@ -10,6 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss import composed, loss_records, nll
@@ -18,7 +19,7 @@ from gradcli.core.ops.loss.reduction_argument import reduce as reduced
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def _sizes(input: Tensor, target: Tensor) -> None:
@@ -220,7 +221,8 @@ def binary_cross_entropy(
             "Please ensure they have the same size.",
         )
     if target.dtype is not input.dtype:
-        raise ProgramError("RuntimeError", f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}")
+        text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
+        raise runtime_error(text, Code.DTYPES_DIFFER)
     for name, tensor in (("input", input), ("target", target)):
         if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
             raise ProgramError("RuntimeError", f"all elements of {name} should be between 0 and 1")
@@ -244,8 +246,7 @@ def binary_cross_entropy_with_logits(
     if not input.dtype.is_floating_point:
         raise ProgramError("NotImplementedError", f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.torch_name}'")
     if not target.dtype.is_floating_point:
-        names = (input.dtype.torch_name, target.dtype.torch_name)
-        raise ProgramError("RuntimeError", "result type {} can't be cast to the desired output type {}".format(*names))
+        raise result_dtype_error(input.dtype.torch_name, target.dtype)
     for name, extra in (("weight", weight), ("pos_weight", pos_weight)):
         if extra is not None and extra.requires_grad:
             raise ProgramError(
@@ -267,7 +268,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
             "This input cannot have requires_grad True.",
         )
     if not input.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
+        raise result_dtype_error("Float", input.dtype)
     input, target = _broadcast(input, target)
     return loss_records.SOFT_MARGIN(input, target.array.astype(input.array.dtype), reduction)
 

@@ -18,7 +18,7 @@ from gradcli.core.ops.loss import composed
 from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.reduction_argument import reduce as reduced
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -114,7 +114,7 @@ def multi_margin_loss(
     if weight is not None and weight.array.shape != (shape[-1],):
         raise _fail(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
     if target.dtype.torch_name != "Long":
-        raise _fail(f"expected scalar type Long but found {target.dtype.torch_name}")
+        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}", Code.DTYPES_DIFFER)
     if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
         raise _fail("target out of range")
     return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
@@ -175,7 +175,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     if target.array.shape != shape:
         raise _fail(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
     if target.dtype.torch_name != "Long":
-        raise _fail(f"expected scalar type Long but found {target.dtype.torch_name}")
+        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}", Code.DTYPES_DIFFER)
     if target.array.size and not (target.array.min() >= -1 and target.array.max() < shape[-1]):
         raise _fail("target is out of range")
     limits.check_elements(input.array.size * shape[-1], input.dtype.itemsize)

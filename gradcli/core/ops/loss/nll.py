@@ -12,7 +12,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels.summation import total
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def _picked(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array]:
@@ -162,7 +162,8 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise ProgramError("RuntimeError", f"expected target dtype to be Long or Byte, but got {target.dtype.torch_name}")
     if weight is not None and weight.dtype is not input.dtype:
-        raise ProgramError("RuntimeError", f"expected scalar type {input.dtype.torch_name} but found {weight.dtype.torch_name}")
+        text = f"expected scalar type {input.dtype.torch_name} but found {weight.dtype.torch_name}"
+        raise runtime_error(text, Code.DTYPES_DIFFER)
 
 
 def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.core.tensor.dtypes import DType
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 
 
 def wrap_dim(dim: int, rank: int) -> int:
@@ -29,4 +29,5 @@ def wrap_dims(dims: Sequence[int] | None, rank: int) -> tuple[int, ...]:
 
 def not_implemented(kernel: str, dtype: DType) -> ProgramError:
     """The error of a kernel that PyTorch has not for a dtype."""
-    return ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for '{dtype.torch_name}'")
+    text = f"\"{kernel}\" not implemented for '{dtype.torch_name}'"
+    return ProgramError("NotImplementedError", text, code=Code.NO_KERNEL, names=(kernel, dtype.torch_name))

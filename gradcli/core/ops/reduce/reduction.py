@@ -19,7 +19,7 @@ from gradcli.core.ops.reduce.accumulate import Typed, add_up, count_of, logsumex
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 
 
 def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
@@ -98,12 +98,14 @@ def _mean_dtype(x: Tensor, dtype: DType | None) -> DType:
             "RuntimeError",
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {x.dtype.torch_name}",
+            code=Code.NO_OUTPUT_DTYPE,
         )
     if dtype is not None and not dtype.is_floating_point:
         raise ProgramError(
             "RuntimeError",
             "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
             f"Got: {dtype.torch_name}",
+            code=Code.NO_OUTPUT_DTYPE,
         )
     return dtype or x.dtype
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import broadcast_error
 from gradcli.core.ops.shape.slicing import STACK
@@ -171,7 +172,7 @@ class _Shapes(Function):
         for shape in args:
             for n in (shape,) if not isinstance(shape, (tuple, list)) else shape:
                 if type(n) is not int:
-                    raise ProgramError("TypeError", f"'<' not supported between instances of '{hooks.type_name(n)}' and 'int'")
+                    raise type_error("'<' not supported between instances of '{}' and 'int'", n)
         return self.parser.call((list(args),), kwargs)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.overloads import Parser
-from gradcli.core.calling.signature import Signature, hooks
+from gradcli.core.calling.signature import Signature
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.reduce.dimensions import wrap_dim
@@ -311,7 +312,7 @@ def split_either(input: Tensor, split_size: Any, dim: Any = 0) -> tuple[Tensor, 
 
 def _split_any(tensor: Any, split_size_or_sections: Any, dim: Any) -> tuple[Tensor, ...]:
     if type(tensor) is not Tensor:
-        raise ProgramError("AttributeError", f"'{hooks.type_name(tensor)}' object has no attribute 'split'")
+        raise no_attribute(tensor, "split")
     return split_either(tensor, split_size_or_sections, dim)
 
 

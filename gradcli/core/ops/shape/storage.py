@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import hooks, scalar_of
+from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided
 from gradcli.core.graph.record import Op, Rule
@@ -150,7 +151,7 @@ def _mapped(name: str, input: Tensor, others: Sequence[Tensor], function: Any) -
                 "TypeError", f"{name}: expected torch.{input.dtype.torch_name}Tensor for '{called}' (got torch.{t.dtype.torch_name}Tensor)"
             )
     if not callable(function):
-        raise ProgramError("TypeError", f"'{hooks.type_name(function)}' object is not callable")
+        raise not_callable(function)
     shape = input.array.shape
     arrays = [input.array, *(np.broadcast_to(t.array, expanded_shape(t, shape)) for t in others)]
     limits.check_list(input.array.size * len(arrays))

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, no_derivative
 from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.shape import casting, layout, rearrange, slicing, view_records, views
 from gradcli.core.tensor.tensor import Tensor
@@ -57,7 +57,7 @@ UNSAFE_SPLIT_SIZES = _copying(slicing.SPLIT_SIZES, "UnsafeSplitWithSizesBackward
 
 
 def _no_derivative(grad: Any) -> Any:
-    raise ProgramError("RuntimeError", "derivative for aten::detach_copy is not implemented")
+    raise no_derivative("aten::detach_copy")
 
 
 DETACH = Op("NotImplemented", _dense, "input", full_name="torch::autograd::NotImplemented", input=Rule(_no_derivative, ""))

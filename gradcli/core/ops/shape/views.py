@@ -25,7 +25,7 @@ from gradcli.core.ops.shape.view_records import (
     VIEW,
 )
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 # --- view and reshape ---
 
@@ -53,7 +53,7 @@ def infer_size(shape: Sequence[int], count: int) -> tuple[int, ...]:
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
             "value and is ambiguous",
         )
-    raise ProgramError("RuntimeError", f"shape '{list(shape)}' is invalid for input of size {count}")
+    raise runtime_error(f"shape '{list(shape)}' is invalid for input of size {count}", Code.INVALID_VIEW_SIZE)
 
 
 def _shares(array: Array, shape: tuple[int, ...]) -> bool:
@@ -125,7 +125,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     try:
         parts = infer_size(sizes, shape[at])
     except ProgramError as error:
-        if "is invalid for input" not in error.message:
+        if error.code is not Code.INVALID_VIEW_SIZE:
             raise
         raise ProgramError(
             "RuntimeError",

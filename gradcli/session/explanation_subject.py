@@ -9,16 +9,17 @@ from gradcli import limits
 from gradcli.analysis import missing_gradient
 from gradcli.analysis.explain import explain
 from gradcli.analysis.operands import assigned_names
-from gradcli.analysis.recording import Recorder, present, recorded
+from gradcli.analysis.recorder import Recorder, present, recorded
+from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, Label, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
 from gradcli.lang.values.value_classes import MISSING
 from gradcli.results import Explanation
-from gradcli.session import gradients as walking
-from gradcli.session import reading
-from gradcli.session.showing import shown
+from gradcli.session import input_values
+from gradcli.session.gradients import locate_error
+from gradcli.session.result_values import tensor_value
 from gradcli.source import Source
 
 
@@ -64,7 +65,7 @@ def subject(interpreter: Interpreter, source: Source | str, of: str | None, scri
         tree = parser.parse_expression(source)
         with recorded(recorder):
             value = interpreter.evaluate(tree)
-        return Subject(reading.as_tensor(value, reading.whole(source)), source, tree, recorder)
+        return Subject(input_values.as_tensor(value, input_values.whole(source)), source, tree, recorder)
     program = parser.parse_file(source)
     walks = Walks()
     with recorded(walks):
@@ -92,7 +93,7 @@ def newest(interpreter: Interpreter) -> str | None:
 def _tensor(value: Any, source: Source) -> Tensor:
     if type(value) is Tensor:
         return value
-    return reading.as_tensor(value, reading.whole(source))
+    return input_values.as_tensor(value, input_values.whole(source))
 
 
 @limits.evaluating
@@ -110,7 +111,7 @@ def explanation(
 
     Without weights for what is no scalar there are no gradients; where it is `strict`, that is an error.
     """
-    span = reading.whole(found.source)
+    span = input_values.whole(found.source)
     out = found.value
     if not out.requires_grad:
         raise _without_graph(found, variables)
@@ -122,9 +123,9 @@ def explanation(
     assigned = {} if found.tree is None else assigned_names(found.tree)
     text = found.source.text.strip()
     try:
-        told = explain(out, weight, found.recorder, variables, assigned, text, shown, full=full, gradients=gradients)
+        told = explain(out, weight, found.recorder, variables, assigned, text, tensor_value, full=full, gradients=gradients)
     except GradcliError as error:
-        walking.explain(error, out, span)
+        locate_error(error, out, span)
         raise
     if gradients and not drawn:
         notes += missing_gradient.reasons(told, variables, found.tree, out)
@@ -133,8 +134,9 @@ def explanation(
 
 def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError:
     """The error for a value that no gradient leads from, with the reason."""
-    span = reading.whole(found.source)
-    error = ProgramError("RuntimeError", "element 0 of tensors does not require grad and does not have a grad_fn", span=span)
+    span = input_values.whole(found.source)
+    error = no_graph_error()
+    error.span = span
     for name, value in variables.items():
         if type(value) is not Tensor or value is found.value:
             continue

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis import latex, operands
+from gradcli.analysis import formula_latex, operands
 from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, combine, from_syntax
-from gradcli.analysis.recording import Recorder, behind
+from gradcli.analysis.recorder import Recorder, behind
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode, short_name
 from gradcli.core.graph.saved_arrays import Watched
@@ -144,7 +144,7 @@ class Steps:
         """The step's text as mathematics."""
         place = node.origin
         if not isinstance(place, nodes.Node) or isinstance(node, CopySlices) or self._is_inner(node) or self._is_of_gradient(node):
-            return latex.text(self.expression(node))
+            return formula_latex.text(self.expression(node))
         parts = [(part, self.symbol(parent, output)) for part, parent, output in self._shown_operands(node, True)]
 
         def known(one: nodes.Node) -> Term | None:
@@ -152,8 +152,8 @@ class Steps:
 
         if isinstance(place, nodes.Step):
             left, right = (known(side) or from_syntax(side, known) for side in (place.left, place.right))
-            return latex.latex(combine(place.op, left, right))
-        return latex.latex(from_syntax(place, known))
+            return formula_latex.latex(combine(place.op, left, right))
+        return formula_latex.latex(from_syntax(place, known))
 
     # --- names for formulas ---
 
@@ -247,13 +247,13 @@ class Steps:
 
 def _written(whole: Symbol) -> Symbol:
     """The part of a value that was written."""
-    return Symbol(f"{whole.text}[written part]", rf"{whole.latex}_{{{latex.text('written')}}}")
+    return Symbol(f"{whole.text}[written part]", rf"{whole.latex}_{{{formula_latex.text('written')}}}")
 
 
 def _vector(name: str) -> str:
     match = re.fullmatch(r"#(\d+)(?:\[(\d+)\])?", name)
     if match is None:
-        return latex.name(name)
+        return formula_latex.name(name)
     return f"v_{{{match[1]}}}" if match[2] is None else f"v_{{{match[1]},{match[2]}}}"
 
 
@@ -270,7 +270,8 @@ def _constant(name: str, place: nodes.Node | None, value: Any) -> Term:
         text = " ".join(place.text.split())
         if len(text) <= _LONGEST:
             atomic = isinstance(place, (nodes.Name, nodes.Call, nodes.Attribute, nodes.Subscript))
-            return Symbol(text, "" if isinstance(place, nodes.Name) else latex.latex(from_syntax(place, lambda _: None)), atomic, shape)
+            mathematics = "" if isinstance(place, nodes.Name) else formula_latex.latex(from_syntax(place, lambda _: None))
+            return Symbol(text, mathematics, atomic, shape)
     if isinstance(value, (bool, int, float)):
         return Known(None) if value == sys.maxsize else Number(value)  # the end of a slice that has none
     if isinstance(place, nodes.Constant) and isinstance(place.value, (int, float)):

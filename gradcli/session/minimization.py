@@ -11,8 +11,8 @@ from gradcli.analysis.minimize import METHODS, Descent, Progress
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError
 from gradcli.results import Found, Minimum
-from gradcli.session.gradients import explain
-from gradcli.session.showing import shown
+from gradcli.session.gradients import locate_error
+from gradcli.session.result_values import tensor_value
 from gradcli.source import Span
 
 __all__ = ["METHODS", "Progress", "minimum"]
@@ -39,16 +39,18 @@ def minimum(
         latest[:] = [evaluate()]
         return latest[0]
 
-    starts = {name: shown(wrap(np.array(variable.array), variable.dtype)) for name, variable in variables.items()}
+    starts = {name: tensor_value(wrap(np.array(variable.array), variable.dtype)) for name, variable in variables.items()}
     try:
         descent = Descent(timed, variables, method, lr)
         failure = descent.run(steps, tolerance, progress)
     except GradcliError as error:
         if error.span is None and latest:
-            explain(error, latest[0], span)
+            locate_error(error, latest[0], span)
         raise
-    found = [
-        Found(name, starts[name], shown(wrap(variable.array, variable.dtype)), None if variable.grad is None else shown(variable.grad))
-        for name, variable in variables.items()
-    ]
-    return Minimum(expression, method, tuple(found), shown(descent.value), descent.norm, descent.steps, failure)
+    found = []
+    for name, variable in variables.items():
+        gradient = None if variable.grad is None else tensor_value(variable.grad)
+        found.append(Found(name, starts[name], tensor_value(wrap(variable.array, variable.dtype)), gradient))
+    return Minimum(
+        expression, method, tuple(found), tensor_value(descent.value), descent.norm, descent.steps, failure, descent.diverged
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gradcli.analysis.recording import Recorder, behind, walk_back
+from gradcli.analysis.recorder import Recorder, behind, walk_back
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from keyword import iskeyword
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from gradcli import limits
 from gradcli.errors import DataError, UsageError
-from gradcli.lang.syntax import parser
-from gradcli.lang.syntax.nodes import Expr, Program
 from gradcli.limits import Limits
 from gradcli.results import Answer
 from gradcli.session import Session
@@ -24,10 +22,6 @@ _KEYS = ("id", "expr", "script", "vars", "vector", "wrt", "want", "seed", "dtype
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: what stands for the numbers that JSON has not
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
-_Tree = TypeVar("_Tree")
-_Key = tuple[str, float, float, float, float]
-#: texts and trees that are kept for requests with the same text, by count and by length of the text
-_KEPT, _LONGEST = 256, 4096
 
 
 @dataclass(slots=True)
@@ -165,38 +159,7 @@ def _wants(value: Any, request: Request) -> tuple[str, ...]:
 # --- answering ---
 
 
-class Trees:
-    """The trees of texts that were parsed before, so that repeated expressions and scripts are parsed once."""
-
-    def __init__(self) -> None:
-        self._expressions: dict[_Key, Expr] = {}
-        self._programs: dict[_Key, Program] = {}
-
-    def expression(self, source: Source) -> Expr:
-        """The tree of an expression."""
-        return self._remembered(self._expressions, source, parser.parse_expression)
-
-    def program(self, source: Source) -> Program:
-        """The tree of a script."""
-        return self._remembered(self._programs, source, parser.parse_file)
-
-    @staticmethod
-    def _remembered(known: dict[_Key, _Tree], source: Source, parse: Callable[[Source], _Tree]) -> _Tree:
-        now = limits.current
-        # a tree that was made under other bounds may be over these
-        key = (source.text, now.source, now.nesting, now.blocks, now.digits)
-        found = known.get(key)
-        if found is not None:
-            return found
-        made = parse(source)
-        if len(source.text) <= _LONGEST:
-            if len(known) >= _KEPT:
-                del known[next(iter(known))]
-            known[key] = made
-        return made
-
-
-def answer(request: Request, trees: Trees) -> Answer:
+def answer(request: Request) -> Answer:
     """What a request asks for, by a session that nobody had before and nobody gets after. Raises what sessions raise."""
     printed: list[str] = []
     warnings: list[str] = []
@@ -211,12 +174,11 @@ def answer(request: Request, trees: Trees) -> Answer:
         read_stdin=_no_input,
         dtype=request.dtype,
         seed=request.seed,
-        parse=trees.expression,
     )
     for name, value in request.variables.items():
         session.bind_data(name, _numbers(name, value))
     if request.script is not None:
-        session.run(Source("<script>", request.script), trees.program)
+        session.run(Source("<script>", request.script), reuse=True)
     output = None if request.script is None else "".join(printed)
     if request.expr is None:
         return Answer(output, tuple(warnings), None, None, None, None, ())

@@ -118,7 +118,7 @@ _TYPES = {
     "optim.lr_scheduler.LRScheduler": "What schedules of the learning rate derive from.",
 }
 
-REMARKS: dict[str, str] = {**_ROUTINES, **_TYPES}
+SUMMARIES: dict[str, str] = {**_ROUTINES, **_TYPES}
 
 #: modules that apply a function: its name is the module's in another spelling
 _ODD = {
@@ -135,17 +135,17 @@ _ODD = {
 }
 
 
-def remark(name: str, own: str) -> str:
+def summary(name: str, own: str) -> str:
     """What a name does; `own` is the first paragraph that its class or function says about itself."""
-    if name in REMARKS:
-        return REMARKS[name]
+    if name in SUMMARIES:
+        return SUMMARIES[name]
     if name in _ODD:
         return f"{_ODD[name]} as a module."
     if own.startswith("`F.") and own.endswith("`."):
         return f"{own[1:-2]} as a module."
     place, _, last = name.rpartition(".")
-    if place in ("random", "autograd") and last in REMARKS:
-        return REMARKS[last]
+    if place in ("random", "autograd") and last in SUMMARIES:
+        return SUMMARIES[last]
     if place == "nn.parameter":
-        return REMARKS[f"nn.{last}"]
+        return SUMMARIES[f"nn.{last}"]
     return own.replace("`", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import DataError, GradcliError, ProgramError
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Source, Span
+
+#: numbers as JSON has them; a boolean is a number
+Numbers = float | Sequence["Numbers"]
 
 #: LO..HI or LO..HI:N, where `...` and strings are something else
 _RANGE = r"(?s)([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\s*)?"

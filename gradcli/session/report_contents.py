@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis.recording import Recorder, recorded
+from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.analysis.sampling import visible
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
@@ -16,9 +16,10 @@ from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
 from gradcli.lang.values.value_classes import MISSING
 from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
-from gradcli.session import explaining, plotting
-from gradcli.session.explaining import Subject, Walks, newest
-from gradcli.session.showing import result
+from gradcli.session import explanation_subject, plotting
+from gradcli.session.bindings import Bindings
+from gradcli.session.explanation_subject import Subject, Walks, newest
+from gradcli.session.result_values import result_value
 from gradcli.source import Source, Span
 
 Weigh = Callable[[Tensor], Tensor | None]
@@ -28,8 +29,9 @@ _POINTS, _GRID = 241, 41
 _MOST_PLOTS = 4
 
 
-def expression(interpreter: Interpreter, source: Source, weigh: Weigh, computed: Mapping[str, str]) -> Report:
-    """The report of an expression, without plots. `computed` are the texts of names bound to expressions."""
+def expression(interpreter: Interpreter, source: Source, weigh: Weigh, bindings: Bindings) -> Report:
+    """The report of an expression. Raises what evaluating it raises."""
+    evaluate, span = bindings.function(source)
     recorder, tree = Recorder(), parser.parse_expression(source)
     with recorded(recorder):
         value = interpreter.evaluate(tree)
@@ -39,7 +41,13 @@ def expression(interpreter: Interpreter, source: Source, weigh: Weigh, computed:
         told = _explained(Subject(value, source, tree, recorder), interpreter, weigh)
     else:
         notes = ("no variable that requires grad leads to this value, so that there is no graph",)
-    return Report(source.name, source.text, "", result(value, interpreter.text), told, tuple(computed.items()), (), "", notes)
+    shown = result_value(value, interpreter.text, interpreter.text)
+    ranges = {name: (start, end) for name, (start, end, _) in bindings.ranges.items()}
+    plots = _plots(told, source.text.strip(), span, evaluate, bindings.variables, ranges)
+    if at := ", ".join(f"{name} = {bindings.variables[name].item():.6g}" for name in ranges):
+        notes += (f"graph and gradients are those at {at}",)
+    computed = tuple((name, tree.source.text) for name, tree in bindings.computed.items())
+    return Report(source.name, source.text, "", shown, told, computed, plots, "", notes)
 
 
 def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weigh) -> Report:
@@ -70,7 +78,7 @@ def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weig
         notes = ("no name of the script has a value with a graph",)
     else:
         notes = (f"{name} does not require grad, so that there is no graph",)
-    known = None if name is None or value is MISSING else result(value, interpreter.text)
+    known = None if name is None or value is MISSING else result_value(value, interpreter.text, interpreter.text)
     return Report(source.name, source.text, name or "", known, told, (), plots, "", notes)
 
 
@@ -85,7 +93,7 @@ def _name_of(value: Tensor, interpreter: Interpreter) -> str:
 
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:
     names = {name: value for name, value in interpreter.variables.items() if name != "_"}
-    return explaining.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
+    return explanation_subject.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
 
 
 # --- how a value of a script went -----------------------------------------------------------------
@@ -115,8 +123,8 @@ def _course(name: str, values: list[float]) -> Curves:
 # --- plots of an expression -----------------------------------------------------------------------
 
 
-def plots(
-    found: Report,
+def _plots(
+    told: Explanation | None,
     text: str,
     span: Span,
     evaluate: plotting.Evaluate,
@@ -132,8 +140,8 @@ def plots(
         makers.append(_curve_of(text, span, evaluate, name, ends))
     if len(spans) == 2:
         makers.append(_map_of(text, span, evaluate, spans))
-    if not ranges and len(spans) < len(variables) and found.explanation is not None:
-        leaves = [made for step in found.explanation.steps if step.is_leaf for made in step.outputs]
+    if not ranges and len(spans) < len(variables) and told is not None:
+        leaves = [made for step in told.steps if step.is_leaf for made in step.outputs]
         gradients = {made.name: made.gradient.array for made in leaves if made.gradient is not None}
         moved = {name: value for name, value in kept.items() if name in gradients}
         if (reach := _reach(moved, gradients)) > 0:

@@ -1,0 +1,1 @@
+"""Many requests, one a line, answered in order by worker processes."""

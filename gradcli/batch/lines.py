@@ -1,0 +1,111 @@
+"""The lines of the requests as they arrive, and where an earlier run ended in its output."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+from gradcli.errors import DataError, UsageError
+
+#: a line with its number, from 1; None is one that was too long to be kept
+Line = tuple[int, bytes | None]
+
+_CHUNK = 1 << 18
+
+
+class Lines:
+    """The lines of a descriptor as they arrive. Lines over `most` bytes are counted but not kept."""
+
+    def __init__(self, descriptor: int, most: float, skip: int = 0) -> None:
+        self.descriptor = descriptor
+        self.ended = False
+        #: bytes read so far
+        self.read = 0
+        self._most = most
+        self._skip = skip
+        self._number = 0
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def more(self) -> Iterator[Line]:
+        """The lines that one read completes; sets `ended` at the end. Raises DataError."""
+        try:
+            chunk = os.read(self.descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise DataError(f"cannot read the requests: {error.strerror}") from None
+        self.read += len(chunk)
+        if not chunk:
+            self.ended = True
+            if self._size:
+                yield from self._complete()
+            return
+        *whole, rest = chunk.split(b"\n")
+        for part in whole:
+            self._keep(part)
+            yield from self._complete()
+        self._keep(rest)
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._most:
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+    def _complete(self) -> Iterator[Line]:
+        self._number += 1
+        line = None if self._size > self._most else b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        if self._number > self._skip:
+            yield self._number, line
+
+
+# --- resuming ---
+
+
+def answered(descriptor: int) -> tuple[int, int]:
+    """(number of the last line that was answered whole, where its answer ends) in a partial output. Raises UsageError, DataError."""
+    try:
+        end = os.lseek(descriptor, 0, os.SEEK_END)
+        while end > 0:
+            line, start, end = _last_line(descriptor, end)
+            if line is None:
+                end = start
+                continue
+            number = _number_of(line)
+            if number is not None:
+                return number, end
+            if start == 0:
+                break
+            end = start
+    except OSError as error:
+        raise DataError(f"cannot read the partial output: {error.strerror}") from None
+    if end > 0:
+        raise UsageError("--resume: the output has no answers of gradcli batch")
+    return 0, 0
+
+
+def _last_line(descriptor: int, end: int) -> tuple[bytes | None, int, int]:
+    """(text, start, end) of the last line before `end`; the text is None when the line has no end."""
+    size, piece = 1 << 12, b""
+    while True:
+        start = max(0, end - size)
+        piece = os.pread(descriptor, end - start, start)
+        cut = piece.rfind(b"\n", 0, len(piece) - 1)
+        if cut >= 0 or start == 0:
+            break
+        size *= 8
+    line = piece[cut + 1 :]
+    return (line if line.endswith(b"\n") else None), start + cut + 1, end
+
+
+def _number_of(line: bytes) -> int | None:
+    try:
+        number = json.loads(line)["line"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return number if type(number) is int and number > 0 else None

@@ -1,0 +1,332 @@
+"""The one facade: source text in, plain results out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from gradcli import data, limits
+from gradcli.core.autograd import grad_mode
+from gradcli.core.random import seeds
+from gradcli.core.tensor import dtypes, printing
+from gradcli.core.tensor.node import Node, bound_nodes, state
+from gradcli.core.tensor.tensor import Tensor, ones_like
+from gradcli.core.vocabulary import settings
+from gradcli.errors import GradcliError, ProgramError
+from gradcli.lang.interpreter.interpreter import Interpreter
+from gradcli.lang.syntax import parser
+from gradcli.limits import Limits
+from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
+from gradcli.session import input_values
+from gradcli.session.bindings import Bindings
+from gradcli.session.gradients import SUMMED, gradient_table, locate_error
+from gradcli.session.input_values import Numbers
+from gradcli.session.result_values import result_value
+from gradcli.source import Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.session.interactive import Interactive
+
+Write = Callable[[str], None]
+#: which text of a value is wanted
+Text = Literal["repr", "str", ""]
+#: a warning's category, text and place
+Warn = Callable[[str, str, "Span | None"], None]
+
+
+class Session:
+    """Names and settings that expressions and scripts share.
+
+    `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
+    are put in force at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Limits,
+        write: Write,
+        warn: Warn,
+        read_stdin: data.ReadStdin,
+        dtype: str | None = None,
+        seed: int | None = None,
+        precision: int | None = None,
+    ) -> None:
+        limits.use(bounds)
+        limits.memory.begin()
+        bound_nodes()
+        settings.reset()
+        grad_mode.reset_modes()
+        if dtype is not None:
+            dtypes.set_default(dtypes.NAMED[dtype])
+        if seed is not None:
+            seeds.manual_seed(seed)
+        if precision is not None:
+            printing.options.precision = precision
+        self._seed = seed or 0
+        self._read_stdin = read_stdin
+        self._interpreter = Interpreter(write=write, warn=warn, one_off=True)
+        self._names = Bindings(self._interpreter, read_stdin)
+
+    # --- names ---
+
+    def bind(self, name: str, text: str, *, exact: bool) -> None:
+        """Bind what `text` says: as a float leaf that requires grad, or (`exact`) as PyTorch reads it.
+
+        Raises LanguageError, ProgramError, DataError, LimitError.
+        """
+        self._names.bind(name, text, exact=exact)
+
+    def bind_data(self, name: str, value: Numbers | str) -> None:
+        """Bind numbers, or the text of an expression, as a float leaf that requires grad. Raises what `bind` raises."""
+        self._names.bind_data(name, value)
+
+    def bind_range(self, name: str, text: str) -> bool:
+        """Bind a point of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
+        return self._names.bind_range(name, text)
+
+    @property
+    def variables(self) -> list[str]:
+        """The names to differentiate by: bound tensors that require grad and are leaves."""
+        return list(self._names.variables)
+
+    @property
+    def ranges(self) -> list[str]:
+        """The names that `bind_range` has bound."""
+        return list(self._names.ranges)
+
+    # --- scripts ---
+
+    def read_source(self, name: str) -> str:
+        """The text of a program file. Raises DataError, LimitError."""
+        return data.read_source(name, self._read_stdin)
+
+    def run(self, source: Source, *, reuse: bool = False) -> None:
+        """Run a script, which is parsed whole before; with `reuse` its tree is kept for other sessions with the same script.
+
+        Raises LanguageError, ProgramError, LimitError.
+        """
+        self._interpreter.run_file(parser.parse_file(source, reuse=reuse))
+
+    def interactive(self) -> Interactive:
+        """The names of this session for a prompt, which runs one input after the other."""
+        from gradcli.session.interactive import Interactive
+
+        return Interactive(self._interpreter, self._seed)
+
+    # --- values and derivatives ---
+
+    def evaluate(self, source: Source, text: Text = "repr") -> Evaluation:
+        """The value of an expression. `text` says which text a value that is no tensor gets: its repr, its str where it is a string
+        (for others the repr), or none. Raises LanguageError, ProgramError, LimitError.
+        """
+        return self._evaluation(source, self._names.evaluate(source), text)
+
+    def _evaluation(self, source: Source, value: object, text: Text) -> Evaluation:
+        shown = self._interpreter.text if text == "repr" or (text and not isinstance(value, str)) else str if text else None
+        found = result_value(value, self._interpreter.text, shown)
+        if type(value) is not Tensor:
+            return Evaluation(source.text.strip(), found, None, False)
+        node = value.grad_fn
+        return Evaluation(source.text.strip(), found, None if node is None else node.type_name, value.requires_grad)
+
+    def gradient(
+        self, source: Source, vectors: Sequence[str], names: Sequence[str] | None = None, *, intermediates: bool = False
+    ) -> GradientTable:
+        """Value and gradients: one forward pass, and one backward pass for each of `vectors` (one with 1 for none).
+
+        `names` chooses among the bound variables, None is all that require grad. Raises what `evaluate` raises.
+        """
+        made: list[tuple[Node, tuple[Tensor, ...]]] = []
+        before = state.watch, state.observed
+        try:
+            if intermediates:
+                state.set_watch(made)
+            out, span = self._names.tensor(source)
+        finally:
+            state.watch, state.observed = before
+        weights = [self._names.weights(text, out) for text in vectors]
+        return gradient_table(source, span, out, weights, self._names.chosen(names), made)
+
+    def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:
+        """All first derivatives of an expression by the variables. Raises what `evaluate` raises."""
+        from gradcli.session import derivatives
+
+        out, span = self._names.tensor(source)
+        variables = self._names.chosen(names)
+        try:
+            blocks = derivatives.jacobian(out, list(variables.values()), limits.Clock())
+        except GradcliError as error:
+            locate_error(error, out, span)
+            raise
+        return derivatives.jacobian_result(source, out, variables, blocks)
+
+    def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
+        """All second derivatives of an expression with one value. Raises what `evaluate` raises."""
+        from gradcli.session import derivatives
+
+        out, span = self._names.tensor(source)
+        variables = self._names.chosen(names)
+        try:
+            slopes, blocks = derivatives.hessian(out, list(variables.values()), limits.Clock())
+        except GradcliError as error:
+            locate_error(error, out, span)
+            raise
+        return derivatives.hessian_result(source, out, variables, slopes if with_gradient else None, blocks)
+
+    def several(
+        self, source: Source, names: Sequence[str] | None, vector: Numbers | str | None, *, gradient: bool, jacobian: bool, hessian: bool
+    ) -> tuple[Evaluation, GradientTable | None, Derivatives | None, Derivatives | None]:
+        """Value, gradient, Jacobian and Hessian of one evaluation, what is wanted of them.
+
+        `vector` are weights, numbers or the text of an expression; None is for a result that is one number. The value has no
+        text. Raises what `evaluate` raises.
+        """
+        from gradcli.session import derivatives
+
+        value = self._names.evaluate(source)
+        evaluation = self._evaluation(source, value, "")
+        if not (gradient or jacobian or hessian):
+            return evaluation, None, None, None
+        span = input_values.whole(source)
+        out = input_values.as_tensor(value, span)
+        weights = None
+        if gradient and vector is not None:
+            given = self._names.evaluate(Source("<vector>", vector)) if isinstance(vector, str) else vector
+            weights = input_values.weights(given, out, None)
+        wanted = derivatives.Wanted(gradient, jacobian, hessian)
+        return evaluation, *derivatives.derived(source, span, out, weights, self._names.chosen(names), wanted)
+
+    def minimize(
+        self,
+        source: Source,
+        names: Sequence[str] | None = None,
+        *,
+        method: str,
+        lr: float | None,
+        steps: int,
+        tolerance: float,
+        progress: Callable[[int, float, float], None],
+    ) -> Minimum:
+        """Move the variables to where the expression is smallest.
+
+        `progress` gets the number of each step, the value and the norm of the gradient. Raises what `evaluate` raises.
+        """
+        from gradcli.session import minimization
+
+        evaluate, span = self._names.function(source)
+        variables = self._names.chosen(names)
+        text = source.text.strip()
+        return minimization.minimum(
+            text, span, partial(evaluate, {}), variables, method=method, lr=lr, steps=steps, tolerance=tolerance, progress=progress
+        )
+
+    def check(self, source: Source, vector: str | None = None, names: Sequence[str] | None = None) -> CheckResult:
+        """The gradients by rule against differences, for the variables, or those of `names`. Raises what `gradient` raises.
+
+        Meant for a session whose dtype is float64.
+        """
+        from gradcli.analysis.check import check
+        from gradcli.analysis.complex_step import ComplexStep
+
+        evaluate, span = self._names.function(source)
+        tree = parser.parse_expression(source)
+        try:
+            chosen, others = self._names.chosen(names), self._interpreter.variables
+            run, text = partial(evaluate, self._names.variables), source.text.strip()
+            return check(run, chosen, partial(self._weigh, vector), text, lambda out: ComplexStep(tree, chosen, others, out.array))
+        except ProgramError as error:
+            error.span = error.span or span
+            raise
+
+    def _weigh(self, vector: str | None, out: Tensor) -> Tensor | None:
+        return None if vector is None else self._names.weights(vector, out)
+
+    # --- plots and reports ---
+
+    def plot(self, source: Source, *, order: int, points: Sequence[int]) -> Curves | HeatMap:
+        """The values over one or two ranges, with derivatives up to `order`. `points` says how many for each range that does not say
+        so itself. Raises what `evaluate` raises, UsageError.
+        """
+        from gradcli.session import plotting
+
+        evaluate, span = self._names.function(source)
+        text = source.text.strip()
+        axes = [plotting.interval(*found, usual) for found, usual in zip(self._names.ranges.values(), points, strict=True)]
+        names = self.ranges
+        if len(axes) == 1:
+            return plotting.curves(text, span, evaluate, names[0], axes[0], order)
+        return plotting.heat_map(text, span, evaluate, (names[0], names[1]), axes[0], axes[1], order)
+
+    def report(self, source: Source, vector: str | None = None, *, script: bool = False, of: str | None = None) -> Report:
+        """What a page shows of an expression or, with `script`, of a script and its name `of` (None: what `backward()` was called
+        on last, else the newest value with a graph).
+
+        What it prints goes where all output goes. Raises what `explain` raises.
+        """
+        from gradcli.session import report_contents
+
+        weigh = partial(self._weigh, vector)
+        if script:
+            return report_contents.script(self._interpreter, source, of, weigh)
+        return report_contents.expression(self._interpreter, source, weigh, self._names)
+
+    # --- explanations ---
+
+    def explain(
+        self,
+        source: Source | str,
+        vector: str | None = None,
+        *,
+        of: str | None = None,
+        script: bool = False,
+        full: bool = False,
+        summed: bool = False,
+    ) -> Explanation:
+        """Every step behind a value, with its gradient and how that came: of an expression, of a bound name (both as `str`),
+        or of a script: of its name `of`, else of what it called `backward()` on last. `vector` are the weights; without, and
+        `summed`, what is no scalar is summed. Raises what `gradient` raises.
+        """
+        return self._explained(source, vector, of, script=script, full=full, summed=summed)
+
+    def graph(
+        self,
+        source: Source | str,
+        vector: str | None = None,
+        *,
+        of: str | None = None,
+        script: bool = False,
+        gradients: bool = False,
+        strict: bool = False,
+    ) -> Explanation:
+        """As `explain`, to be drawn; with `gradients`, unless the result is no scalar and there is no vector (an error when `strict`)."""
+        return self._explained(source, vector, of, script=script, gradients=gradients, drawn=True, strict=strict)
+
+    def _explained(
+        self,
+        source: Source | str,
+        vector: str | None,
+        of: str | None,
+        *,
+        script: bool,
+        full: bool = False,
+        gradients: bool = True,
+        drawn: bool = False,
+        strict: bool = True,
+        summed: bool = False,
+    ) -> Explanation:
+        from gradcli.session import explanation_subject
+
+        found = explanation_subject.subject(self._interpreter, source, of, script)
+        summed = summed and vector is None and found.value.array.size != 1
+
+        def weigh(out: Tensor) -> Tensor | None:
+            if summed:
+                return ones_like(out)  # the weights of a sum of all elements
+            return found.weights if vector is None else self._names.weights(vector, out)
+
+        # the prompt's last value is no name of the user's
+        names = {name: value for name, value in self._interpreter.variables.items() if name != "_"}
+        told = explanation_subject.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
+        return told.replace(notes=(*told.notes, SUMMED)) if summed else told
