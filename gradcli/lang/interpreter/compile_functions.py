@@ -13,7 +13,7 @@ from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
 from gradcli.lang.interpreter.scope import Scope
 from gradcli.lang.python import dicts_and_sets
-from gradcli.lang.syntax.nodes import Comprehension, For_, FunctionDef, Lambda, Parameter, Return
+from gradcli.lang.syntax.nodes import Comprehension, ForClause, FunctionDef, Lambda, Parameter, Return
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.execution import tick
 from gradcli.lang.values.object_operations import OPS, iterate
@@ -181,7 +181,7 @@ def _enter(inner: Context, context: Context) -> Run:
     return run
 
 
-def _walk(clauses: tuple[For_, ...], inner: Context) -> Walk:
+def _walk(clauses: tuple[ForClause, ...], inner: Context) -> Walk:
     """A host generator that stops wherever the element is to be evaluated."""
     clause, *others = clauses
     put = assign_to(clause.target, inner)
