@@ -1,4 +1,4 @@
-"""`def`, `lambda` and comprehensions: functions of their own, with frames that are lists."""
+"""`def`, `lambda` and comprehensions: each has a frame of its own, which is a list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradcli.lang.values.value_classes import UNBOUND, IteratorValue
 
 
 def function_def(node: FunctionDef, context: Context) -> Run:
-    """`def`: makes the function, runs it through its decorators, binds the name."""
+    """`def`: makes the function, calls its decorators with it, and binds the name."""
     inner = context.inner(node)
     code = _code(node.name, node.parameters, inner)
     code.run = _body(node, inner)
@@ -48,8 +48,8 @@ def lambda_(node: Lambda, context: Context) -> Run:
     return _maker(code, node, inner, context)
 
 
-#: kinds of parameters that arguments without a name go to
-_PLACED = ("positional", "plain")
+#: kinds of parameters that take positional arguments
+_POSITIONAL = ("positional", "plain")
 
 
 def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
@@ -57,7 +57,7 @@ def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
     stars = {p.kind: p.name for p in parameters if p.name and p.kind in ("*", "**")}
     code = Code(
         name,
-        tuple([p.name for p in parameters if p.kind in _PLACED]),
+        tuple([p.name for p in parameters if p.kind in _POSITIONAL]),
         tuple([p.name for p in parameters if p.kind == "keyword"]),
         stars.get("*"),
         stars.get("**"),
@@ -94,8 +94,8 @@ def _cell_slots(inner: Context) -> list[int]:
 
 
 def _maker(code: Code, node: FunctionDef | Lambda, inner: Context, context: Context) -> Run:
-    """A closure that makes the function: evaluates the defaults and takes the cells it shares."""
-    plain = [context.expression(p.default) for p in node.parameters if p.kind in _PLACED and p.default is not None]
+    """A closure that makes the function: it evaluates the defaults and takes the cells that the function shares."""
+    plain = [context.expression(p.default) for p in node.parameters if p.kind in _POSITIONAL and p.default is not None]
     named = [(p.name, context.expression(p.default)) for p in node.parameters if p.kind == "keyword" and p.default is not None]
     shared = _shared(inner, context)
     is_module = context.scope.is_module
@@ -113,12 +113,12 @@ def _maker(code: Code, node: FunctionDef | Lambda, inner: Context, context: Cont
 
 
 def _shared(inner: Context, context: Context) -> list[int]:
-    """The slots of the frame outside whose cells the inner function takes."""
+    """The slots of the outer frame whose cells the inner function shares."""
     return [context.scope.slots[name] for name in inner.scope.frees]
 
 
 def _body(node: FunctionDef, inner: Context) -> Run:
-    """The code of a `def`: runs the statements until one returns."""
+    """The code of a `def`: a closure that runs the statements until one returns."""
     statements = node.body
     if len(statements) == 1 and isinstance(statements[0], Return) and statements[0].value is not None:
         return inner.expression(statements[0].value)
@@ -145,7 +145,7 @@ Walk = Callable[[Frame, Any], Iterator[None]]
 
 
 def comprehension(node: Comprehension, context: Context) -> Run:
-    """`[... for ...]` and its kin. The first iterable is evaluated in the frame outside."""
+    """A comprehension or generator expression. The first iterable is evaluated in the outer frame."""
     inner = context.inner(node)
     enter = _enter(inner, context)
     first_node = node.clauses[0].iterable
@@ -166,7 +166,7 @@ def comprehension(node: Comprehension, context: Context) -> Run:
 
 
 def _enter(inner: Context, context: Context) -> Run:
-    """A closure that makes the frame of a comprehension from the frame outside."""
+    """A closure that makes the frame of a comprehension from the outer frame."""
     shared = _shared(inner, context)
     own = [UNBOUND] * (len(inner.scope.slots) - len(shared))
     cell_slots = _cell_slots(inner)
@@ -182,7 +182,7 @@ def _enter(inner: Context, context: Context) -> Run:
 
 
 def _walk(clauses: tuple[ForClause, ...], inner: Context) -> Walk:
-    """A host generator that stops wherever the element is to be evaluated."""
+    """A generator function that runs the clauses and yields whenever the element is to be evaluated."""
     clause, *others = clauses
     put = assign_to(clause.target, inner)
     tests = [condition(c, inner) for c in clause.conditions]

@@ -25,10 +25,10 @@ from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Span
 
-#: host frames at most: deep enough for `calls` nested calls, far from the end of the host's stack
+#: Python's recursion limit while a program runs: enough for the limit on nested calls, and far from the end of the C stack
 _HOST_DEPTH = 9_000
-#: thresholds of the cycle collector: a large graph is no garbage, and looking through it again and again takes most of the time;
-#: the bound on memory collects before it refuses
+#: thresholds of Python's garbage collector while a program runs: to scan a large graph again and again would take most of the
+#: time. The limit on memory collects garbage before it refuses.
 _COLLECT = (100_000, 20, 10)
 
 Write = Callable[[str], None]
@@ -36,7 +36,7 @@ Warn = Callable[[str, str, "Span | None"], None]
 
 
 def _as_dtype(value: Any) -> Any:
-    """`dtype=float` and its like."""
+    """The dtype that `dtype=float`, `dtype=int` or `dtype=bool` means; None for other values."""
     if value is types.FLOAT:
         return dtypes.float64
     if value is types.INT:
@@ -57,8 +57,9 @@ class Interpreter:
         self._one_off = one_off
         self._globals: dict[str, Any] = {}
         self._addresses = Addresses()
-        #: warnings given, by text and line, and those that are given once
+        #: warnings given so far: category, text, name of the source, line
         self._warned: set[tuple[str, str, str, int]] = set()
+        #: keys of the warnings that are given once only
         self._warned_once: set[str] = set()
         self._written = 0
         self._steps = 0
@@ -75,7 +76,7 @@ class Interpreter:
             self._run(program)
 
     def run_file(self, program: Program) -> None:
-        """As `run`, with Python's own `sum`, `max` ..., whatever this interpreter's inputs have."""
+        """As `run`, but bare `sum`, `max` ... are Python's, even if the interpreter was made with `one_off`."""
         before, self._one_off = self._one_off, False
         try:
             self.run(program)
@@ -115,7 +116,7 @@ class Interpreter:
             return call(function, args, None)
 
     def text(self, value: Any) -> str:
-        """`repr(value)`, with this session's numbers for addresses."""
+        """`repr(value)`, with this interpreter's numbers for addresses."""
         with self._active():
             return repr_text(value)
 
@@ -135,9 +136,9 @@ class Interpreter:
 
     @contextmanager
     def _active(self) -> Iterator[None]:
-        """Put this session's state in place; turn what escapes into one of our errors, with its place."""
+        """Put this interpreter's state in force. Errors that escape become errors of gradcli with a span."""
         if self._running:
-            yield  # a callback of core's
+            yield  # core calls a function of the program
             return
         kept = {name: getattr(execution, name) for name in execution.__slots__}
         sink = warnings.set_sink(self._on_warning)
@@ -195,7 +196,7 @@ class Interpreter:
         return error
 
     def _on_warning(self, category: str, message: str) -> None:
-        """Once for each text and line, as Python's default filter has it."""
+        """Pass a warning on once for each text and line, like Python's default filter."""
         place = state.origin
         span = place.span if isinstance(place, Node) else None
         where = ("", 0) if span is None else (span.source.name, span.source.position(span.start)[0])
@@ -205,7 +206,7 @@ class Interpreter:
             self._warn(category, message, span)
 
     def begin_input(self) -> None:
-        """Every input of the prompt has the bounds on steps and output for itself."""
+        """Start an input of the prompt: steps and output are counted from zero."""
         self._steps = self._written = 0
 
     # --- names ---
@@ -220,7 +221,7 @@ class Interpreter:
         return self._globals.get(name, value_classes.MISSING)
 
     def move(self, names: dict[str, Any]) -> None:
-        """Keep the names in `names` from now on: a dict of a class of its own sees what programs bind."""
+        """Keep the variables in `names` from now on: a subclass of dict can watch what programs bind."""
         names |= self._globals
         self._globals = names
 

@@ -1,6 +1,6 @@
-"""Attributes: every type has its tables of names; nothing else of a value can be reached.
+"""Attributes: each type of values has tables of its attributes, and programs can reach nothing else of a value.
 
-Of names that begin with an underscore only those stand here that PyTorch users read: `__name__` of types and functions,
+Names with a leading underscore are left out, except those that PyTorch users read: `__name__` of types and functions,
 `torch.__version__`, `_version`, and the `_saved_` and `_raw_saved_` names of a grad_fn.
 """
 
@@ -42,7 +42,7 @@ Method = Callable[..., Any]
 _NAMED = {"__name__": lambda value: value.name}
 
 
-#: what is read from values without being called, by type
+#: by type, the attributes that are not methods
 GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     Tensor: tensor_attributes.GETTERS,
     UserFunction: _NAMED,
@@ -90,7 +90,7 @@ _OWN_METHODS: dict[type, dict[str, Method]] = {
     NumpyArray: {"tolist": lambda value: _listed(value), "item": lambda value: value.array.item()},
 }
 
-#: where instances of a type take their methods from besides their own
+#: by type, the type that it inherits methods from
 _BASES: dict[type, type] = {Size: tuple, bool: int}
 
 
@@ -141,7 +141,7 @@ def _tensor_method(name: str) -> Method | None:
 
 
 class _ByType(dict[type, Method | None]):
-    """The methods of one name, found when a type is first met."""
+    """The methods of one name by type; a type is looked up when a value of it first occurs."""
 
     __slots__ = ("name",)
 
@@ -158,7 +158,7 @@ _finders: dict[str, _ByType] = {}
 
 
 def finder(name: str) -> Callable[[type], Method | None]:
-    """A fast `find_method` for one name, shared by all calls of that name."""
+    """A fast `find_method` for one name. All calls of a method of that name share it."""
     known = _finders.get(name)
     if known is None:
         known = _finders[name] = _ByType(name)
@@ -219,11 +219,12 @@ def unbound(owner: Any, name: str) -> Any:
 
 
 def _may_read(name: str) -> bool:
+    """Whether programs may read a SCRIPT_ATTRIBUTES entry of this name."""
     return not name.startswith("_") or name in ("_version", "__name__") or name.startswith("_saved_")
 
 
 def is_function(value: Any) -> bool:
-    """Whether a value of core's is a function or a type, whose `__name__` can be read."""
+    """Whether a value is a function or a type of core, or a decorated function: all of these have a `__name__`."""
     return isinstance(value, (*FUNCTIONS, ScriptType, Decorated))
 
 
@@ -242,7 +243,7 @@ def get_attribute(value: Any, name: str) -> Any:
 
 
 def missing(value: Any, name: str) -> ProgramError:
-    """The AttributeError for a name that a value has not."""
+    """The AttributeError for a value that has no attribute `name`."""
     if type(value) is Namespace:
         text = f"module '{value.path}' has no attribute '{name}'"
     elif type(value) in (TypeValue, ExceptionType, ScriptType):
@@ -253,7 +254,7 @@ def missing(value: Any, name: str) -> ProgramError:
 
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
-    """A hint with the known names that are close to `name`; at most one line."""
+    """Hints for an unknown name: the known names that are close to it, in one line, or nothing."""
     if name == "__class__":
         return ["type(...) gives it"]
     if name.startswith("_"):

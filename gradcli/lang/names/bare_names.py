@@ -1,4 +1,4 @@
-"""What a name means that the program has not bound: Python's builtins, the prebound modules, torch's functions."""
+"""The meaning of names that the program has not bound: Python's built-in names, prebound modules, torch's functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PYTHON: dict[str, Any] = {
     "__name__": "__main__",
 }
 
-#: Python's names that are left out, for the message
+#: Python's built-in names that are not part of the language
 REFUSED = frozenset(
     (
         *("aiter", "anext", "breakpoint", "bytearray", "bytes", "classmethod", "compile", "complex", "copyright", "credits"),
@@ -73,7 +73,7 @@ def default(name: str, one_off: bool) -> Any:
 
 
 def is_torch(name: str, one_off: bool) -> bool:
-    """Whether the bare name means torch's."""
+    """Whether the bare name means `torch.NAME`."""
     return name in _torch_names() and not is_python(name) and (one_off or name not in NOT_BARE)
 
 
@@ -83,7 +83,7 @@ def torch_value(name: str) -> Any:
 
 
 def hints(name: str, variables: dict[str, Any]) -> list[str]:
-    """What to say about a name that means nothing."""
+    """Hints for a name that is not defined."""
     if name in REFUSED:
         return [f"{name} is not part of gradcli's language"]
     if name.startswith("_"):

@@ -1,4 +1,4 @@
-"""Python's built-in functions, on values of the language."""
+"""Python's built-in functions for values of any type."""
 
 from __future__ import annotations
 
@@ -354,13 +354,13 @@ FUNCTIONS: dict[str, Builtin] = {name: Builtin(name, function) for name, functio
 
 
 class Choices(dict[Any, str]):
-    """What bare `sum` and its like turned out to be, by the node of the call: "torch", "python" or "both"."""
+    """By the node of a call of bare `sum`, `max` ...: whether it called torch's function ("torch"), Python's, or "both"."""
 
-    #: set by the prompt, which writes scripts from it
+    #: whether calls are noted; the prompt sets it, because it writes scripts that name the function
     wanted = False
 
     def note(self, choice: str) -> None:
-        """The call at `state.origin` is `choice` this time."""
+        """Note that the call at `state.origin` was `choice` this time."""
         if self.setdefault(state.origin, choice) != choice:
             self[state.origin] = "both"
 
@@ -383,5 +383,5 @@ def _either(name: str) -> Builtin:
     return Builtin(name, run)
 
 
-#: what one-off expressions and the prompt have in place of Python's
+#: the functions that replace Python's in one-off expressions and at the prompt
 ONE_OFF: dict[str, Builtin] = {name: _either(name) for name in ("sum", "max", "min", "abs", "all", "any", "round", "pow")}

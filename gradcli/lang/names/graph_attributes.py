@@ -1,4 +1,4 @@
-"""What can be read from a grad_fn."""
+"""The attributes and methods of a grad_fn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GETTERS: dict[str, Callable[[Node], Any]] = {
     "metadata": lambda node: _metadata.setdefault(node, Metadata()),
 }
 
-#: what scripts keep in `grad_fn.metadata`
+#: by node, the dict of `grad_fn.metadata`
 _metadata: weakref.WeakKeyDictionary[Node, Metadata] = weakref.WeakKeyDictionary()
 
 _SAVED = "_saved_"

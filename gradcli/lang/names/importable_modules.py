@@ -14,10 +14,10 @@ from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
 _made: dict[str, Namespace] = {}
 
-#: `torch.__version__`: what every text here is compared with
+#: `torch.__version__`: the version of PyTorch whose behaviour is reproduced
 _VERSION = "2.13.0+cpu"
 
-#: torch's own error types, which are caught by these names
+#: torch's own exception types, by their place in torch
 _ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckError": "GradcheckError"}
 
 
@@ -51,7 +51,7 @@ def _math_members() -> dict[str, Any]:
     return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
 
 
-#: numpy's names for what math calls otherwise, and names that they share
+#: numpy's names of functions that have another name in math
 _NUMPY = {
     "abs": "fabs",
     "arccos": "acos",
@@ -62,6 +62,7 @@ _NUMPY = {
     "arctan2": "atan2",
     "arctanh": "atanh",
 }
+#: names that numpy and math share
 _SHARED = (
     *("ceil", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "floor", "fmod", "hypot", "isfinite", "isinf", "isnan", "log"),
     *("log10", "log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "e", "inf", "nan", "pi"),
@@ -86,7 +87,7 @@ NUMPY = Namespace(
 )
 TORCH = torch()
 
-#: modules by dotted name; those below torch are made when asked for
+#: the top-level modules; modules below torch are made when first asked for
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 #: bound before a program starts

@@ -1,4 +1,4 @@
-"""`import`: binds names of what is built in, and imports nothing."""
+"""The `import` statements. They bind modules and functions that are built in; no file is loaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.lang.names import bare_names, importable_modules
 from gradcli.lang.names.attributes import suggest
 from gradcli.lang.values.value_classes import MISSING, Namespace
 
-#: what `from torch import *` binds although Python has the name
+#: names of Python that `from torch import *` rebinds to torch's functions
 REBOUND = ("abs", "all", "any", "bool", "float", "int", "max", "min", "pow", "range", "round", "sum")
 
 
@@ -41,7 +41,7 @@ def member(dotted: str, name: str) -> Any:
 
 
 def star(dotted: str, variables: dict[str, Any]) -> None:
-    """`from dotted import *`. Torch's names are there anyway: those are bound that something else hides."""
+    """`from dotted import *`. Torch's functions have bare names anyway, so of torch only the names are bound that are hidden."""
     place = _find(dotted)
     if place is importable_modules.TORCH:
         for name in library.members(""):

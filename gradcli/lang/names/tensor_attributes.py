@@ -1,4 +1,4 @@
-"""What can be read from and assigned to a tensor, and its methods that are no tensor functions."""
+"""The attributes of a tensor, and those of its methods that are not functions of core."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _transposed(name: str) -> Callable[[Tensor], Any]:
     return get
 
 
-#: what a tensor here is not
+#: attributes that are False for every tensor
 _NEVER = (
     *("is_cuda", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr"),
     *("is_vulkan", "is_xla", "is_xpu"),

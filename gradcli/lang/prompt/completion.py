@@ -1,4 +1,4 @@
-"""What may be typed next: names, attributes of a value, keyword arguments. Nothing is evaluated to find out."""
+"""Completion of names, attributes and keyword arguments. Nothing is evaluated for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STRINGS = re.compile(r"'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^
 
 
 class Candidate(NamedTuple):
-    """One way to go on: the text that replaces the word before the cursor, its kind, and the value it is, or is a member of."""
+    """A completion: the text that replaces the word before the cursor, its kind, and its value or the value it is a member of."""
 
     text: str
     kind: str
@@ -40,7 +40,7 @@ def word_before(text: str) -> str:
 
 
 def candidates(text: str, variables: dict[str, Any]) -> list[Candidate]:
-    """What can stand in place of the word at the end of `text`, sorted; names with a leading underscore only when asked for."""
+    """The completions of the word at the end of `text`, sorted; private names only if the word begins with an underscore."""
     bare = _STRINGS.sub(_blanked, text)
     word = word_before(bare)
     before = bare[: len(bare) - len(word)]
@@ -53,7 +53,7 @@ def candidates(text: str, variables: dict[str, Any]) -> list[Candidate]:
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """A string with nothing in it, or blanks for a comment, of the same length."""
+    """A string of underscores in place of a string, blanks in place of a comment, of the same length."""
     size = len(match[0])
     return " " * size if match[0][0] == "#" else '"' + "_" * (size - 2) + '"'
 
@@ -105,7 +105,7 @@ def _attributes(before: str, variables: dict[str, Any]) -> list[Candidate]:
 
 
 def value_of(candidate: Candidate, variables: dict[str, Any]) -> Any:
-    """What a candidate would give, MISSING where there is nothing to say; may load a family."""
+    """The value of a candidate, or MISSING. May load modules of core."""
     if candidate.kind == "variable":
         return candidate.value
     if candidate.kind in ("method", "name") and candidate.value is not None:
@@ -132,7 +132,7 @@ def lookup(path: str, variables: dict[str, Any]) -> Any:
 
 
 def _keywords(before: str, variables: dict[str, Any]) -> list[Candidate]:
-    """`dim=` and its like, inside the parentheses of a call."""
+    """Keyword arguments such as `dim=`, inside the parentheses of a call."""
     opening = _innermost(before)
     if opening < 0 or before[opening] != "(" or not before.rstrip().endswith(("(", ",")):
         return []
@@ -148,7 +148,7 @@ def _keywords(before: str, variables: dict[str, Any]) -> list[Candidate]:
 
 
 def _innermost(text: str) -> int:
-    """Where the innermost bracket opens that is still open; -1 for none."""
+    """The position of the innermost open bracket; -1 for none."""
     closing = {")": 0, "]": 0, "}": 0}
     pairs = {"(": ")", "[": "]", "{": "}"}
     for at in range(len(text) - 1, -1, -1):

@@ -13,7 +13,7 @@ class DictView:
 
     __slots__ = ("mapping",)
     name = "dict_view"
-    # Set-like views compare by content, so like sets they are no keys.
+    # views that are like sets compare by content, so they are unhashable, as sets are
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, mapping: dict[Any, Any]) -> None:
@@ -57,7 +57,7 @@ class ItemsView(DictView):
 
 
 def live(source: Iterator[Any]) -> Iterator[Any]:
-    """The elements of a host iterator over a dictionary; a change of its size on the way is the program's RuntimeError."""
+    """The elements of an iterator over a dictionary. Raises RuntimeError when the dictionary's size changes meanwhile."""
     while True:
         try:
             item = next(source)

@@ -33,7 +33,7 @@ def _get(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
 
 def _pop(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
     arguments.between("dict.pop", args, kwargs, 1, 2)
-    if value:  # CPython asks for no hash to look into an empty dictionary
+    if value:  # CPython does not hash the key if the dictionary is empty
         ops.hashable(args[0])
     if value and hosted(value.__contains__, args[0]):
         return value.pop(args[0])
@@ -64,7 +64,7 @@ def _update(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> None:
 
 
 def fill_dict(ops: Ops, value: dict[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Put what `dict(*args, **kwargs)` or `update` is given into `value`; `args` holds one source or none."""
+    """`value.update(*args, **kwargs)`; `args` holds at most one source. Raises TypeError, ValueError, LimitError."""
     for source in args:
         if isinstance(source, dict):
             _grow(value, source)
@@ -98,7 +98,7 @@ def _pair(ops: Ops, at: int, pair: Any) -> tuple[Any, Any]:
 
 
 def set_item(value: dict[Any, Any], key: Any, item: Any) -> None:
-    """`value[key] = item`; the key's hashability was checked."""
+    """`value[key] = item` with a key that is known to be hashable."""
     if len(value) >= limits.current.list and not hosted(value.__contains__, key):
         limits.check_list(len(value) + 1)
     hosted(value.__setitem__, key, item)
@@ -174,7 +174,7 @@ def _add(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
 
 
 def _has(ops: Ops, value: set[Any], item: Any) -> bool:
-    if type(item) is set:  # looked up by its content; no set is an element
+    if type(item) is set:  # Python would look the set up by its content, but a set is never an element
         return False
     ops.hashable(item)
     return bool(hosted(value.__contains__, item))
@@ -217,7 +217,7 @@ def _union(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
 
 
 def _folded(name: str, combine: Callable[[set[Any], set[Any]], set[Any]]) -> Method:
-    """intersection and difference, which take any number of iterables."""
+    """The method `name`, intersection or difference, which takes any number of iterables."""
 
     def method(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
         arguments.no_keywords(f"set.{name}", kwargs)
@@ -236,7 +236,7 @@ def _symmetric_difference(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) 
 
 
 def _related(name: str, holds: Callable[[set[Any], set[Any]], bool]) -> Method:
-    """issubset, issuperset and isdisjoint."""
+    """The method `name`: issubset, issuperset or isdisjoint."""
 
     def method(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> bool:
         return holds(value, make_set(ops, arguments.one(f"set.{name}", args, kwargs)))

@@ -1,7 +1,7 @@
 """Python's `math` module as a table of functions and numbers.
 
-Arguments that are not of host type (0-d tensors) become numbers by `Ops.to_number`. Integer functions, whose results grow,
-are predicted before they run.
+`Ops.to_number` makes numbers of arguments that are not host values, such as 0-d tensors. The size of the result of an integer
+function is estimated before the function runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 
-#: Functions of numbers whose results are floats, bools, pairs, or integers no longer than their arguments.
+#: functions whose results are floats, bools, pairs, or integers with no more digits than their arguments
 _BOUNDED: dict[str, Function] = {
     "acos": math.acos,
     "acosh": math.acosh,
@@ -86,7 +86,7 @@ def _bounded(ops: Ops, primitive: Function) -> Function:
 
 
 def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Function:
-    """A function of integers whose result has about `bits(*args)` bits; asked only when all arguments are integers."""
+    """A function of integers. Its result has about `bits(*args)` bits, which is checked where all arguments are integers."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         values = _numbers(ops, args)
@@ -97,12 +97,12 @@ def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Fun
     return function
 
 
-#: Differences of lgamma are good to a bit below this.
+#: below this, a difference of two values of lgamma is exact to a bit
 _LGAMMA_RANGE = 1 << 40
 
 
 def _log2_factorial(n: int) -> float:
-    # Past 2**60 a factorial is beyond any limit that can be computed, and lgamma's argument must fit a float.
+    # the factorial of 2**60 is beyond every limit, and the argument of lgamma must fit a float
     return math.lgamma(min(n, 1 << 60) + 1) / math.log(2) if n > 1 else 0
 
 
@@ -128,7 +128,7 @@ def _comb_bits(n: int, k: int = 0, *rest: int) -> float:
 
 
 def _lcm_bits(*values: int) -> float:
-    # A bound from above first; only where it is too large is the least common multiple itself built up, checked in steps.
+    # an upper bound first; only where it is too large the least common multiple is computed, and checked in each step
     total = sum(value.bit_length() for value in values)
     if total <= 64:
         return 0

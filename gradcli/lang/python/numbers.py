@@ -1,6 +1,6 @@
-"""Arithmetic of host values: `BINARY[op](a, b)` and `UNARY[op](a)`, with the sizes of results predicted.
+"""Arithmetic of host values: `BINARY[op](a, b)`, `UNARY[op](a)`, and `int`, `float`, `abs`, `round`.
 
-Integers of at most 64 bits are never refused. Operands that are not of host type are the interpreter's business.
+The size of a result is estimated before it is computed. Integers of at most 64 bits are never refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SEQUENCES = (str, list, tuple)
 
 
 def complex_error() -> ProgramError:
-    """The refusal of a result that is not real."""
+    """The ValueError for a result that is not real."""
     return value_error("the result is a complex number; complex numbers are not supported")
 
 
@@ -112,7 +112,7 @@ def floordiv(a: Any, b: Any) -> Any:
 
 
 def mod(a: Any, b: Any) -> Any:
-    """`a % b` where `a` is no string: Python's own formatting must not see a program's templates, see `modulo`."""
+    """`a % b` where `a` is not a string. `modulo` formats strings: Python's own formatting must not see a program's templates."""
     if isinstance(a, str):
         raise InternalFault("text is formatted by the operator of binary_table")
     return hosted(operator.mod, a, b)
@@ -137,7 +137,7 @@ def host_divmod(a: Any, b: Any) -> Any:
 
 def _check_power(a: int, b: int) -> None:
     if b > 1 and not -2 < a < 2:
-        # Below 2**62 for the product with a float; the limit is long passed there.
+        # at most 2**62, so that the product fits a float; the limit is far below that
         limits.check_digits(math.log2(abs(a)) * min(b, 1 << 62))
 
 
@@ -176,10 +176,10 @@ def rshift(a: Any, b: Any) -> Any:
 
 
 def _set_operation(primitive: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """Run an operator that sets, and the set-like views of dictionaries, have too."""
+    """Run an operator that is also defined for sets, dictionaries and views of dictionaries."""
     a, b = _set_operands(a, b)
     if isinstance(a, (set, dict)) and type(a) is type(b) and len(a) + len(b) > limits.current.list:
-        # The union of the keys bounds the result, and its own size is bounded by two lists that exist.
+        # the result has at most as many items as the union of the keys
         limits.check_list(len(hosted(primitive, set(a), set(b))))
     return hosted(primitive, a, b)
 
@@ -217,11 +217,11 @@ def bit_xor(a: Any, b: Any) -> Any:
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """`a @ b`, which no host value has."""
+    """`a @ b`. Raises TypeError, because host values have no such operator."""
     return hosted(operator.matmul, a, b)
 
 
-#: For `%` with a string on the left, `binary_table` has the operator that formats.
+#: the binary operators, without `%` for strings, which `binary_table` adds
 BINARY: dict[str, Binary] = {
     "+": add,
     "-": sub,

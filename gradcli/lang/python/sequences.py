@@ -1,4 +1,7 @@
-"""The methods of lists, tuples and ranges, and what sorts and picks: `METHODS[type][name](ops, value, *args, **kwargs)`."""
+"""The methods of lists, tuples and ranges, and `sorted`, `min` and `max`.
+
+`METHODS[type][name](ops, value, *args, **kwargs)` calls a method of any host type.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Method = Callable[..., Any]
 
 
 def elements(ops: Ops, source: Any) -> list[Any]:
-    """A new list of what `source` yields; refused when it is longer than the limit on lists."""
+    """A new list of the items of `source`. Raises LimitError if it is longer than the limit on lists."""
     if isinstance(source, (list, tuple, set, dict, range)):
         limits.check_list(_length(source))
     made: list[Any] = []
@@ -29,7 +32,7 @@ def elements(ops: Ops, source: Any) -> list[Any]:
 
 
 def _length(source: Any) -> int:
-    # len() of a range refuses what does not fit a C integer.
+    # len() of a range fails where the length does not fit a C integer
     return dicts_and_sets.range_length(source) if type(source) is range else len(source)
 
 
@@ -66,7 +69,7 @@ def extend(ops: Ops, value: list[Any], source: Any) -> None:
 
 
 def _primitive(primitive: Callable[..., Any]) -> Method:
-    """A method that Python itself may run: it compares nothing and makes nothing longer."""
+    """A method that Python's own function implements: it compares no items and makes nothing longer."""
 
     def method(ops: Ops, *args: Any, **kwargs: Any) -> Any:
         return hosted_call(primitive, args, kwargs, ops)
@@ -132,13 +135,13 @@ def _count_of(kind: str) -> Method:
     return method
 
 
-# --- sorting and picking --------------------------------------------------------------------------------------
+# --- sorted, min and max ---------------------------------------------------------------------------------------
 
 _NUMBERS = frozenset({int, float, bool})
 
 
 class _Ordered:
-    """A key that compares by the interpreter; `list.sort` asks for nothing but `<`."""
+    """A sort key that is compared by `Ops.less`; Python's `sorted` uses only `<`."""
 
     __slots__ = ("key", "ops")
 
@@ -151,7 +154,7 @@ class _Ordered:
 
 
 def _is_plain(keys: list[Any]) -> bool:
-    """Whether Python can compare these: all numbers or all strings."""
+    """Whether Python can compare the keys itself: all are numbers, or all are strings."""
     kinds = set(map(type, keys))
     return kinds <= _NUMBERS or kinds == {str}
 
@@ -184,7 +187,7 @@ def _sorted(ops: Ops, items: list[Any], key: Any, reverse: bool) -> list[Any]:
     keys = items if key is None else [ops.call(key, (item,), {}) for item in items]
     if len(items) < 2:
         return items
-    # Only the positions move, so that keys are computed once and an error leaves the items as they were.
+    # positions are sorted, so that each key is computed once and an error leaves the items as they were
     places: Any = keys if _is_plain(keys) else [_Ordered(ops, each) for each in keys]
     if places is items:
         return sorted(items, reverse=reverse)
@@ -281,7 +284,7 @@ METHODS: dict[type, dict[str, Method]] = {
     set: dicts_and_sets.SET,
 }
 
-#: What is read from a range without being called.
+#: the attributes of a range that are not methods
 RANGE_ATTRIBUTES: dict[str, Callable[[range], int]] = {
     "start": lambda value: value.start,
     "stop": lambda value: value.stop,

@@ -1,7 +1,7 @@
 """The methods of strings: `METHODS[name](ops, value, *args, **kwargs)`.
 
-Python's own methods do the work, on values of host type only; here stands how large a result will be, before it is made.
-Searches from the right are run as searches from the left on reversed text where CPython's own would be quadratic.
+Python's own methods do the work; the functions here check the size of a result before it is made. Where CPython's search from
+the right would be quadratic, the text is reversed and searched from the left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradcli.lang.python.object_protocol import Ops, hosted_call, type_error
 
 Method = Callable[..., Any]
 
-#: Above this many comparisons in the worst case, a search from the right is turned around.
+#: with more comparisons than this in the worst case, a search from the right is done on reversed text
 _QUADRATIC = 1 << 22
 
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -33,7 +33,7 @@ def _plain(primitive: Callable[..., Any]) -> Method:
 
 
 def _cased(primitive: Callable[..., Any]) -> Method:
-    """A change of case; beyond ASCII a character can become three, so the result is measured too."""
+    """A change of case. Beyond ASCII one character can become three, so the result is checked too."""
 
     def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
         limits.check_string(len(value))
@@ -45,7 +45,7 @@ def _cased(primitive: Callable[..., Any]) -> Method:
 
 
 def _padded(primitive: Callable[..., Any]) -> Method:
-    """center, ljust, rjust, zfill: the first argument is the width."""
+    """A method whose first argument is the width of its result."""
 
     def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], int):
@@ -111,7 +111,7 @@ def _rsplit(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _pieces(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """split and rsplit: at most one piece more than a list may hold is ever made."""
+    """split and rsplit; they make at most one piece more than a list may hold."""
     most = limits.current.list
     if most >= len(value):
         return hosted_call(primitive, (value, *args), kwargs, ops)

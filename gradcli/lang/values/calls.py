@@ -16,7 +16,7 @@ from gradcli.lang.values.value_classes import NO_KEYWORDS, register
 
 
 class Decorated:
-    """A function that runs in a grad mode: what `@torch.no_grad()` makes."""
+    """A function that runs in a grad mode, as the decorator `@torch.no_grad()` makes it."""
 
     __slots__ = ("__weakref__", "function", "mode")
 
@@ -28,7 +28,7 @@ class Decorated:
 
     @property
     def name(self) -> str:
-        """`__name__`: that of the function inside."""
+        """`__name__` of the decorated function."""
         return str(self.function.name)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -44,7 +44,7 @@ register(Decorated, GradMode)
 
 
 def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, Any] = NO_KEYWORDS) -> Any:
-    """Call a value; `place` is the node of the call. Raises "'int' object is not callable"."""
+    """Call a value; `place` is the syntax node of the call. Raises TypeError for a value that is not callable."""
     if type(callee) is UserFunction:
         return invoke(callee, args, kwargs, place)
     state.origin = place
@@ -66,16 +66,16 @@ def is_callable(value: Any) -> bool:
 
 
 def decorate(mode: Decorating, function: Any) -> Decorated:
-    """`mode(function)`: the function in that mode, each time it is called."""
+    """`mode(function)`: a function that enters the mode each time it is called. Raises TypeError."""
     if not is_callable(function):
         raise ProgramError("TypeError", f"'{type_name(function)}' object is not callable")
     if isinstance(mode, GradMode) and mode.kind == "set_grad_enabled":
-        mode.exit()  # it acted when it was made; as a decorator it acts during calls only
+        mode.exit()  # set_grad_enabled acts as soon as it is made, but as a decorator only during calls
     return Decorated(mode, function)
 
 
 def apply_decorator(wrapper: Any, function: Any, place: Any) -> Any:
-    """`@wrapper` above a def; `@torch.no_grad` works without parentheses too."""
+    """`@wrapper` above a def. A grad mode may be given without parentheses, as in `@torch.no_grad`."""
     if type(wrapper) is ScriptType and wrapper.module == "torch.autograd.grad_mode":
         state.origin = place
         return decorate(wrapper(), function)

@@ -1,4 +1,4 @@
-"""The operators on values of any type: host values, tensors, and values of our own."""
+"""The operators on values of any type."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _mixed(symbol: str, shown: str, for_host: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """Operands of different worlds: a sequence times a 0-d tensor, text formatting; else Python's TypeError."""
+    """Operands that are neither both tensors nor both host values, as in `[1] * tensor(2)`. Raises TypeError with Python's text."""
     if symbol == "*":
         if isinstance(a, _SEQUENCES) and type(b) is Tensor:
             return for_host(a, index_of(b))

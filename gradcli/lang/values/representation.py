@@ -1,4 +1,4 @@
-"""`repr`, `str` and `format` of any value: ours here, host values in reprs.py and formatting.py, tensors in core."""
+"""`repr` and `str` of values of any type. Host values are done by python.reprs, tensors by core."""
 
 from __future__ import annotations
 
@@ -96,6 +96,7 @@ def _repr_torch_function(value: Any) -> str:
     return f"<function {value.name} at {address(value)}>"
 
 
+#: by type, the repr of values that are not host values
 _OWN: dict[type, Callable[[Any], str]] = {
     Tensor: tensor_repr,
     Size: repr,
@@ -120,7 +121,7 @@ def _has_plain_repr(kind: type) -> bool:
 
 
 def _repr_own(value: Any) -> str:
-    """The repr of a value that is not of host type."""
+    """The repr of a value that is not a host value."""
     kind = type(value)
     known = _OWN.get(kind)
     if known is not None:

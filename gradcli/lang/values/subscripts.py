@@ -1,4 +1,4 @@
-"""Subscripts: reading, assigning and deleting items of values of any type, and filling dicts and sets."""
+"""Subscripts: reading, assigning and deleting items of values of any type; making dicts and sets item by item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.lang.values.value_classes import NumpyArray
 
 
 def getitem(container: Any, index: Any) -> Any:
-    """`container[index]`."""
+    """`container[index]`. Raises TypeError, IndexError, KeyError with Python's or PyTorch's texts."""
     kind = type(container)
     if kind is Tensor:
         return core.getitem(container, index)
@@ -62,7 +62,7 @@ def _plain_index(container: Any, index: Any) -> int:
 
 
 def _plain_slice(index: slice) -> slice:
-    """A slice whose bounds are host integers."""
+    """The slice with bounds that are Python integers. Raises TypeError, ValueError."""
     bounds = [_bound(b) for b in (index.start, index.stop, index.step)]
     if bounds[2] == 0:
         raise ProgramError("ValueError", "slice step cannot be zero")
@@ -109,7 +109,7 @@ def _put_in_list(container: list[Any], index: Any, value: Any) -> None:
 
 
 def put(container: dict[Any, Any], key: Any, value: Any) -> None:
-    """`container[key] = value` of a dict."""
+    """`container[key] = value` of a dict. Raises TypeError for an unhashable key."""
     if type(key) is not str and type(key) is not int:
         comparing.check_hashable(key)
     container[key] = value
@@ -140,14 +140,14 @@ def delitem(container: Any, index: Any) -> None:
 
 
 def make_set(values: list[Any]) -> set[Any]:
-    """A set of the values."""
+    """A set of the values. Raises TypeError for an unhashable value."""
     for value in values:
         comparing.check_hashable(value)
     return set(values)
 
 
 def update_dict(out: dict[Any, Any], more: Any) -> None:
-    """`{**more}`."""
+    """Add the items of `more`, as `{**more}` does. Raises TypeError unless it is a dict."""
     if type(more) is not dict:
         raise ProgramError("TypeError", f"'{type_name(more)}' object is not a mapping")
     limits.check_list(len(out) + len(more))

@@ -25,7 +25,7 @@ from gradcli.lang.values.value_classes import (
     TypeValue,
 )
 
-#: names of types in messages, by host class, where they are not the host class's own
+#: by class, the name of the type where it is not the name of the class
 _PATHS: dict[type, str] = {
     Builtin: "builtin_function_or_method",
     BoundMethod: "builtin_function_or_method",

@@ -32,7 +32,7 @@ _REQUIRES_GRAD = (
 
 
 def _scalar(tensor: Tensor) -> Any:
-    """The number in a tensor, for conversions; PyTorch warns once where gradients would be lost."""
+    """The number in a tensor, for `int` and `float`. PyTorch warns once if the tensor requires grad."""
     if tensor.array.size != 1:
         raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
     if tensor.requires_grad:
@@ -194,7 +194,7 @@ _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     Generator: seeds.GENERATOR,
 }
 
-#: types made when first asked for, by path
+#: by path, types that are made when they are first asked for
 _by_path: dict[str, TypeValue] = {}
 _exceptions: dict[str, ExceptionType] = {}
 
@@ -246,7 +246,7 @@ def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
 
 
 def is_instance(value: Any, wanted: Any) -> bool:
-    """`isinstance(value, wanted)`: a type, or a tuple of them, nested."""
+    """`isinstance(value, wanted)`, where `wanted` is a type or a tuple of types, nested or not. Raises TypeError."""
     pending = [wanted]
     while pending:
         one = pending.pop()

@@ -1,4 +1,4 @@
-"""Functions that scripts define: their compiled code, binding of arguments in Python's manner, and the call itself."""
+"""Functions that programs define: their compiled code, Python's binding of arguments to parameters, and calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from gradcli.lang.values.value_classes import MISSING, UNBOUND, register
 
 
 class Code:
-    """What a `def` or `lambda` compiles to. Slots of a frame: globals, parameters in the order below, locals, cells."""
+    """The compiled code of a `def` or `lambda`.
+
+    The slots of its frame: globals, positional parameters, keyword-only parameters, `*`, `**`, other locals, cells.
+    """
 
     __slots__ = (
         "cell_slots",
@@ -41,26 +44,26 @@ class Code:
         only_positional: int = 0,
     ) -> None:
         self.name = name
-        #: with the functions around it, for messages: `outer.<locals>.inner`
+        #: the name with the functions around it, for messages: `outer.<locals>.inner`
         self.qualified = name
         self.positional = positional
         self.keyword_only = keyword_only
-        #: where a parameter given by name goes
+        #: by name, the index of each parameter that may be given by name
         self.places = {parameter: at for at, parameter in enumerate(positional + keyword_only) if at >= only_positional}
         self.star = star
         self.double_star = double_star
-        #: the number of arguments, when only positional ones are taken; else -1
+        #: the number of parameters where all are positional; else -1
         self.simple = len(positional) if not keyword_only and star is None and double_star is None else -1
         #: how many locals follow the parameters
         self.locals = 0
-        #: slots (parameters and locals) that inner functions share
+        #: the slots of parameters and locals that inner functions share
         self.cell_slots: tuple[int, ...] = ()
         self.run: Callable[[Any], Any] = lambda frame: None
         self.counting = False
 
 
 class UserFunction:
-    """A function of the script; opaque but for its name. Core calls it like any host function."""
+    """A function that the program defines. Core calls it like any Python function."""
 
     __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "tail", "variables")
 
@@ -79,7 +82,7 @@ class UserFunction:
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
         self.cells = cells
-        #: what follows the parameters in a new frame
+        #: the slots that follow the parameters in a new frame
         self.tail = (UNBOUND,) * code.locals + cells
 
     @property
@@ -95,7 +98,7 @@ register(UserFunction)
 
 
 def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any], place: Any) -> Any:
-    """Call a function; `place` is the call's node, for the chain of calls of an error."""
+    """Call a function; `place` is the syntax node of the call, which the chain of calls of an error names."""
     code = function.code
     if len(args) == code.simple and not kwargs:
         frame = [function.variables, *args, *function.tail]
@@ -118,14 +121,14 @@ def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any
         if error.span is None:
             locate(error)
         if isinstance(place, Node):
-            error.calls.append((place.span, code.name))  # innermost first here; the runner turns them round
+            error.calls.append((place.span, code.name))  # innermost first; the interpreter reverses the list
         raise
     finally:
         execution.depth -= 1
 
 
 def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The parameters' values in the order of their slots. Raises Python's TypeErrors."""
+    """The values of the parameters in the order of their slots. Raises TypeError with Python's texts."""
     code = function.code
     count = len(code.positional)
     values: list[Any] = list(args[:count])
@@ -143,7 +146,7 @@ def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Put keyword arguments in their places; returns those left for `**`."""
+    """Put keyword arguments into `values`; returns those that `**` takes. Raises TypeError."""
     more: dict[str, Any] = {}
     for name, value in kwargs.items():
         at = code.places.get(name)
