@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import signature, warnings
@@ -17,6 +16,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import types, value_classes
 from gradcli.lang.values.calls import call
@@ -35,7 +35,7 @@ Write = Callable[[str], None]
 Warn = Callable[[str, str, "Span | None"], None]
 
 
-def _as_dtype(value: Any) -> Any:
+def _as_dtype(value: Value) -> Value:
     """The dtype that `dtype=float`, `dtype=int` or `dtype=bool` means; None for other values."""
     if value is types.FLOAT:
         return dtypes.float64
@@ -55,7 +55,7 @@ class Interpreter:
         self._write = write
         self._warn = warn
         self._one_off = one_off
-        self._globals: dict[str, Any] = {}
+        self._globals: dict[str, Value] = {}
         self._addresses = Addresses()
         #: warnings given so far: category, text, name of the source, line
         self._warned: set[tuple[str, str, str, int]] = set()
@@ -83,7 +83,7 @@ class Interpreter:
         finally:
             self._one_off = before
 
-    def execute_input(self, program: Program, display: Display | None = None) -> Any:
+    def execute_input(self, program: Program, display: Display | None = None) -> Value:
         """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.
 
         `display` gets the values of expression statements within blocks.
@@ -99,37 +99,37 @@ class Interpreter:
         return value
 
     def _displaying(self, display: Display) -> Display:
-        def shown(statement: ExprStmt, value: Any) -> None:
+        def shown(statement: ExprStmt, value: Value) -> None:
             self._globals["_"] = value
             display(statement, value)
 
         return shown
 
-    def evaluate(self, expression: Expr) -> Any:
+    def evaluate(self, expression: Expr) -> Value:
         """The value of an expression."""
         with self._active():
             return compile_expression(expression, self._one_off)(self._globals)
 
-    def call(self, function: Any, *args: Any) -> Any:
+    def call(self, function: Value, *args: Value) -> Value:
         """Call a function value from outside a program."""
         with self._active():
             return call(function, args, None)
 
-    def text(self, value: Any) -> str:
+    def text(self, value: Value) -> str:
         """`repr(value)`, with this interpreter's numbers for addresses."""
         with self._active():
             return repr_text(value)
 
-    def _run(self, program: Program) -> Any:
+    def _run(self, program: Program) -> Value:
         variables = self._globals
-        value: Any = None
+        value: Value = None
         for _, run in compile_program(program, self._one_off):
             value = run(variables)
             if value_classes.CHECK_VALUES:
                 self._check(value)
         return value
 
-    def _check(self, value: Any) -> None:
+    def _check(self, value: Value) -> None:
         for one in (value, *self._globals.values()):
             if not value_classes.is_value(one):
                 raise InternalFault(f"a host object of type {type(one).__name__} became a value")
@@ -212,20 +212,20 @@ class Interpreter:
     # --- names ---
 
     @property
-    def variables(self) -> dict[str, Any]:
+    def variables(self) -> dict[str, Value]:
         """The names and their values; the dict that programs use."""
         return self._globals
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> Value:
         """The value of a name, or MISSING."""
         return self._globals.get(name, value_classes.MISSING)
 
-    def move(self, names: dict[str, Any]) -> None:
+    def move(self, names: dict[str, Value]) -> None:
         """Keep the variables in `names` from now on: a subclass of dict can watch what programs bind."""
         names |= self._globals
         self._globals = names
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: Value) -> None:
         """Bind a name."""
         self._globals[name] = value
 
@@ -233,11 +233,11 @@ class Interpreter:
         """The names that are bound, in the order of first binding."""
         return list(self._globals)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Value]:
         """The names and their values, for `restore`; the values themselves are shared."""
         return dict(self._globals)
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
+    def restore(self, snapshot: dict[str, Value]) -> None:
         """Bind exactly what was bound when the snapshot was taken."""
         self._globals.clear()
         self._globals.update(snapshot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from operator import attrgetter
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedTuple
@@ -29,6 +29,7 @@ from gradcli.lang.names import tensor_attributes
 from gradcli.lang.names.graph_attributes import node_attribute, node_names
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
@@ -37,13 +38,14 @@ from gradcli.lang.values.types import dict_from_keys
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
 
-Method = Callable[..., Any]
+Method = Callable[..., Value]
 
-_NAMED = {"__name__": lambda value: value.name}
+_NAMED = {"__name__": attrgetter("name")}
+_BOUNDS = {name: attrgetter(name) for name in ("start", "stop", "step")}
 
 
 #: by type, the attributes that are not methods
-GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
+GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     Tensor: tensor_attributes.GETTERS,
     UserFunction: _NAMED,
     DType: {
@@ -58,8 +60,8 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     ExceptionType: _NAMED,
     Namespace: {"__name__": lambda value: value.path},
     ProgramError: {"args": lambda value: value.args_},
-    range: sequences.RANGE_ATTRIBUTES,
-    slice: {"start": lambda value: value.start, "stop": lambda value: value.stop, "step": lambda value: value.step},
+    range: _BOUNDS,
+    slice: _BOUNDS,
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
     bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
@@ -72,11 +74,11 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-def _format(template: str, /, *args: Any, **kwargs: Any) -> str:
+def _format(template: str, /, *args: Value, **kwargs: Value) -> str:
     return format_string(OPS, template, args, kwargs)
 
 
-def _listed(value: NumpyArray) -> Any:
+def _listed(value: NumpyArray) -> Value:
     limits.check_list(value.array.size)
     return value.array.tolist()
 
@@ -125,7 +127,7 @@ def _tensor_method(name: str) -> Method | None:
     if isinstance(function, Function) and not function.python_name:
         known = function.method_parser.cache.get
 
-        def run_known(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+        def run_known(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
             if not kwargs:
                 found = known(tuple(map(type, args)))
                 if found is not None:
@@ -134,7 +136,7 @@ def _tensor_method(name: str) -> Method | None:
 
         return run_known
 
-    def run(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+    def run(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
         return method(tensor, args, kwargs)
 
     return run
@@ -168,7 +170,7 @@ def finder(name: str) -> Callable[[type], Method | None]:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def find_attribute(value: Any, name: str) -> Any:
+def find_attribute(value: Value, name: str) -> Value:
     """`value.name`, or MISSING."""
     kind = type(value)
     if kind is Namespace:
@@ -197,7 +199,7 @@ def find_attribute(value: Any, name: str) -> Any:
 _HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: dict, types.SET: set, types.FLOAT: float, types.INT: int}
 
 
-def unbound(owner: Any, name: str) -> Any:
+def unbound(owner: Value, name: str) -> Value:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
     if owner is types.DICT and name == "fromkeys":
         return Builtin(name, dict_from_keys)
@@ -206,7 +208,7 @@ def unbound(owner: Any, name: str) -> Any:
     if method is None or kind is None:
         return MISSING
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Value, **kwargs: Value) -> Value:
         if not args:
             raise ProgramError("TypeError", f"unbound method {owner.name}.{name}() needs an argument")
         if not isinstance(args[0], kind):
@@ -223,18 +225,18 @@ def _may_read(name: str) -> bool:
     return not name.startswith("_") or name in ("_version", "__name__") or name.startswith("_saved_")
 
 
-def is_function(value: Any) -> bool:
+def is_function(value: Value) -> bool:
     """Whether a value is a function or a type of core, or a decorated function: all of these have a `__name__`."""
     return isinstance(value, (*FUNCTIONS, ScriptType, Decorated))
 
 
-def hidden_method(value: Any, name: str) -> Method | None:
+def hidden_method(value: Value, name: str) -> Method | None:
     """A method that only the language itself calls, such as `__len__`."""
     found: Method | None = _table(type(value), "SCRIPT_METHODS").get(name)
     return found
 
 
-def get_attribute(value: Any, name: str) -> Any:
+def get_attribute(value: Value, name: str) -> Value:
     """`value.name`. Raises AttributeError in Python's words, with what may have been meant."""
     found = find_attribute(value, name)
     if found is MISSING:
@@ -242,7 +244,7 @@ def get_attribute(value: Any, name: str) -> Any:
     return found
 
 
-def missing(value: Any, name: str) -> ProgramError:
+def missing(value: Value, name: str) -> ProgramError:
     """The AttributeError for a value that has no attribute `name`."""
     if type(value) is Namespace:
         text = f"module '{value.path}' has no attribute '{name}'"
@@ -263,7 +265,7 @@ def suggest(name: str, known: Iterable[str]) -> list[str]:
     return [f"did you mean {', '.join(close)}?"] if close else []
 
 
-def names_of(value: Any) -> list[str]:
+def names_of(value: Value) -> list[str]:
     """The names that can be read from a value, for completion and hints."""
     kind = type(value)
     if kind is Namespace:
@@ -280,15 +282,15 @@ def names_of(value: Any) -> list[str]:
     return sorted(name for name in names if not name.startswith("__") or name == "__name__")
 
 
-def _table(kind: type, table: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(kind, table, {})
+def _table(kind: type, table: str) -> Mapping[str, Value]:
+    found: Mapping[str, Value] = getattr(kind, table, {})
     return found
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
-def set_attribute(value: Any, name: str, new: Any) -> None:
+def set_attribute(value: Value, name: str, new: Value) -> None:
     """`value.name = new`, for the few attributes that can be set."""
     kind = type(value)
     if kind is Tensor:
@@ -315,7 +317,7 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     raise ProgramError("AttributeError", f"attribute '{name}' of '{type_name(value)}' objects is not writable")
 
 
-def delete_attribute(value: Any, name: str) -> None:
+def delete_attribute(value: Value, name: str) -> None:
     """`del value.name`: only a tensor's grad can be deleted."""
     if type(value) is Tensor and name == "grad":
         value.grad = None

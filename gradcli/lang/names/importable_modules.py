@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.python.math import math_table
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import OPS
 from gradcli.lang.values.types import exception_type
 from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
@@ -30,10 +30,10 @@ def torch(place: str = "") -> Namespace:
     return known
 
 
-def _finder(place: str) -> Callable[[str], Any]:
+def _finder(place: str) -> Callable[[str], Value]:
     prefix = f"{place}." if place else ""
 
-    def find(name: str) -> Any:
+    def find(name: str) -> Value:
         if name.startswith("_") or "." in name:
             return MISSING
         full = prefix + name
@@ -47,7 +47,7 @@ def _finder(place: str) -> Callable[[str], Any]:
     return find
 
 
-def _math_members() -> dict[str, Any]:
+def _math_members() -> dict[str, Value]:
     return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
 
 
@@ -69,7 +69,7 @@ _SHARED = (
 )
 
 
-def _numpy_missing(name: str) -> Any:
+def _numpy_missing(name: str) -> Value:
     if name.startswith("_"):
         return MISSING
     raise ProgramError(

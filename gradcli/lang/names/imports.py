@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.names import bare_names, importable_modules
 from gradcli.lang.names.attributes import suggest
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.value_classes import MISSING, Namespace
 
 #: names of Python that `from torch import *` rebinds to torch's functions
@@ -31,7 +31,7 @@ def module(dotted: str, whole: bool) -> Namespace:
     return found if whole else _find(dotted.partition(".")[0])
 
 
-def member(dotted: str, name: str) -> Any:
+def member(dotted: str, name: str) -> Value:
     """What `from dotted import name` binds."""
     place = _find(dotted)
     found = MISSING if name.startswith("_") else place.get(name)
@@ -40,7 +40,7 @@ def member(dotted: str, name: str) -> Any:
     return found
 
 
-def star(dotted: str, variables: dict[str, Any]) -> None:
+def star(dotted: str, variables: dict[str, Value]) -> None:
     """`from dotted import *`. Torch's functions have bare names anyway, so of torch only the names are bound that are hidden."""
     place = _find(dotted)
     if place is importable_modules.TORCH:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions import catalog
@@ -13,6 +13,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.lang.names import attributes, bare_names
 from gradcli.lang.names.builtins import ONE_OFF
 from gradcli.lang.names.importable_modules import TOP, module
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.lexer import KEYWORDS
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import MISSING, BoundMethod, Builtin, Namespace
@@ -30,7 +31,7 @@ class Candidate(NamedTuple):
 
     text: str
     kind: str
-    value: Any
+    value: Value
 
 
 def word_before(text: str) -> str:
@@ -39,7 +40,7 @@ def word_before(text: str) -> str:
     return "" if match is None else match[0]
 
 
-def candidates(text: str, variables: dict[str, Any]) -> list[Candidate]:
+def candidates(text: str, variables: dict[str, Value]) -> list[Candidate]:
     """The completions of the word at the end of `text`, sorted; private names only if the word begins with an underscore."""
     bare = _STRINGS.sub(_blanked, text)
     word = word_before(bare)
@@ -79,7 +80,7 @@ def _imports(bare: str) -> list[Candidate] | None:
     return None
 
 
-def _names(before: str, variables: dict[str, Any]) -> list[Candidate]:
+def _names(before: str, variables: dict[str, Value]) -> list[Candidate]:
     if before[-1:].isdigit():
         return []
     own = [Candidate(name, "variable", value) for name, value in variables.items()]
@@ -88,7 +89,7 @@ def _names(before: str, variables: dict[str, Any]) -> list[Candidate]:
     return sorted([*own, *rest, *words])
 
 
-def _attributes(before: str, variables: dict[str, Any]) -> list[Candidate]:
+def _attributes(before: str, variables: dict[str, Value]) -> list[Candidate]:
     path = _PATH.search(before)
     if path is not None and not before[: path.start()].endswith((".", "]", ")")):
         owner = lookup(path[1], variables)
@@ -104,7 +105,7 @@ def _attributes(before: str, variables: dict[str, Any]) -> list[Candidate]:
     return [Candidate(name, kind, owner) for name in attributes.names_of(owner)]
 
 
-def value_of(candidate: Candidate, variables: dict[str, Any]) -> Any:
+def value_of(candidate: Candidate, variables: dict[str, Value]) -> Value:
     """The value of a candidate, or MISSING. May load modules of core."""
     if candidate.kind == "variable":
         return candidate.value
@@ -113,7 +114,7 @@ def value_of(candidate: Candidate, variables: dict[str, Any]) -> Any:
     return lookup(candidate.text, variables) if candidate.kind == "name" else MISSING
 
 
-def lookup(path: str, variables: dict[str, Any]) -> Any:
+def lookup(path: str, variables: dict[str, Value]) -> Value:
     """The value of a dotted name, MISSING if there is none; only attributes are read."""
     first, *rest = path.split(".")
     value = variables.get(first, MISSING)
@@ -131,7 +132,7 @@ def lookup(path: str, variables: dict[str, Any]) -> Any:
 # --- keyword arguments ----------------------------------------------------------------------------
 
 
-def _keywords(before: str, variables: dict[str, Any]) -> list[Candidate]:
+def _keywords(before: str, variables: dict[str, Value]) -> list[Candidate]:
     """Keyword arguments such as `dim=`, inside the parentheses of a call."""
     opening = _innermost(before)
     if opening < 0 or before[opening] != "(" or not before.rstrip().endswith(("(", ",")):
@@ -162,7 +163,7 @@ def _innermost(text: str) -> int:
     return -1
 
 
-def keyword_names(value: Any) -> list[str]:
+def keyword_names(value: Value) -> list[str]:
     """The names of the parameters that a callable takes, as far as they are known."""
     if isinstance(value, InplaceFunction):
         value = value.of
@@ -192,14 +193,14 @@ def _method_keywords(method: BoundMethod) -> list[str]:
     return keyword_names(declared)[1:]
 
 
-def _host_names(function: Callable[..., Any]) -> list[str]:
+def _host_names(function: Callable[..., Value]) -> list[str]:
     code = getattr(function, "__code__", None)
     if code is None:
         return []
     return list(code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount])
 
 
-def _parameter_names(parser: Any) -> list[str]:
+def _parameter_names(parser: Value) -> list[str]:
     found: dict[str, None] = {}
     for signature in parser.signatures:
         if not signature.deprecated:

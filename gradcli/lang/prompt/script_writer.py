@@ -51,7 +51,7 @@ def {name}_of(*args, **kwargs):
 Insertion = tuple[int, int, str]
 
 #: by the node of a call of `sum` and its like, the function that was called: "torch", "python" or "both"
-Choices = Mapping[Node, str]
+Choices = Mapping[object, str]
 
 
 @dataclass(slots=True)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
-from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted, type_error, value_error
 from gradcli.lang.python.reprs import ascii_text, int_text, repr_host, str_host
 
 #: the largest width and precision of a format
@@ -52,7 +51,7 @@ def check_spec(spec: str) -> None:
             check_width(number)
 
 
-def format_value(ops: Ops, value: Any, spec: str) -> str:
+def format_value(ops: Ops, value: Value, spec: str) -> str:
     """`format(value, spec)`, also for the fields of f-strings."""
     kind = type(value)
     if not spec and kind in HOST_TYPES:
@@ -70,7 +69,7 @@ def format_value(ops: Ops, value: Any, spec: str) -> str:
     return text
 
 
-def converted(ops: Ops, value: Any, conversion: str) -> Any:
+def converted(ops: Ops, value: Value, conversion: str) -> Value:
     """The value after `!r`, `!s` or `!a`; without a conversion the value itself."""
     if not conversion:
         return value
@@ -92,7 +91,7 @@ class _Template:
 
     __slots__ = ("args", "kwargs", "manual", "next_auto", "ops")
 
-    def __init__(self, ops: Ops, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, ops: Ops, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
         self.ops = ops
         self.args = args
         self.kwargs = kwargs
@@ -121,7 +120,7 @@ class _Template:
             limits.check_string(size)
         return "".join(pieces)
 
-    def lookup(self, field: str) -> Any:
+    def lookup(self, field: str) -> Value:
         """The value that a field's name stands for."""
         end = min((at for at in (field.find("."), field.find("[")) if at >= 0), default=len(field))
         name = field[:end]
@@ -153,7 +152,7 @@ class _Template:
         return self.next_auto - 1
 
 
-def format_string(ops: Ops, template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def format_string(ops: Ops, template: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> str:
     """`template.format(*args, **kwargs)`."""
     return _Template(ops, args, kwargs).expand(template, 2)
 
@@ -232,7 +231,7 @@ def _integer(name: str) -> int | None:
     return int(digits or "0")
 
 
-def _item(value: Any, field: str, at: int) -> tuple[Any, int]:
+def _item(value: Value, field: str, at: int) -> tuple[Value, int]:
     """One `[item]` step of a field's name at `at`: the element, and where the name goes on."""
     if field[at] == ".":
         raise value_error("format fields have no attributes; write an f-string, or pass the attribute's value to format()")
@@ -249,5 +248,5 @@ def _item(value: Any, field: str, at: int) -> tuple[Any, int]:
     if not isinstance(value, (list, tuple, dict, str)):
         raise type_error("format fields take [items] of lists, tuples, dicts and strings only; write an f-string")
     index = _integer(text)
-    key: Any = text if index is None else index
+    key: Value = text if index is None else index
     return hosted(operator.getitem, value, key), closing + 1

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import limits
 from gradcli.lang.python import arguments
 from gradcli.lang.python.numbers import mul
-from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted_call, type_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted_call, type_error
 
-Function = Callable[..., Any]
+Function = Callable[..., Value]
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 
@@ -72,12 +71,12 @@ _BOUNDED: dict[str, Function] = {
 }
 
 
-def _numbers(ops: Ops, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _numbers(ops: Ops, args: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(value if type(value) in HOST_TYPES else ops.to_number(value) for value in args)
 
 
 def _bounded(ops: Ops, primitive: Function) -> Function:
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Value, **kwargs: Value) -> Value:
         if len(args) == 1 and not kwargs and type(args[0]) is float:
             return hosted_call(primitive, args, kwargs)
         return hosted_call(primitive, _numbers(ops, args), dict(zip(kwargs, _numbers(ops, tuple(kwargs.values())), strict=True)))
@@ -88,7 +87,7 @@ def _bounded(ops: Ops, primitive: Function) -> Function:
 def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Function:
     """A function of integers. Its result has about `bits(*args)` bits, which is checked where all arguments are integers."""
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Value, **kwargs: Value) -> Value:
         values = _numbers(ops, args)
         if values and not kwargs and all(isinstance(value, int) for value in values):
             limits.check_digits(bits(*values))
@@ -139,8 +138,8 @@ def _lcm_bits(*values: int) -> float:
     return so_far.bit_length()
 
 
-def _elements(ops: Ops, source: Any) -> list[Any]:
-    made: list[Any] = []
+def _elements(ops: Ops, source: Value) -> list[Value]:
+    made: list[Value] = []
     for item in ops.iterate(source):
         limits.check_list(len(made) + 1)
         made.append(item if type(item) in HOST_TYPES else ops.to_number(item))
@@ -148,14 +147,14 @@ def _elements(ops: Ops, source: Any) -> list[Any]:
 
 
 def _fsum(ops: Ops) -> Function:
-    def fsum(*args: Any, **kwargs: Any) -> Any:
+    def fsum(*args: Value, **kwargs: Value) -> Value:
         return hosted_call(math.fsum, (_elements(ops, arguments.one("math.fsum", args, kwargs)),), {})
 
     return fsum
 
 
 def _dist(ops: Ops) -> Function:
-    def dist(*args: Any, **kwargs: Any) -> Any:
+    def dist(*args: Value, **kwargs: Value) -> Value:
         arguments.between("math.dist", args, kwargs, 2, 2)
         return hosted_call(math.dist, [_elements(ops, point) for point in args], {})
 
@@ -163,7 +162,7 @@ def _dist(ops: Ops) -> Function:
 
 
 def _prod(ops: Ops) -> Function:
-    def prod(*args: Any, **kwargs: Any) -> Any:
+    def prod(*args: Value, **kwargs: Value) -> Value:
         if len(args) + len(kwargs) > 2:
             raise type_error(f"prod() takes at most 2 arguments ({len(args) + len(kwargs)} given)")
         if len(args) != 1:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.formatting import check_width, converted
-from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted, key_error, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted, key_error, type_error, value_error
 
 # flags, width, precision, length modifier; every part is optional, so this always matches. As in Python, digits are ASCII.
 _SPEC = r"([-+ #0]*)(\*|[0-9]*)(?:(\.)(\*|[0-9]*))?[hlL]?"
@@ -21,12 +20,12 @@ class _Values:
 
     __slots__ = ("ops", "pending", "right")
 
-    def __init__(self, ops: Ops, right: Any) -> None:
+    def __init__(self, ops: Ops, right: Value) -> None:
         self.ops = ops
         self.right = right
         self.pending = iter(right if isinstance(right, tuple) else (right,))
 
-    def next(self) -> Any:
+    def next(self) -> Value:
         for value in self.pending:
             return value
         raise type_error("not enough arguments for format string")
@@ -47,7 +46,7 @@ class _Values:
                 raise type_error("not all arguments converted during string formatting")
 
 
-def percent_format(ops: Ops, template: str, right: Any) -> str:
+def percent_format(ops: Ops, template: str, right: Value) -> str:
     """`template % right`."""
     values = _Values(ops, right)
     pieces: list[str] = []
@@ -107,7 +106,7 @@ def _key_end(template: str, at: int) -> int:
     raise value_error("incomplete format key")
 
 
-def _size(value: Any, what: str) -> str:
+def _size(value: Value, what: str) -> str:
     """The digits of a width or precision given by `*`."""
     if type(value) not in (int, bool):
         raise type_error("* wants int")
@@ -115,7 +114,7 @@ def _size(value: Any, what: str) -> str:
     return str(int(value))
 
 
-def _formatted(ops: Ops, spec: str, code: str, value: Any, at: int) -> str:
+def _formatted(ops: Ops, spec: str, code: str, value: Value, at: int) -> str:
     """The text of one value. Python's own `%` formats it, with a spec made here and a plain number or string."""
     if code in "sra":
         text = converted(ops, value, code)
@@ -138,7 +137,7 @@ def _shown(code: str) -> str:
     return f"'{code}'" if " " <= code < "\x7f" else "'?'"
 
 
-def _number(ops: Ops, code: str, value: Any) -> Any:
+def _number(ops: Ops, code: str, value: Value) -> Value:
     """The number in a value that is not a host value. Raises TypeError with the text of this conversion."""
     try:
         number = ops.to_number(value)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.object_protocol import MAX_DEPTH
+from gradcli.lang.python.object_protocol import MAX_DEPTH, Value
 
-ReprOf = Callable[[Any], str]
-Pairs = Iterator[tuple[str, Any]]
+ReprOf = Callable[[Value], str]
+Pairs = Iterator[tuple[str, Value]]
 
 _CHUNK = 1 << 16
 
@@ -35,7 +34,7 @@ def _range_repr(value: range) -> str:
     return f"range({int_text(value.start)}, {int_text(value.stop)}{step})"
 
 
-_LEAVES: dict[type, Callable[[Any], str]] = {
+_LEAVES: dict[type, Callable[[Value], str]] = {
     int: int_text,
     float: float.__repr__,
     bool: repr,
@@ -58,7 +57,7 @@ _CONTAINERS: dict[type, tuple[str, str, str]] = {
 }
 
 
-def _items(value: Any, repr_of: ReprOf) -> Pairs:
+def _items(value: Value, repr_of: ReprOf) -> Pairs:
     """The elements, each with the text that stands before it."""
     if type(value) is dict:
         separator = ""
@@ -103,7 +102,7 @@ _nested = 0
 _MAX_NESTED = 50
 
 
-def repr_host(value: Any, repr_of: ReprOf) -> str:
+def repr_host(value: Value, repr_of: ReprOf) -> str:
     """`repr(value)`; `repr_of` does the values that are not host values.
 
     Raises RecursionError beyond MAX_DEPTH levels, LimitError when the text passes the limit on strings.
@@ -123,12 +122,12 @@ def repr_host(value: Any, repr_of: ReprOf) -> str:
         _nested -= 1
 
 
-def _repr_container(root: Any, repr_of: ReprOf) -> str:
+def _repr_container(root: Value, repr_of: ReprOf) -> str:
     writer = _Writer()
     if type(root) is set and not root:
         return "set()"
     # a frame keeps its container alive: a view yields new tuples, and an id must not be used again
-    frames: list[tuple[Any, Pairs]] = [(root, _items(root, repr_of))]
+    frames: list[tuple[Value, Pairs]] = [(root, _items(root, repr_of))]
     active = {id(root)}
     writer.add(_CONTAINERS[type(root)][0])
     while frames:
@@ -149,7 +148,7 @@ def _repr_container(root: Any, repr_of: ReprOf) -> str:
     return "".join(writer.pieces)
 
 
-def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: ReprOf) -> Any:
+def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: ReprOf) -> Value:
     """Write elements up to the next container and return that container; None at the end."""
     for separator, item in items:
         if separator:
@@ -168,7 +167,7 @@ def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: Re
     return None
 
 
-def str_host(value: Any, repr_of: ReprOf) -> str:
+def str_host(value: Value, repr_of: ReprOf) -> str:
     """`str(value)` of a host value."""
     return value if type(value) is str else repr_host(value, repr_of)
 
@@ -184,13 +183,13 @@ def ascii_text(text: str) -> str:
 # --- the order of sets ----------------------------------------------------------------------------------
 
 
-def _has_steady_hash(value: Any) -> bool:
+def _has_steady_hash(value: Value) -> bool:
     if type(value) is tuple:
         return all(type(item) in (int, bool) or (type(item) is float and item == item) for item in value)
     return type(value) in (int, bool) or (type(value) is float and value == value)
 
 
-def ordered(values: set[Any], repr_of: ReprOf) -> list[Any]:
+def ordered(values: set[Value], repr_of: ReprOf) -> list[Value]:
     """The elements of a set in an order that is the same in every run.
 
     Sets of numbers keep CPython's order. The hashes of other values change with the hash seed or the address, so their sets
@@ -201,7 +200,7 @@ def ordered(values: set[Any], repr_of: ReprOf) -> list[Any]:
     return sorted(values, key=lambda value: (1, value) if type(value) is str else (0, repr_host(value, repr_of)))
 
 
-def iterate_set(values: set[Any], repr_of: ReprOf) -> Iterator[Any]:
+def iterate_set(values: set[Value], repr_of: ReprOf) -> Iterator[Value]:
     """The elements of a set in order; raises RuntimeError when its size changes on the way."""
     size = len(values)
     for value in ordered(values, repr_of):

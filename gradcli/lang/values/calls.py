@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.tensor.node import Node, state
 from gradcli.errors import ProgramError
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_functions import UserFunction, invoke
 from gradcli.lang.values.value_classes import NO_KEYWORDS, register
@@ -22,7 +22,7 @@ class Decorated:
 
     SCRIPT_NAME = "function"
 
-    def __init__(self, mode: Decorating, function: Any) -> None:
+    def __init__(self, mode: Decorating, function: Value) -> None:
         self.function = function
         self.mode = mode
 
@@ -31,7 +31,7 @@ class Decorated:
         """`__name__` of the decorated function."""
         return str(self.function.name)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         mode = self.mode.copy()
         mode.enter()
         try:
@@ -43,7 +43,7 @@ class Decorated:
 register(Decorated, GradMode)
 
 
-def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, Any] = NO_KEYWORDS) -> Any:
+def call(callee: Value, args: tuple[Value, ...], place: object, kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Value:
     """Call a value; `place` is the syntax node of the call. Raises TypeError for a value that is not callable."""
     if type(callee) is UserFunction:
         return invoke(callee, args, kwargs, place)
@@ -60,12 +60,12 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
     raise ProgramError("TypeError", f"'{type_name(callee)}' object is not callable")
 
 
-def is_callable(value: Any) -> bool:
+def is_callable(value: Value) -> bool:
     """`callable(value)`."""
     return callable(value) or isinstance(value, Decorating | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
 
 
-def decorate(mode: Decorating, function: Any) -> Decorated:
+def decorate(mode: Decorating, function: Value) -> Decorated:
     """`mode(function)`: a function that enters the mode each time it is called. Raises TypeError."""
     if not is_callable(function):
         raise ProgramError("TypeError", f"'{type_name(function)}' object is not callable")
@@ -74,7 +74,7 @@ def decorate(mode: Decorating, function: Any) -> Decorated:
     return Decorated(mode, function)
 
 
-def apply_decorator(wrapper: Any, function: Any, place: Any) -> Any:
+def apply_decorator(wrapper: Value, function: Value, place: object) -> Value:
     """`@wrapper` above a def. A grad mode may be given without parentheses, as in `@torch.no_grad`."""
     if type(wrapper) is ScriptType and wrapper.module == "torch.autograd.grad_mode":
         state.origin = place

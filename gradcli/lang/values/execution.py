@@ -9,15 +9,15 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.tensor.node import state
 from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Attribute, ExprStmt, Node
 from gradcli.source import Span
 
-Display = Callable[[ExprStmt, Any], None]
+Display = Callable[[ExprStmt, Value], None]
 
 
 def _nowhere(text: str) -> None:
@@ -31,7 +31,7 @@ class Addresses:
 
     def __init__(self) -> None:
         #: by `id` of the object; an entry goes with its object, so that a new object at the same address gets a new number
-        self._numbers: dict[int, tuple[int, Any]] = {}
+        self._numbers: dict[int, tuple[int, object]] = {}
         self._next = 1
 
     def of(self, value: object) -> int:
@@ -44,7 +44,7 @@ class Addresses:
         self._next += 1
         numbers = self._numbers
         try:
-            kept: Any = weakref.ref(value, lambda _: numbers.pop(key, None))
+            kept: object = weakref.ref(value, lambda _: numbers.pop(key, None))
         except TypeError:
             kept = value  # it takes no weak references, so it is kept alive and its id is not used again
         numbers[key] = (number, kept)
@@ -98,7 +98,7 @@ def check_time() -> None:
         raise LimitError("time", f"the program ran for more than {limits.current.time:g} s")
 
 
-def ticking(values: Iterable[Any]) -> Iterator[Any]:
+def ticking(values: Iterable[Value]) -> Iterator[Value]:
     """The same values; each counts as a step."""
     for value in values:
         tick()

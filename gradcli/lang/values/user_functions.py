@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from gradcli.core.calling.script_types import listed
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, ProgramError
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Node
 from gradcli.lang.values.execution import execution, locate, tick, too_deep
 from gradcli.lang.values.value_classes import MISSING, UNBOUND, register
@@ -58,7 +58,7 @@ class Code:
         self.locals = 0
         #: the slots of parameters and locals that inner functions share
         self.cell_slots: tuple[int, ...] = ()
-        self.run: Callable[[Any], Any] = lambda frame: None
+        self.run: Callable[[Value], Value] = lambda frame: None
         self.counting = False
 
 
@@ -72,10 +72,10 @@ class UserFunction:
     def __init__(
         self,
         code: Code,
-        variables: dict[str, Any],
-        defaults: tuple[Any, ...],
-        keyword_defaults: dict[str, Any],
-        cells: tuple[Any, ...],
+        variables: dict[str, Value],
+        defaults: tuple[Value, ...],
+        keyword_defaults: dict[str, Value],
+        cells: tuple[Value, ...],
     ) -> None:
         self.code = code
         self.variables = variables
@@ -90,14 +90,14 @@ class UserFunction:
         """`__name__`."""
         return self.code.name
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return invoke(self, args, kwargs, state.origin)
 
 
 register(UserFunction)
 
 
-def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any], place: Any) -> Any:
+def invoke(function: UserFunction, args: Sequence[Value], kwargs: Mapping[str, Value], place: object) -> Value:
     """Call a function; `place` is the syntax node of the call, which the chain of calls of an error names."""
     code = function.code
     if len(args) == code.simple and not kwargs:
@@ -127,11 +127,11 @@ def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any
         execution.depth -= 1
 
 
-def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+def bind(function: UserFunction, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Value]:
     """The values of the parameters in the order of their slots. Raises TypeError with Python's texts."""
     code = function.code
     count = len(code.positional)
-    values: list[Any] = list(args[:count])
+    values: list[Value] = list(args[:count])
     values += [MISSING] * (count - len(values))
     values += [MISSING] * len(code.keyword_only)
     more = _bind_keywords(code, values, kwargs)
@@ -145,9 +145,9 @@ def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     return values
 
 
-def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _bind_keywords(code: Code, values: list[Value], kwargs: Mapping[str, Value]) -> dict[str, Value]:
     """Put keyword arguments into `values`; returns those that `**` takes. Raises TypeError."""
-    more: dict[str, Any] = {}
+    more: dict[str, Value] = {}
     for name, value in kwargs.items():
         at = code.places.get(name)
         if at is not None:
@@ -165,7 +165,7 @@ def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> 
     return more
 
 
-def _fill_defaults(function: UserFunction, values: list[Any]) -> None:
+def _fill_defaults(function: UserFunction, values: list[Value]) -> None:
     code = function.code
     count = len(code.positional)
     first_default = count - len(function.defaults)
@@ -192,7 +192,7 @@ def _missing(name: str, missing: list[str], kind: str) -> ProgramError:
     return ProgramError("TypeError", f"{name}() missing {len(missing)} required {kind} argument{plural}: {listed(missing)}")
 
 
-def _too_many(function: UserFunction, given: int, values: list[Any]) -> ProgramError:
+def _too_many(function: UserFunction, given: int, values: list[Value]) -> ProgramError:
     code = function.code
     most = len(code.positional)
     least = most - len(function.defaults)

@@ -18,14 +18,13 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
+from gradcli.lang.python.object_protocol import Value
 
 if TYPE_CHECKING:
     import numpy as np
 
 #: whether the interpreter checks after every statement that all values belong to the closed set; tests set it
 CHECK_VALUES = False
-
-Value = Any
 
 NO_KEYWORDS: Mapping[str, Value] = {}
 
@@ -53,7 +52,7 @@ class Builtin:
 def wrong_call(builtin: Builtin, error: TypeError, args: Sequence[Value], kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Exception:
     """The program's TypeError, with Python's text, for arguments that a built-in function does not take.
 
-    If Python failed to bind the arguments, the traceback has one frame. Any other TypeError is a fault of gradcli and is returned
+    If Python failed to bind the arguments, the traceback has one frame. Value other TypeError is a fault of gradcli and is returned
     as it is.
     """
     trace = error.__traceback__
