@@ -71,7 +71,7 @@ def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
 
 
 def _qualified(name: str, scope: Scope) -> str:
-    """The name with those of the functions (and comprehensions) around it."""
+    """The name, after the names of the functions and comprehensions around it."""
     parts = [name]
     around = scope.parent
     while around is not None and not around.is_module and parts[0] not in around.globals:

@@ -13,6 +13,7 @@ from gradcli import limits
 from gradcli.core.calling import signature, warnings
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
@@ -35,7 +36,7 @@ Write = Callable[[str], None]
 Warn = Callable[[str, str, "Span | None"], None]
 
 
-def _as_dtype(value: Value) -> Value:
+def _as_dtype(value: Value) -> DType | None:
     """The dtype that `dtype=float`, `dtype=int` or `dtype=bool` means; None for other values."""
     if value is types.FLOAT:
         return dtypes.float64

@@ -98,14 +98,14 @@ class Scope:
 
 
 def analyse(program: Node, body: Iterable[Node]) -> Scope:
-    """The scope of a whole program (or of a single expression), with those of all functions inside it."""
+    """The scope of a whole program or of a single expression, with the scopes of all functions inside it. Raises LanguageError."""
     scope = Scope(program, None)
     _collect(scope, body)
     _resolve(scope, frozenset())
     return scope
 
 
-# --- what each scope binds and uses ---------------------------------------------------------------
+# --- the names that each scope binds and uses ---------------------------------------------------------------
 
 
 def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
@@ -310,7 +310,7 @@ _SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
 }
 
 
-# --- where each name lives ------------------------------------------------------------------------
+# --- the place of each name ------------------------------------------------------------------------
 
 
 def _resolve(scope: Scope, visible: frozenset[str]) -> None:

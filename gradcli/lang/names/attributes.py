@@ -237,7 +237,7 @@ def hidden_method(value: Value, name: str) -> Method | None:
 
 
 def get_attribute(value: Value, name: str) -> Value:
-    """`value.name`. Raises AttributeError in Python's words, with what may have been meant."""
+    """`value.name`. Raises AttributeError with Python's text and hints of similar names."""
     found = find_attribute(value, name)
     if found is MISSING:
         raise missing(value, name)

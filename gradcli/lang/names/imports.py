@@ -26,13 +26,13 @@ def _find(dotted: str) -> Namespace:
 
 
 def module(dotted: str, whole: bool) -> Namespace:
-    """What `import a.b` binds: the module `a`, or with `as` (`whole`) the module `a.b`."""
+    """The module that `import a.b` binds: `a`, or if an alias is given (`whole`) `a.b`. Raises ModuleNotFoundError."""
     found = _find(dotted)
     return found if whole else _find(dotted.partition(".")[0])
 
 
 def member(dotted: str, name: str) -> Value:
-    """What `from dotted import name` binds."""
+    """The value that `from dotted import name` binds. Raises ImportError."""
     place = _find(dotted)
     found = MISSING if name.startswith("_") else place.get(name)
     if found is MISSING:

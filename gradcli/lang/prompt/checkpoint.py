@@ -1,6 +1,6 @@
 """Everything that an input of the prompt can change, kept so that it can be put back: names, contents, graph, settings.
 
-A checkpoint remembers what every mutable object held that the names lead to, and copies of the numbers in their arrays.
+A checkpoint keeps the contents of every mutable object that the names lead to, with copies of the arrays.
 Putting it back writes into the same objects, so that shared objects stay shared. Items that an iterator has already yielded
 cannot be put back.
 """
@@ -212,7 +212,7 @@ _CONSTANT = frozenset({"edges", "shape", "dtype", "outputs", "sequence", "origin
 
 
 def _fields(kind: type) -> Iterator[str]:
-    """The slots of a class and of those it derives from."""
+    """The slots of a class and of its base classes."""
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:

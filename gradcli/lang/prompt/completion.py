@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, InplaceFunction
@@ -98,7 +99,7 @@ def _attributes(before: str, variables: dict[str, Value]) -> list[Candidate]:
     elif before.endswith(('".', "'.")):
         owner = ""
     elif before.endswith((").", "].")):
-        owner = wrap(0.0)  # what calls and subscripts give is most often a tensor
+        owner = wrap(0.0)  # calls and subscripts most often give a tensor
     else:
         return []
     kind = "method" if type(owner) is not Namespace else "name"
@@ -200,7 +201,7 @@ def _host_names(function: Callable[..., Value]) -> list[str]:
     return list(code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount])
 
 
-def _parameter_names(parser: Value) -> list[str]:
+def _parameter_names(parser: Parser) -> list[str]:
     found: dict[str, None] = {}
     for signature in parser.signatures:
         if not signature.deprecated:

@@ -30,7 +30,7 @@ from gradcli.lang.syntax.nodes import (
 )
 from gradcli.source import Source
 
-#: how PyTorch imports what gradcli has bound from the start
+#: by prebound name, the import statement that binds it for PyTorch
 _IMPORTS = {
     "nn": "from torch import nn",
     "optim": "from torch import optim",
@@ -113,7 +113,7 @@ class Writer:
         return text
 
     def _echo(self, statement: ExprStmt, echo: str) -> list[Insertion]:
-        """Edits that print what the prompt showed, and keep it in `_` where that is ever read."""
+        """Edits that print the value as the prompt showed it, and bind it to `_` if any input reads `_`."""
         if not echo:
             return []
         start, end = statement.start, statement.end

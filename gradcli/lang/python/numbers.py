@@ -251,7 +251,7 @@ def binary_table(ops: Ops) -> dict[str, Binary]:
 
 # --- augmented assignment ---------------------------------------------------------------------------------------
 
-#: run when the plain operator has refused the operands: these refuse them too, and their messages name the operator with its `=`
+#: run after the plain operator has refused the operands: they are refused again, and the message names the operator with its `=`
 _AUGMENTED: dict[str, Binary] = {
     "+": operator.iadd,
     "-": operator.isub,
@@ -302,8 +302,8 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Value, b: Value) -
 def to_int(*args: Value, **kwargs: Value) -> int:
     """`int(x)` or `int(text, base)` of host values.
 
-    CPython counts decimal digits before it reads them, which from_host turns into our limit; what passes is measured again,
-    because other bases are read whatever their length (in linear time, where the base is a power of two).
+    CPython refuses too many decimal digits before it reads them, and `from_host` makes a LimitError of that. The result is
+    checked again, because in other bases CPython reads any number of digits, in linear time if the base is a power of two.
     """
     value: int = hosted_call(int, args, kwargs)
     if value.bit_length() > 64:

@@ -1,4 +1,4 @@
-"""What Python's own types need of values of any type, and how errors of Python become errors of the program.
+"""The protocol by which Python's own types handle values of any type, and how errors of Python become errors of the program.
 
 Host values are the values that are plain Python: numbers, strings, containers (`HOST_TYPES`). The modules of this folder
 implement their methods and operators. A container may hold other values, such as tensors: these are compared, printed and
@@ -15,7 +15,7 @@ from gradcli.errors import EXCEPTION_PARENTS, GradcliError, LimitError, ProgramE
 #: containers nested deeper than this are not printed or compared, as in CPython with its default recursion limit
 MAX_DEPTH = 1000
 
-#: what Python's own functions may raise because of their arguments
+#: the errors that Python's own functions raise for wrong arguments
 HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError)
 
 #: a value of the language, of any type: a host value, a tensor, a function ...

@@ -93,7 +93,7 @@ class Builder(ExpressionBuilder):
     # --- lines and blocks
 
     def extend(self, c: Children) -> Block:
-        """Statements, and those of one more line."""
+        """The statements so far and the statements of the next line."""
         c[0].extend(c[1])
         return c[0]  # type: ignore[no-any-return]
 

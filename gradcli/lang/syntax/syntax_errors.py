@@ -87,7 +87,7 @@ def unexpected(stuck: Stuck) -> LanguageError:
     for case in (_indentation, _line_end, _left_out):
         if (error := case(stuck)) is not None:
             return error
-    # a bracket that stays open is the likelier cause of what follows
+    # a bracket that is never closed is the likelier cause of the error
     if token.type != "$END" and (error := stuck.lexer.never_closed()) is not None:
         return error
     for case in (_assignment, _comprehension, _lists):

@@ -1,4 +1,4 @@
-"""What Python's own types ask about values of any type: the `Ops` of `python.object_protocol`, and conversions to numbers."""
+"""The object protocol for values of any type: iteration, conversion to numbers, formatting, and `OPS` for Python's own types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gradcli.lang.values.value_classes import IteratorValue, NumpyArray
 
 
 def iterate(value: Value, message: str = "'{}' object is not iterable") -> Iterator[Value]:
-    """A host iterator over a value's items. `message` is the TypeError for what has none, with the type's name for `{}`."""
+    """A Python iterator over the items of a value. Raises TypeError with the text `message`, where `{}` is the name of the type."""
     kind = type(value)
     if kind is list or kind is range or kind is tuple or kind is str:
         return iter(value)

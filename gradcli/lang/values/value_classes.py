@@ -183,7 +183,7 @@ class Missing:
 
 
 MISSING = Missing()
-#: what a slot of a frame holds before the local is bound
+#: the content of a frame's slot before the local is bound
 UNBOUND = Missing()
 
 
