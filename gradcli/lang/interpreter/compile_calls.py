@@ -1,4 +1,4 @@
-"""Calls, attributes and subscripts. Long chains of them are run in a loop, so that they do not nest."""
+"""Calls, attributes and subscripts. A long chain of them runs in a loop, so that its closures do not nest."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _arguments(node: Call, context: Context) -> Arguments:
 
 
 def _spread(given: Any) -> list[tuple[str, Any]]:
-    """The items of what follows `**` in a call."""
+    """The items of the dict that `**` spreads in a call. Raises TypeError for other values and other keys."""
     if type(given) is not dict:
         raise ProgramError("TypeError", f"argument after ** must be a mapping, not {type_name(given)}")
     for key in given:
@@ -210,7 +210,7 @@ def _spread(given: Any) -> list[tuple[str, Any]]:
 
 
 def _links(node: Expr) -> list[Expr]:
-    """The postfix operations from `node` inwards, outermost first, and what they begin with; at most a few past the bound."""
+    """The calls, attributes and subscripts from `node` inwards, outermost first, and then the expression they begin with."""
     parts: list[Expr] = []
     at = node
     while True:
@@ -224,7 +224,7 @@ def _links(node: Expr) -> list[Expr]:
 
 
 def _chain(parts: list[Expr], context: Context) -> Run:
-    """Evaluate what the chain begins with, then one operation after the other."""
+    """A closure that evaluates the first expression of the chain, then one operation after the other."""
     *links, first_node = parts
     first = context.expression(first_node)
     steps: list[Callable[[Frame, Any], Any]] = []
@@ -328,7 +328,7 @@ def subscript(node: Subscript, context: Context) -> Run:
 
 
 def slice_(node: Slice, context: Context) -> Run:
-    """`lower:upper:step`; constant ones are made once."""
+    """`lower:upper:step`; a slice of constants is made once."""
     bounds = (node.lower, node.upper, node.step)
     if all(bound is None or (type(bound) is Constant) for bound in bounds):
         value = slice(*[None if bound is None else bound.value for bound in bounds])  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""What compiling shares: the context, which finds the function that compiles a node, and the frames' loads and stores.
+"""The context of compiling: the scope, the options, and the function that compiles each type of node.
 
-A program becomes closures once, ahead of running: each expression a `run(frame) -> value`, each statement a
-`run(frame) -> signal` (None, BREAK, CONTINUE, or a one-tuple with the value of `return`). scope.py says what frames are.
+A program is compiled to closures before it runs: each expression to a `run(frame) -> value`, each statement to a
+`run(frame) -> signal` (None, BREAK, CONTINUE, or a one-tuple with the value of `return`). scope.py describes the frames.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Compile = Callable[[Any, "Context"], Run]
 
 
 class Tables:
-    """Which function compiles which type of node."""
+    """The function that compiles each type of expression, and of statement."""
 
     __slots__ = ("expressions", "statements")
 
@@ -28,7 +28,10 @@ class Tables:
 
 
 class Context:
-    """The scope that is compiled, and options: `one_off` (bare `sum` looks at its argument), `counting` (loops count)."""
+    """The scope that is compiled, and the options.
+
+    `one_off`: bare `sum` and its like are torch's for tensors. `counting`: loops and calls count their steps.
+    """
 
     __slots__ = ("counting", "one_off", "scope", "tables")
 

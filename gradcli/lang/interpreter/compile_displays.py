@@ -38,7 +38,7 @@ def tuple_display(node: TupleExpr, context: Context) -> Run:
 
 
 def sequence(items: tuple[Expr, ...], context: Context) -> Run:
-    """A closure that makes a list of the items, starred ones spread."""
+    """A closure that makes a list of the items; the items of a starred value are spread into it."""
     if any(isinstance(item, Starred) for item in items):
         return _spreading(items, context)
     runs = context.expressions(items)

@@ -1,4 +1,4 @@
-"""`try`, `raise` and `with`: only the program's own errors are seen by `except`."""
+"""`try`, `raise` and `with`. An `except` clause catches errors of the program only, never limits or faults of gradcli."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.lang.values.value_classes import ExceptionType
 
 
 class Handling:
-    """One `except` clause: what it catches, and what it does with it."""
+    """A compiled `except` clause."""
 
     __slots__ = ("body", "place", "put", "type", "unbind")
 
@@ -32,7 +32,7 @@ class Handling:
         self.body = block(node.body, context)
 
     def catches(self, frame: Frame, error: ProgramError) -> bool:
-        """Whether the clause is for this error."""
+        """Whether the clause catches the error. Raises TypeError where it names something that is no exception type."""
         if self.type is None:
             return True
         wanted = self.type(frame)
@@ -45,7 +45,7 @@ class Handling:
         return False
 
     def run(self, frame: Frame, error: ProgramError) -> Any:
-        """Run the clause."""
+        """Bind the error, run the clause, and unbind the error's name."""
         if self.put is not None:
             self.put(frame, error)
         execution.handling.append(error)
@@ -68,7 +68,7 @@ def try_(node: Try, context: Context) -> Run:
         try:
             signal = guarded(frame)
         except LimitError:
-            raise  # the bounds are used up: there is nothing left to run `finally` with
+            raise  # the limits are used up, so `finally` cannot run either
         except (ProgramError, KeyboardInterrupt) as error:
             if isinstance(error, ProgramError):
                 locate(error)
@@ -94,7 +94,7 @@ def _with_handlers(node: Try, context: Context) -> Run:
         except ProgramError as error:
             execution.depth = depth
             locate(error)
-            # host frames hang on the traceback, and all tensors on them
+            # the traceback would keep the frames of Python alive, and with them all their tensors
             error.__traceback__ = error.__context__ = None
             caught = error
         else:

@@ -1,4 +1,4 @@
-"""`def`, `lambda` and comprehensions: functions of their own, with frames that are lists."""
+"""`def`, `lambda` and comprehensions: each has a frame of its own, which is a list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
 from gradcli.lang.interpreter.scope import Scope
 from gradcli.lang.python import dicts_and_sets
-from gradcli.lang.syntax.nodes import Comprehension, For_, FunctionDef, Lambda, Parameter, Return
+from gradcli.lang.syntax.nodes import Comprehension, ForClause, FunctionDef, Lambda, Parameter, Return
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.execution import tick
 from gradcli.lang.values.object_operations import OPS, iterate
@@ -22,7 +22,7 @@ from gradcli.lang.values.value_classes import UNBOUND, IteratorValue
 
 
 def function_def(node: FunctionDef, context: Context) -> Run:
-    """`def`: makes the function, runs it through its decorators, binds the name."""
+    """`def`: makes the function, calls its decorators with it, and binds the name."""
     inner = context.inner(node)
     code = _code(node.name, node.parameters, inner)
     code.run = _body(node, inner)
@@ -48,8 +48,8 @@ def lambda_(node: Lambda, context: Context) -> Run:
     return _maker(code, node, inner, context)
 
 
-#: kinds of parameters that arguments without a name go to
-_PLACED = ("positional", "plain")
+#: kinds of parameters that take positional arguments
+_POSITIONAL = ("positional", "plain")
 
 
 def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
@@ -57,7 +57,7 @@ def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
     stars = {p.kind: p.name for p in parameters if p.name and p.kind in ("*", "**")}
     code = Code(
         name,
-        tuple([p.name for p in parameters if p.kind in _PLACED]),
+        tuple([p.name for p in parameters if p.kind in _POSITIONAL]),
         tuple([p.name for p in parameters if p.kind == "keyword"]),
         stars.get("*"),
         stars.get("**"),
@@ -71,7 +71,7 @@ def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
 
 
 def _qualified(name: str, scope: Scope) -> str:
-    """The name with those of the functions (and comprehensions) around it."""
+    """The name, after the names of the functions and comprehensions around it."""
     parts = [name]
     around = scope.parent
     while around is not None and not around.is_module and parts[0] not in around.globals:
@@ -94,8 +94,8 @@ def _cell_slots(inner: Context) -> list[int]:
 
 
 def _maker(code: Code, node: FunctionDef | Lambda, inner: Context, context: Context) -> Run:
-    """A closure that makes the function: evaluates the defaults and takes the cells it shares."""
-    plain = [context.expression(p.default) for p in node.parameters if p.kind in _PLACED and p.default is not None]
+    """A closure that makes the function: it evaluates the defaults and takes the cells that the function shares."""
+    plain = [context.expression(p.default) for p in node.parameters if p.kind in _POSITIONAL and p.default is not None]
     named = [(p.name, context.expression(p.default)) for p in node.parameters if p.kind == "keyword" and p.default is not None]
     shared = _shared(inner, context)
     is_module = context.scope.is_module
@@ -113,12 +113,12 @@ def _maker(code: Code, node: FunctionDef | Lambda, inner: Context, context: Cont
 
 
 def _shared(inner: Context, context: Context) -> list[int]:
-    """The slots of the frame outside whose cells the inner function takes."""
+    """The slots of the outer frame whose cells the inner function shares."""
     return [context.scope.slots[name] for name in inner.scope.frees]
 
 
 def _body(node: FunctionDef, inner: Context) -> Run:
-    """The code of a `def`: runs the statements until one returns."""
+    """The code of a `def`: a closure that runs the statements until one returns."""
     statements = node.body
     if len(statements) == 1 and isinstance(statements[0], Return) and statements[0].value is not None:
         return inner.expression(statements[0].value)
@@ -145,7 +145,7 @@ Walk = Callable[[Frame, Any], Iterator[None]]
 
 
 def comprehension(node: Comprehension, context: Context) -> Run:
-    """`[... for ...]` and its kin. The first iterable is evaluated in the frame outside."""
+    """A comprehension or generator expression. The first iterable is evaluated in the outer frame."""
     inner = context.inner(node)
     enter = _enter(inner, context)
     first_node = node.clauses[0].iterable
@@ -166,7 +166,7 @@ def comprehension(node: Comprehension, context: Context) -> Run:
 
 
 def _enter(inner: Context, context: Context) -> Run:
-    """A closure that makes the frame of a comprehension from the frame outside."""
+    """A closure that makes the frame of a comprehension from the outer frame."""
     shared = _shared(inner, context)
     own = [UNBOUND] * (len(inner.scope.slots) - len(shared))
     cell_slots = _cell_slots(inner)
@@ -181,8 +181,8 @@ def _enter(inner: Context, context: Context) -> Run:
     return run
 
 
-def _walk(clauses: tuple[For_, ...], inner: Context) -> Walk:
-    """A host generator that stops wherever the element is to be evaluated."""
+def _walk(clauses: tuple[ForClause, ...], inner: Context) -> Walk:
+    """A generator function that runs the clauses and yields whenever the element is to be evaluated."""
     clause, *others = clauses
     put = assign_to(clause.target, inner)
     tests = [condition(c, inner) for c in clause.conditions]

@@ -152,7 +152,7 @@ def store(name: str, context: Context) -> Store:
 
 
 def direct_key(name: str, context: Context) -> Any:
-    """What to index a frame with to bind `name`, where indexing is enough; else None."""
+    """The key with which `frame[key] = value` binds `name`; None where binding takes more than that."""
     kind, slot = context.scope.where(name)
     if kind is CELL or (kind is GLOBAL and not context.scope.is_module):
         return None
@@ -160,7 +160,7 @@ def direct_key(name: str, context: Context) -> Any:
 
 
 def delete(node: Name, context: Context, quiet: bool = False) -> Run:
-    """Unbind a name; `quiet` if it does not matter that it is not bound (the `e` of an `except`)."""
+    """Unbind a name; with `quiet` it may be unbound already, as the `e` of `except ... as e` may."""
     name = node.id
     kind, slot = context.scope.where(name)
     if kind is GLOBAL:

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, and, or, not: operators as closures, with short ways for plain numbers and tensors."""
+"""Arithmetic, comparisons, `and`, `or` and `not`, with fast paths for plain numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.lang.syntax.nodes import Binary, BoolOp, Compare, Conditional, Cons
 from gradcli.lang.values import operators
 from gradcli.lang.values.comparison import truth
 
-#: results of integer arithmetic inside these bounds need no check of their digits
+#: results of integer arithmetic between -BIG and BIG need no check of their number of digits
 BIG = 1 << 62
 
 #: operators that cannot fail on two floats, nor on two integers whose result is not huge
@@ -25,7 +25,7 @@ _LOOP_FROM = 12
 
 
 def binary(node: Binary, context: Context) -> Run:
-    """A flat chain of one precedence."""
+    """A chain of arithmetic operators of one precedence level."""
     left: Node = node.first
     steps: list[tuple[str, Run, Step, Expr]] = []
     for op, right, end in zip(node.ops, node.rest, node.ends, strict=True):
@@ -164,7 +164,7 @@ _ORDERING: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def compare(node: Compare, context: Context) -> Run:
-    """`a < b`, and chains: each operand is evaluated once, and none after the first comparison that fails."""
+    """`a < b < c`: each operand is evaluated at most once, and none after the first comparison that fails."""
     first = context.expression(node.first)
     rest = context.expressions(node.rest)
     if len(rest) == 1:
@@ -220,7 +220,7 @@ def _compare_two(op: str, left: Run, right: Run, step: Step) -> Run:
 
 
 def bool_op(node: BoolOp, context: Context) -> Run:
-    """`and` and `or`: the value that decides."""
+    """`and` and `or`: the value of the first operand that decides."""
     items = context.expressions(node.items)
     *before, last = zip(items, node.items, strict=True)
     last_run = last[0]
@@ -254,7 +254,7 @@ def conditional(node: Conditional, context: Context) -> Run:
 
 
 def condition(node: Any, context: Context) -> Run:
-    """The closure of an expression whose truth decides: it gives a host bool."""
+    """A closure that gives the truth of an expression as a Python bool."""
     test = context.expression(node)
 
     def run(frame: Frame) -> Any:

@@ -1,6 +1,6 @@
 """Simple statements, loops, branches and blocks.
 
-A statement's closure gives None to go on, BREAK, CONTINUE, or a one-tuple with the value of `return`.
+The closure of a statement gives a signal: None, BREAK, CONTINUE, or a one-tuple with the value of `return`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SIMPLE = (ExprStmt, Assign, Delete, Assert, Import, ImportFrom, Global, Nonloca
 
 
 def block(statements: tuple[Stmt, ...], context: Context) -> Run:
-    """Statements one after the other, until one signals."""
+    """Statements one after the other, until one gives a signal that is not None."""
     runs = tuple([context.statement(s) for s in statements])
     if len(runs) == 1:
         return runs[0]
@@ -78,7 +78,7 @@ def block(statements: tuple[Stmt, ...], context: Context) -> Run:
 
 
 def expression_statement(node: ExprStmt, context: Context) -> Run:
-    """An expression for its effect."""
+    """An expression as a statement; within a block of the prompt its value is displayed."""
     value = context.expression(node.value)
 
     def run(frame: Frame) -> None:
@@ -255,7 +255,7 @@ def delete(node: Delete, context: Context) -> Run:
 
 
 def pass_(node: Pass | Global | Nonlocal, context: Context) -> Run:
-    """Statements with nothing to do at run time."""
+    """Statements that do nothing when the program runs."""
     return lambda frame: None
 
 
@@ -270,7 +270,7 @@ def continue_(node: Continue, context: Context) -> Run:
 
 
 def import_(node: Import, context: Context) -> Run:
-    """`import a.b as c`: binds what is built in already."""
+    """`import a.b as c`: binds a built-in module."""
     puts = [(dotted, alias, store(alias or dotted.partition(".")[0], context)) for dotted, alias in node.names]
 
     def run(frame: Frame) -> None:

@@ -1,4 +1,4 @@
-"""What assignments, loops and `with` bind to: names, items, attributes, and tuples of them."""
+"""The targets of assignments, loops, `with` and `del`: names, items, attributes, and tuples of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _put_attribute(target: Attribute, context: Context) -> Put:
 
 
 def _unpack(target: TupleExpr | ListExpr, context: Context) -> Put:
-    """Spread a value over several targets; how many there are is checked before the first is assigned."""
+    """Assign the items of a value to several targets; their number is checked before the first assignment."""
     starred = [at for at, item in enumerate(target.items) if isinstance(item, Starred)]
     puts = [assign_to(item.value if isinstance(item, Starred) else item, context) for item in target.items]
     count = len(puts)
@@ -102,7 +102,7 @@ def _unpack_starred(target: TupleExpr | ListExpr, puts: list[Put], at: int) -> P
 
 
 def augmented(node: AugAssign, context: Context) -> Run:
-    """`target op= value`: reads, works in place where the value can, and assigns the result."""
+    """`target op= value`: reads the target, changes its value in place where the value can, and assigns the result."""
     function = operators.INPLACE[node.op]
     value = context.expression(node.value)
     target = node.target
@@ -140,7 +140,7 @@ def augmented(node: AugAssign, context: Context) -> Run:
 
 
 def _augment_number(node: AugAssign, short: Callable[[Any, Any], Any], read: Run, value: Run, put: Put) -> Run:
-    """`name += value` with a short way for numbers."""
+    """`name += value` with a fast path for numbers."""
     function = operators.INPLACE[node.op]
 
     def run(frame: Frame) -> None:

@@ -1,4 +1,4 @@
-"""Compiling whole programs: the tables of compile functions, and the entry points."""
+"""Compiling whole programs and expressions: the table of compile functions, and the cache of what was compiled."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TABLES = Tables(
     },
 )
 
-#: compiled nodes kept for another run
+#: how many compiled programs and expressions are kept for another run
 _KEPT = 256
 
 _cache: dict[Any, Any] = {}
@@ -79,7 +79,7 @@ def _remember(key: Any, made: Any) -> Any:
 
 
 def compile_expression(node: nodes.Expr, one_off: bool) -> Run:
-    """The closure of an expression; it runs on the dict of globals."""
+    """The closure of an expression; its frame is the dict of global variables."""
     key = (node, one_off, counting())
     known: Run | None = _cache.get(key)
     if known is not None:
@@ -90,7 +90,7 @@ def compile_expression(node: nodes.Expr, one_off: bool) -> Run:
 
 
 def compile_program(program: nodes.Program, one_off: bool) -> tuple[tuple[nodes.Stmt, Run], ...]:
-    """Each statement with its closure; that of an expression statement gives the value."""
+    """Each statement with its closure; the closure of an expression statement gives the expression's value."""
     key = (program, one_off, counting())
     known: tuple[tuple[nodes.Stmt, Run], ...] | None = _cache.get(key)
     if known is not None:

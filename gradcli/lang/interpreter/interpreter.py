@@ -8,15 +8,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import signature, warnings
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import types, value_classes
 from gradcli.lang.values.calls import call
@@ -25,18 +26,18 @@ from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Span
 
-#: host frames at most: deep enough for `calls` nested calls, far from the end of the host's stack
+#: Python's recursion limit while a program runs: enough for the limit on nested calls, and far from the end of the C stack
 _HOST_DEPTH = 9_000
-#: thresholds of the cycle collector: a large graph is no garbage, and looking through it again and again takes most of the time;
-#: the bound on memory collects before it refuses
+#: thresholds of Python's garbage collector while a program runs: to scan a large graph again and again would take most of the
+#: time. The limit on memory collects garbage before it refuses.
 _COLLECT = (100_000, 20, 10)
 
 Write = Callable[[str], None]
 Warn = Callable[[str, str, "Span | None"], None]
 
 
-def _as_dtype(value: Any) -> Any:
-    """`dtype=float` and its like."""
+def _as_dtype(value: Value) -> DType | None:
+    """The dtype that `dtype=float`, `dtype=int` or `dtype=bool` means; None for other values."""
     if value is types.FLOAT:
         return dtypes.float64
     if value is types.INT:
@@ -55,10 +56,11 @@ class Interpreter:
         self._write = write
         self._warn = warn
         self._one_off = one_off
-        self._globals: dict[str, Any] = {}
+        self._globals: dict[str, Value] = {}
         self._addresses = Addresses()
-        #: warnings given, by text and line, and those that are given once
+        #: warnings given so far: category, text, name of the source, line
         self._warned: set[tuple[str, str, str, int]] = set()
+        #: keys of the warnings that are given once only
         self._warned_once: set[str] = set()
         self._written = 0
         self._steps = 0
@@ -75,14 +77,14 @@ class Interpreter:
             self._run(program)
 
     def run_file(self, program: Program) -> None:
-        """As `run`, with Python's own `sum`, `max` ..., whatever this interpreter's inputs have."""
+        """As `run`, but bare `sum`, `max` ... are Python's, even if the interpreter was made with `one_off`."""
         before, self._one_off = self._one_off, False
         try:
             self.run(program)
         finally:
             self._one_off = before
 
-    def execute_input(self, program: Program, display: Display | None = None) -> Any:
+    def execute_input(self, program: Program, display: Display | None = None) -> Value:
         """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.
 
         `display` gets the values of expression statements within blocks.
@@ -98,46 +100,46 @@ class Interpreter:
         return value
 
     def _displaying(self, display: Display) -> Display:
-        def shown(statement: ExprStmt, value: Any) -> None:
+        def shown(statement: ExprStmt, value: Value) -> None:
             self._globals["_"] = value
             display(statement, value)
 
         return shown
 
-    def evaluate(self, expression: Expr) -> Any:
+    def evaluate(self, expression: Expr) -> Value:
         """The value of an expression."""
         with self._active():
             return compile_expression(expression, self._one_off)(self._globals)
 
-    def call(self, function: Any, *args: Any) -> Any:
+    def call(self, function: Value, *args: Value) -> Value:
         """Call a function value from outside a program."""
         with self._active():
             return call(function, args, None)
 
-    def text(self, value: Any) -> str:
-        """`repr(value)`, with this session's numbers for addresses."""
+    def text(self, value: Value) -> str:
+        """`repr(value)`, with this interpreter's numbers for addresses."""
         with self._active():
             return repr_text(value)
 
-    def _run(self, program: Program) -> Any:
+    def _run(self, program: Program) -> Value:
         variables = self._globals
-        value: Any = None
+        value: Value = None
         for _, run in compile_program(program, self._one_off):
             value = run(variables)
             if value_classes.CHECK_VALUES:
                 self._check(value)
         return value
 
-    def _check(self, value: Any) -> None:
+    def _check(self, value: Value) -> None:
         for one in (value, *self._globals.values()):
             if not value_classes.is_value(one):
                 raise InternalFault(f"a host object of type {type(one).__name__} became a value")
 
     @contextmanager
     def _active(self) -> Iterator[None]:
-        """Put this session's state in place; turn what escapes into one of our errors, with its place."""
+        """Put this interpreter's state in force. Errors that escape become errors of gradcli with a span."""
         if self._running:
-            yield  # a callback of core's
+            yield  # core calls a function of the program
             return
         kept = {name: getattr(execution, name) for name in execution.__slots__}
         sink = warnings.set_sink(self._on_warning)
@@ -195,7 +197,7 @@ class Interpreter:
         return error
 
     def _on_warning(self, category: str, message: str) -> None:
-        """Once for each text and line, as Python's default filter has it."""
+        """Pass a warning on once for each text and line, like Python's default filter."""
         place = state.origin
         span = place.span if isinstance(place, Node) else None
         where = ("", 0) if span is None else (span.source.name, span.source.position(span.start)[0])
@@ -205,26 +207,26 @@ class Interpreter:
             self._warn(category, message, span)
 
     def begin_input(self) -> None:
-        """Every input of the prompt has the bounds on steps and output for itself."""
+        """Start an input of the prompt: steps and output are counted from zero."""
         self._steps = self._written = 0
 
     # --- names ---
 
     @property
-    def variables(self) -> dict[str, Any]:
+    def variables(self) -> dict[str, Value]:
         """The names and their values; the dict that programs use."""
         return self._globals
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> Value:
         """The value of a name, or MISSING."""
         return self._globals.get(name, value_classes.MISSING)
 
-    def move(self, names: dict[str, Any]) -> None:
-        """Keep the names in `names` from now on: a dict of a class of its own sees what programs bind."""
+    def move(self, names: dict[str, Value]) -> None:
+        """Keep the variables in `names` from now on: a subclass of dict can watch what programs bind."""
         names |= self._globals
         self._globals = names
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: Value) -> None:
         """Bind a name."""
         self._globals[name] = value
 
@@ -232,11 +234,11 @@ class Interpreter:
         """The names that are bound, in the order of first binding."""
         return list(self._globals)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Value]:
         """The names and their values, for `restore`; the values themselves are shared."""
         return dict(self._globals)
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
+    def restore(self, snapshot: dict[str, Value]) -> None:
         """Bind exactly what was bound when the snapshot was taken."""
         self._globals.clear()
         self._globals.update(snapshot)

@@ -1,8 +1,8 @@
-"""Names resolved ahead of running: which are global, which live in a slot of a frame, which are shared with closures.
+"""Where each name of a program lives: in the globals, in a slot of a frame, or in a cell shared with inner functions.
 
-A module's frame is the dict of its globals. A function's frame is a list: the globals, the parameters, the other
-locals, then the cells it got from the functions around it. A local that an inner function uses lives in a cell, a
-one-element list, so that both see one variable. Comprehensions are functions of their own, as in Python.
+A module's frame is the dict of its globals. A function's frame is a list: the globals, the parameters, the other locals,
+then the cells that it got from the functions around it. A local that an inner function uses lives in a cell, a list of one
+element, so that both functions share one variable. A comprehension has a scope of its own, as in Python.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ from gradcli.lang.syntax.nodes import (
     children,
 )
 
-FunctionNode = FunctionDef | Lambda | Comprehension
-
-#: where a name lives
+#: the kinds of places where a name lives
 GLOBAL, LOCAL, CELL = "global", "local", "cell"
 
 
@@ -83,7 +81,7 @@ class Scope:
 
     @property
     def is_module(self) -> bool:
-        """Whether frames of this scope are the dict of globals itself."""
+        """Whether the frame of this scope is the dict of globals."""
         return self.parent is None
 
     def where(self, name: str) -> tuple[str, int]:
@@ -100,18 +98,18 @@ class Scope:
 
 
 def analyse(program: Node, body: Iterable[Node]) -> Scope:
-    """The scope of a whole program (or of a single expression), with those of all functions inside it."""
+    """The scope of a whole program or of a single expression, with the scopes of all functions inside it. Raises LanguageError."""
     scope = Scope(program, None)
     _collect(scope, body)
     _resolve(scope, frozenset())
     return scope
 
 
-# --- what each scope binds and uses ---------------------------------------------------------------
+# --- the names that each scope binds and uses ---------------------------------------------------------------
 
 
 def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
-    """Fill in the scope from its statements; functions inside become children. Chains are walked, not recursed into."""
+    """Fill in the scope from its statements; functions inside become children. The nodes are visited without recursion."""
     stack: list[Node] = list(nodes)
     while stack:
         node = stack.pop()
@@ -131,14 +129,14 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
 
 
 def _add(scope: Scope, name: str, node: Node) -> None:
-    """Note that `node` binds a name. Dunder names belong to the host and are never bound."""
+    """Note that `node` binds a name. Raises LanguageError for names such as `__class__`, which programs cannot bind."""
     if len(name) > 4 and name.startswith("__") and name.endswith("__"):
         raise LanguageError(f"names such as {name} cannot be bound in gradcli's language", span=node.span)
     scope.bound[name] = None
 
 
 def _bind(scope: Scope, target: Node, stack: list[Node]) -> None:
-    """The names that an assignment to `target` binds; the rest of it is read."""
+    """Note the names that an assignment to `target` binds; the expressions inside the target are put on the stack."""
     pending = [target]
     while pending:
         node = pending.pop()
@@ -206,7 +204,7 @@ def _delete(scope: Scope, node: Delete, stack: list[Node]) -> None:
 
 
 def _named(scope: Scope, node: NamedExpr, stack: list[Node]) -> None:
-    """`:=` inside a comprehension binds in the function (or module) around all comprehensions."""
+    """`:=`; inside a comprehension it binds in the function or module around all comprehensions."""
     name = node.target.id
     owner = scope
     while isinstance(owner.node, Comprehension) and owner.parent is not None:
@@ -241,7 +239,7 @@ def _nonlocal(scope: Scope, node: Nonlocal, stack: list[Node]) -> None:
 
 
 def _function(scope: Scope, node: FunctionDef | Lambda, stack: list[Node]) -> None:
-    """Decorators and defaults belong to the scope outside, the body to one of its own."""
+    """A function: its decorators and defaults belong to the outer scope, its body has a scope of its own."""
     if isinstance(node, FunctionDef):
         _add(scope, node.name, node)
         stack += node.decorators
@@ -278,7 +276,7 @@ def _declarations(scope: Scope) -> None:
 
 
 def _comprehension(scope: Scope, node: Comprehension, stack: list[Node]) -> None:
-    """The first iterable is evaluated outside; everything else inside, in a function with one hidden parameter."""
+    """A comprehension: its first iterable belongs to the outer scope, everything else to a scope of its own."""
     first, *others = node.clauses
     stack.append(first.iterable)
     child = Scope(node, scope)
@@ -312,11 +310,11 @@ _SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
 }
 
 
-# --- where each name lives ------------------------------------------------------------------------
+# --- the place of each name ------------------------------------------------------------------------
 
 
 def _resolve(scope: Scope, visible: frozenset[str]) -> None:
-    """Give slots. `visible` are the names that functions around this scope bind."""
+    """Give every local name its slot. `visible` are the names that the functions around this scope bind."""
     if not scope.is_module:
         for name, node in scope.nonlocals.items():
             if name not in visible:

@@ -1,1 +1,1 @@
-"""What names and attributes mean: builtins, attribute tables, the modules that `import` binds."""
+"""What names and attributes mean: built-in functions, attribute tables, the modules that `import` binds."""

@@ -1,6 +1,6 @@
-"""Attributes: every type has its tables of names; nothing else of a value can be reached.
+"""Attributes: each type of values has tables of its attributes, and programs can reach nothing else of a value.
 
-Of names that begin with an underscore only those stand here that PyTorch users read: `__name__` of types and functions,
+Names with a leading underscore are left out, except those that PyTorch users read: `__name__` of types and functions,
 `torch.__version__`, `_version`, and the `_saved_` and `_raw_saved_` names of a grad_fn.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from operator import attrgetter
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedTuple
@@ -29,6 +29,7 @@ from gradcli.lang.names import tensor_attributes
 from gradcli.lang.names.graph_attributes import node_attribute, node_names
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
@@ -37,13 +38,14 @@ from gradcli.lang.values.types import dict_from_keys
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
 
-Method = Callable[..., Any]
+Method = Callable[..., Value]
 
-_NAMED = {"__name__": lambda value: value.name}
+_NAMED = {"__name__": attrgetter("name")}
+_BOUNDS = {name: attrgetter(name) for name in ("start", "stop", "step")}
 
 
-#: what is read from values without being called, by type
-GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
+#: by type, the attributes that are not methods
+GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     Tensor: tensor_attributes.GETTERS,
     UserFunction: _NAMED,
     DType: {
@@ -58,8 +60,8 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
     ExceptionType: _NAMED,
     Namespace: {"__name__": lambda value: value.path},
     ProgramError: {"args": lambda value: value.args_},
-    range: sequences.RANGE_ATTRIBUTES,
-    slice: {"start": lambda value: value.start, "stop": lambda value: value.stop, "step": lambda value: value.step},
+    range: _BOUNDS,
+    slice: _BOUNDS,
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
     bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
@@ -72,11 +74,11 @@ GETTERS: dict[type, Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-def _format(template: str, /, *args: Any, **kwargs: Any) -> str:
+def _format(template: str, /, *args: Value, **kwargs: Value) -> str:
     return format_string(OPS, template, args, kwargs)
 
 
-def _listed(value: NumpyArray) -> Any:
+def _listed(value: NumpyArray) -> Value:
     limits.check_list(value.array.size)
     return value.array.tolist()
 
@@ -90,7 +92,7 @@ _OWN_METHODS: dict[type, dict[str, Method]] = {
     NumpyArray: {"tolist": lambda value: _listed(value), "item": lambda value: value.array.item()},
 }
 
-#: where instances of a type take their methods from besides their own
+#: by type, the type that it inherits methods from
 _BASES: dict[type, type] = {Size: tuple, bool: int}
 
 
@@ -125,7 +127,7 @@ def _tensor_method(name: str) -> Method | None:
     if isinstance(function, Function) and not function.python_name:
         known = function.method_parser.cache.get
 
-        def run_known(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+        def run_known(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
             if not kwargs:
                 found = known(tuple(map(type, args)))
                 if found is not None:
@@ -134,14 +136,14 @@ def _tensor_method(name: str) -> Method | None:
 
         return run_known
 
-    def run(tensor: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+    def run(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
         return method(tensor, args, kwargs)
 
     return run
 
 
 class _ByType(dict[type, Method | None]):
-    """The methods of one name, found when a type is first met."""
+    """The methods of one name by type; a type is looked up when a value of it first occurs."""
 
     __slots__ = ("name",)
 
@@ -158,7 +160,7 @@ _finders: dict[str, _ByType] = {}
 
 
 def finder(name: str) -> Callable[[type], Method | None]:
-    """A fast `find_method` for one name, shared by all calls of that name."""
+    """A fast `find_method` for one name. All calls of a method of that name share it."""
     known = _finders.get(name)
     if known is None:
         known = _finders[name] = _ByType(name)
@@ -168,7 +170,7 @@ def finder(name: str) -> Callable[[type], Method | None]:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def find_attribute(value: Any, name: str) -> Any:
+def find_attribute(value: Value, name: str) -> Value:
     """`value.name`, or MISSING."""
     kind = type(value)
     if kind is Namespace:
@@ -197,7 +199,7 @@ def find_attribute(value: Any, name: str) -> Any:
 _HOST_OF = {types.STR: str, types.LIST: list, types.TUPLE: tuple, types.DICT: dict, types.SET: set, types.FLOAT: float, types.INT: int}
 
 
-def unbound(owner: Any, name: str) -> Any:
+def unbound(owner: Value, name: str) -> Value:
     """A method read from a type, such as `str.lower`: called with the value first. MISSING if there is none."""
     if owner is types.DICT and name == "fromkeys":
         return Builtin(name, dict_from_keys)
@@ -206,7 +208,7 @@ def unbound(owner: Any, name: str) -> Any:
     if method is None or kind is None:
         return MISSING
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Value, **kwargs: Value) -> Value:
         if not args:
             raise ProgramError("TypeError", f"unbound method {owner.name}.{name}() needs an argument")
         if not isinstance(args[0], kind):
@@ -219,30 +221,31 @@ def unbound(owner: Any, name: str) -> Any:
 
 
 def _may_read(name: str) -> bool:
+    """Whether programs may read a SCRIPT_ATTRIBUTES entry of this name."""
     return not name.startswith("_") or name in ("_version", "__name__") or name.startswith("_saved_")
 
 
-def is_function(value: Any) -> bool:
-    """Whether a value of core's is a function or a type, whose `__name__` can be read."""
+def is_function(value: Value) -> bool:
+    """Whether a value is a function or a type of core, or a decorated function: all of these have a `__name__`."""
     return isinstance(value, (*FUNCTIONS, ScriptType, Decorated))
 
 
-def hidden_method(value: Any, name: str) -> Method | None:
+def hidden_method(value: Value, name: str) -> Method | None:
     """A method that only the language itself calls, such as `__len__`."""
     found: Method | None = _table(type(value), "SCRIPT_METHODS").get(name)
     return found
 
 
-def get_attribute(value: Any, name: str) -> Any:
-    """`value.name`. Raises AttributeError in Python's words, with what may have been meant."""
+def get_attribute(value: Value, name: str) -> Value:
+    """`value.name`. Raises AttributeError with Python's text and hints of similar names."""
     found = find_attribute(value, name)
     if found is MISSING:
         raise missing(value, name)
     return found
 
 
-def missing(value: Any, name: str) -> ProgramError:
-    """The AttributeError for a name that a value has not."""
+def missing(value: Value, name: str) -> ProgramError:
+    """The AttributeError for a value that has no attribute `name`."""
     if type(value) is Namespace:
         text = f"module '{value.path}' has no attribute '{name}'"
     elif type(value) in (TypeValue, ExceptionType, ScriptType):
@@ -253,7 +256,7 @@ def missing(value: Any, name: str) -> ProgramError:
 
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
-    """A hint with the known names that are close to `name`; at most one line."""
+    """Hints for an unknown name: the known names that are close to it, in one line, or nothing."""
     if name == "__class__":
         return ["type(...) gives it"]
     if name.startswith("_"):
@@ -262,7 +265,7 @@ def suggest(name: str, known: Iterable[str]) -> list[str]:
     return [f"did you mean {', '.join(close)}?"] if close else []
 
 
-def names_of(value: Any) -> list[str]:
+def names_of(value: Value) -> list[str]:
     """The names that can be read from a value, for completion and hints."""
     kind = type(value)
     if kind is Namespace:
@@ -279,15 +282,15 @@ def names_of(value: Any) -> list[str]:
     return sorted(name for name in names if not name.startswith("__") or name == "__name__")
 
 
-def _table(kind: type, table: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(kind, table, {})
+def _table(kind: type, table: str) -> Mapping[str, Value]:
+    found: Mapping[str, Value] = getattr(kind, table, {})
     return found
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
-def set_attribute(value: Any, name: str, new: Any) -> None:
+def set_attribute(value: Value, name: str, new: Value) -> None:
     """`value.name = new`, for the few attributes that can be set."""
     kind = type(value)
     if kind is Tensor:
@@ -315,7 +318,7 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     raise ProgramError("AttributeError", text, names=(type_name(value),))
 
 
-def delete_attribute(value: Any, name: str) -> None:
+def delete_attribute(value: Value, name: str) -> None:
     """`del value.name`: only a tensor's grad can be deleted."""
     if type(value) is Tensor and name == "grad":
         value.grad = None

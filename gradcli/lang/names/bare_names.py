@@ -1,14 +1,14 @@
-"""What a name means that the program has not bound: Python's builtins, the prebound modules, torch's functions."""
+"""The meaning of names that the program has not bound: Python's built-in names, prebound modules, torch's functions."""
 
 from __future__ import annotations
 
 import difflib
 from functools import cache
-from typing import Any
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import EXCEPTION_PARENTS
 from gradcli.lang.names import builtins, importable_modules
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.value_classes import MISSING
 
@@ -33,7 +33,7 @@ _TYPES = {
 #: exception types that are torch's, not Python's
 _NOT_PYTHON = ("_LinAlgError", "GradcheckError")
 
-PYTHON: dict[str, Any] = {
+PYTHON: dict[str, Value] = {
     **builtins.FUNCTIONS,
     **_TYPES,
     **{name: types.exception_type(name) for name in EXCEPTION_PARENTS if name not in _NOT_PYTHON},
@@ -41,7 +41,7 @@ PYTHON: dict[str, Any] = {
     "__name__": "__main__",
 }
 
-#: Python's names that are left out, for the message
+#: Python's built-in names that are not part of the language
 REFUSED = frozenset(
     (
         *("aiter", "anext", "breakpoint", "bytearray", "bytes", "classmethod", "compile", "complex", "copyright", "credits"),
@@ -64,7 +64,7 @@ def is_python(name: str) -> bool:
     return name in PYTHON or name in REFUSED
 
 
-def default(name: str, one_off: bool) -> Any:
+def default(name: str, one_off: bool) -> Value:
     """The value of a name that the program has not bound, where it is known without loading anything; else MISSING."""
     if one_off and name in builtins.ONE_OFF:
         return builtins.ONE_OFF[name]
@@ -73,17 +73,17 @@ def default(name: str, one_off: bool) -> Any:
 
 
 def is_torch(name: str, one_off: bool) -> bool:
-    """Whether the bare name means torch's."""
+    """Whether the bare name means `torch.NAME`."""
     return name in _torch_names() and not is_python(name) and (one_off or name not in NOT_BARE)
 
 
-def torch_value(name: str) -> Any:
+def torch_value(name: str) -> Value:
     """`torch.NAME`, loaded on first use."""
     return importable_modules.TORCH.get(name)
 
 
-def hints(name: str, variables: dict[str, Any]) -> list[str]:
-    """What to say about a name that means nothing."""
+def hints(name: str, variables: dict[str, Value]) -> list[str]:
+    """Hints for a name that is not defined."""
     if name in REFUSED:
         return [f"{name} is not part of gradcli's language"]
     if name.startswith("_"):
@@ -98,6 +98,6 @@ def hints(name: str, variables: dict[str, Any]) -> list[str]:
     return [f"did you mean torch.{places[0]}.{name}?"] if places else []
 
 
-def completions(variables: dict[str, Any]) -> list[str]:
+def completions(variables: dict[str, Value]) -> list[str]:
     """Every name that can be written bare, for completion."""
     return sorted({*variables, *PYTHON, *importable_modules.PREBOUND, *_torch_names()} - {"__name__"})

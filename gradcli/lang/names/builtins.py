@@ -1,9 +1,8 @@
-"""Python's built-in functions, on values of the language."""
+"""Python's built-in functions for values of any type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.type_errors import type_error
@@ -15,7 +14,7 @@ from gradcli.lang.names import attributes
 from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.dicts_and_sets import range_length
-from gradcli.lang.python.object_protocol import HOST_TYPES
+from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import operators, representation
 from gradcli.lang.values.calls import call, is_callable
 from gradcli.lang.values.comparison import truth
@@ -29,7 +28,7 @@ from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 _PRINT_AT_ONCE = 1 << 16
 
 
-def _print(*args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
+def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None, flush: Value = False) -> None:
     if file is not None:
         raise ProgramError("TypeError", "print(file=...) is not part of gradcli's language: output goes to standard output")
     for name, value in (("sep", sep), ("end", end)):
@@ -51,7 +50,7 @@ def _print(*args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush:
     emit("".join(pieces))
 
 
-def length(value: Any, /) -> int:
+def length(value: Value, /) -> int:
     """`len(value)`."""
     if type(value) is Tensor:
         if value.array.ndim == 0:
@@ -70,7 +69,7 @@ def length(value: Any, /) -> int:
     return int(method(value))
 
 
-def _sum(iterable: Any, /, start: Any = 0) -> Any:
+def _sum(iterable: Value, /, start: Value = 0) -> Value:
     if type(start) is str:
         raise ProgramError("TypeError", "sum() can't sum strings [use ''.join(seq) instead]")
     place = state.origin
@@ -82,15 +81,15 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     return total
 
 
-def _any(iterable: Any, /) -> bool:
+def _any(iterable: Value, /) -> bool:
     return any(truth(item) for item in stepping(iterable))
 
 
-def _all(iterable: Any, /) -> bool:
+def _all(iterable: Value, /) -> bool:
     return all(truth(item) for item in stepping(iterable))
 
 
-def _abs(x: Any, /) -> Any:
+def _abs(x: Value, /) -> Value:
     if type(x) is Tensor:
         return catalog.method("abs").method(x, (), {})
     if type(x) not in (int, float, bool):
@@ -98,13 +97,13 @@ def _abs(x: Any, /) -> Any:
     return numbers.host_abs(x)
 
 
-def _round(number: Any, ndigits: Any = None) -> Any:
+def _round(number: Value, ndigits: Value = None) -> Value:
     if type(number) not in (int, float, bool):
         raise ProgramError("TypeError", f"type {type_name(number)} doesn't define __round__ method")
     return numbers.host_round(number, None if ndigits is None else index_of(ndigits))
 
 
-def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+def _pow(base: Value, exp: Value, mod: Value = None) -> Value:
     if mod is None:
         return operators.BINARY["**"](base, exp)
     if not all(type(value) in HOST_TYPES for value in (base, exp, mod)):
@@ -112,7 +111,7 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     return numbers.host_pow(base, exp, mod)
 
 
-def _divmod(x: Any, y: Any, /) -> Any:
+def _divmod(x: Value, y: Value, /) -> Value:
     if type(x) not in HOST_TYPES or type(y) not in HOST_TYPES:
         raise type_error("unsupported operand type(s) for divmod(): '{}' and '{}'", x, y)
     return numbers.host_divmod(x, y)
@@ -121,19 +120,19 @@ def _divmod(x: Any, y: Any, /) -> Any:
 # --- iterators ------------------------------------------------------------------------------------
 
 
-def _enumerate(iterable: Any, start: Any = 0) -> IteratorValue:
+def _enumerate(iterable: Value, start: Value = 0) -> IteratorValue:
     return IteratorValue("enumerate", enumerate(iterate(iterable), index_of(start)), (iterable,))
 
 
-def _zip(*iterables: Any, strict: Any = False) -> IteratorValue:
+def _zip(*iterables: Value, strict: Value = False) -> IteratorValue:
     sources = [iterate(iterable) for iterable in iterables]
     host = _zip_strict(sources) if truth(strict) else zip(*sources, strict=False)
     return IteratorValue("zip", host, iterables)
 
 
-def _zip_strict(sources: list[Iterator[Any]]) -> Iterator[Any]:
+def _zip_strict(sources: list[Iterator[Value]]) -> Iterator[Value]:
     while sources:
-        items: list[Any] = []
+        items: list[Value] = []
         for at, source in enumerate(sources):
             item = next(source, MISSING)
             if item is MISSING and at > 0:
@@ -152,7 +151,7 @@ def _uneven(at: int, how: str) -> ProgramError:
     return ProgramError("ValueError", f"zip() argument {at + 1} is {how} than {before}")
 
 
-def _map(function: Any, *iterables: Any) -> IteratorValue:
+def _map(function: Value, *iterables: Value) -> IteratorValue:
     if not iterables:
         raise ProgramError("TypeError", "map() must have at least two arguments.")
     place = state.origin
@@ -160,7 +159,7 @@ def _map(function: Any, *iterables: Any) -> IteratorValue:
     return IteratorValue("map", (call(function, args, place) for args in zip(*sources, strict=False)), iterables)
 
 
-def _filter(function: Any, iterable: Any, /) -> IteratorValue:
+def _filter(function: Value, iterable: Value, /) -> IteratorValue:
     place = state.origin
     source = iterate(iterable)
     if function is None:
@@ -169,7 +168,7 @@ def _filter(function: Any, iterable: Any, /) -> IteratorValue:
     return IteratorValue("filter", host, (iterable,))
 
 
-def _reversed(sequence: Any, /) -> Any:
+def _reversed(sequence: Value, /) -> Value:
     kind = type(sequence)
     if kind is Tensor:
         return catalog.function("flip")(sequence, (0,)) if sequence.array.ndim else sequence
@@ -192,13 +191,13 @@ _ITERATOR_NAMES = {
 }
 
 
-def _iter(iterable: Any, /) -> IteratorValue:
+def _iter(iterable: Value, /) -> IteratorValue:
     if type(iterable) is IteratorValue:
         return iterable
     return IteratorValue(_ITERATOR_NAMES.get(type(iterable), "iterator"), iterate(iterable))
 
 
-def _next(iterator: Any, default: Any = MISSING, /) -> Any:
+def _next(iterator: Value, default: Value = MISSING, /) -> Value:
     if type(iterator) is IteratorValue:
         item = next(iterator.host, default)
     elif attributes.hidden_method(iterator, "__next__") is not None:
@@ -213,13 +212,13 @@ def _next(iterator: Any, default: Any = MISSING, /) -> Any:
 # --- values and their attributes ------------------------------------------------------------------
 
 
-def _attribute_name(name: Any) -> str:
+def _attribute_name(name: Value) -> str:
     if type(name) is not str:
         raise type_error("attribute name must be string, not '{}'", name)
     return name
 
 
-def _getattr(value: Any, name: Any, default: Any = MISSING, /) -> Any:
+def _getattr(value: Value, name: Value, default: Value = MISSING, /) -> Value:
     found = attributes.find_attribute(value, _attribute_name(name))
     if found is not MISSING:
         return found
@@ -228,27 +227,27 @@ def _getattr(value: Any, name: Any, default: Any = MISSING, /) -> Any:
     return default
 
 
-def _hasattr(value: Any, name: Any, /) -> bool:
+def _hasattr(value: Value, name: Value, /) -> bool:
     return attributes.find_attribute(value, _attribute_name(name)) is not MISSING
 
 
-def _setattr(value: Any, name: Any, new: Any, /) -> None:
+def _setattr(value: Value, name: Value, new: Value, /) -> None:
     attributes.set_attribute(value, _attribute_name(name), new)
 
 
-def _delattr(value: Any, name: Any, /) -> None:
+def _delattr(value: Value, name: Value, /) -> None:
     attributes.delete_attribute(value, _attribute_name(name))
 
 
-def _isinstance(value: Any, wanted: Any, /) -> bool:
+def _isinstance(value: Value, wanted: Value, /) -> bool:
     return is_instance(value, wanted)
 
 
-def _id(value: Any, /) -> int:
+def _id(value: Value, /) -> int:
     return execution.addresses.of(value)
 
 
-def _hash(value: Any, /) -> int:
+def _hash(value: Value, /) -> int:
     OPS.hashable(value)
     if type(value) in (int, float, bool):
         return hash(value)
@@ -258,28 +257,28 @@ def _hash(value: Any, /) -> int:
 # --- text -----------------------------------------------------------------------------------------
 
 
-def _repr(value: Any, /) -> str:
+def _repr(value: Value, /) -> str:
     return representation.repr_text(value)
 
 
-def _ascii(value: Any, /) -> str:
+def _ascii(value: Value, /) -> str:
     return representation.ascii_repr(value)
 
 
-def _format(value: Any, spec: Any = "", /) -> str:
+def _format(value: Value, spec: Value = "", /) -> str:
     if type(spec) is not str:
         raise ProgramError("TypeError", f"format() argument 2 must be str, not {type_name(spec)}")
     return format_text(value, spec)
 
 
-def _chr(code: Any, /) -> str:
+def _chr(code: Value, /) -> str:
     number = index_of(code)
     if not 0 <= number < 0x110000:
         raise ProgramError("ValueError", "chr() arg not in range(0x110000)")
     return chr(number)
 
 
-def _ord(character: Any, /) -> int:
+def _ord(character: Value, /) -> int:
     if type(character) is not str:
         raise ProgramError("TypeError", f"ord() expected string of length 1, but {type_name(character)} found")
     if len(character) != 1:
@@ -287,8 +286,8 @@ def _ord(character: Any, /) -> int:
     return ord(character)
 
 
-def _in_base(convert: Callable[[int], str]) -> Callable[[Any], str]:
-    def run(number: Any, /) -> str:
+def _in_base(convert: Callable[[int], str]) -> Callable[[Value], str]:
+    def run(number: Value, /) -> str:
         value = index_of(number)
         limits.check_integer(value)
         return convert(value)
@@ -296,23 +295,23 @@ def _in_base(convert: Callable[[int], str]) -> Callable[[Any], str]:
     return run
 
 
-def _sorted(*args: Any, **kwargs: Any) -> Any:
+def _sorted(*args: Value, **kwargs: Value) -> Value:
     return sequences.sorted_list(OPS, *args, **kwargs)
 
 
-def _min(*args: Any, **kwargs: Any) -> Any:
+def _min(*args: Value, **kwargs: Value) -> Value:
     return sequences.smallest(OPS, *args, **kwargs)
 
 
-def _max(*args: Any, **kwargs: Any) -> Any:
+def _max(*args: Value, **kwargs: Value) -> Value:
     return sequences.largest(OPS, *args, **kwargs)
 
 
-def _callable(value: Any, /) -> bool:
+def _callable(value: Value, /) -> bool:
     return is_callable(value)
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "print": _print,
     "len": length,
     "sum": _sum,
@@ -353,14 +352,14 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 FUNCTIONS: dict[str, Builtin] = {name: Builtin(name, function) for name, function in _FUNCTIONS.items()}
 
 
-class Choices(dict[Any, str]):
-    """What bare `sum` and its like turned out to be, by the node of the call: "torch", "python" or "both"."""
+class Choices(dict[object, str]):
+    """By the node of a call of bare `sum`, `max` ...: whether it called torch's function ("torch"), Python's, or "both"."""
 
-    #: set by the prompt, which writes scripts from it
+    #: whether calls are noted; the prompt sets it, because it writes scripts that name the function
     wanted = False
 
     def note(self, choice: str) -> None:
-        """The call at `state.origin` is `choice` this time."""
+        """Note that the call at `state.origin` was `choice` this time."""
         if self.setdefault(state.origin, choice) != choice:
             self[state.origin] = "both"
 
@@ -372,7 +371,7 @@ def _either(name: str) -> Builtin:
     """Bare `sum` and its like at the prompt: torch's when the first argument is a tensor, Python's otherwise."""
     python = FUNCTIONS[name]
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Value, **kwargs: Value) -> Value:
         torchs = (args and type(args[0]) is Tensor) or (not args and type(kwargs.get("input")) is Tensor)
         if CHOICES.wanted:
             CHOICES.note("torch" if torchs else "python")
@@ -383,5 +382,5 @@ def _either(name: str) -> Builtin:
     return Builtin(name, run)
 
 
-#: what one-off expressions and the prompt have in place of Python's
+#: the functions that replace Python's in one-off expressions and at the prompt
 ONE_OFF: dict[str, Builtin] = {name: _either(name) for name in ("sum", "max", "min", "abs", "all", "any", "round", "pow")}

@@ -1,38 +1,38 @@
-"""What can be read from a grad_fn."""
+"""The attributes and methods of a grad_fn."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.autograd import hooks
 from gradcli.core.calling.mappings import Metadata
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.value_classes import MISSING, BoundMethod
 
-_GETTERS: dict[str, Callable[[Node], Any]] = {
+_GETTERS: dict[str, Callable[[Node], Value]] = {
     "next_functions": lambda node: node.next_functions,
     "requires_grad": lambda node: True,
     "metadata": lambda node: _metadata.setdefault(node, Metadata()),
 }
 
-#: what scripts keep in `grad_fn.metadata`
+#: by node, the dict of `grad_fn.metadata`
 _metadata: weakref.WeakKeyDictionary[Node, Metadata] = weakref.WeakKeyDictionary()
 
 _SAVED = "_saved_"
 _RAW = "_raw_saved_"
 
 
-_METHODS: dict[str, Callable[..., Any]] = {
+_METHODS: dict[str, Callable[..., Value]] = {
     "name": lambda node: node.name(),
     "register_hook": hooks.register_node_hook,
     "register_prehook": hooks.register_node_prehook,
 }
 
 
-def node_attribute(node: Node, name: str) -> Any:
+def node_attribute(node: Node, name: str) -> Value:
     """`node.name`, or MISSING."""
     if name in _GETTERS:
         return _GETTERS[name](node)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.python.math import math_table
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import OPS
 from gradcli.lang.values.types import exception_type
 from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
 _made: dict[str, Namespace] = {}
 
-#: `torch.__version__`: what every text here is compared with
+#: `torch.__version__`: the version of PyTorch whose behaviour is reproduced
 _VERSION = "2.13.0+cpu"
 
-#: torch's own error types, which are caught by these names
+#: torch's own exception types, by their place in torch
 _ERRORS = {"linalg.LinAlgError": "_LinAlgError", "autograd.gradcheck.GradcheckError": "GradcheckError"}
 
 
@@ -30,10 +30,10 @@ def torch(place: str = "") -> Namespace:
     return known
 
 
-def _finder(place: str) -> Callable[[str], Any]:
+def _finder(place: str) -> Callable[[str], Value]:
     prefix = f"{place}." if place else ""
 
-    def find(name: str) -> Any:
+    def find(name: str) -> Value:
         if name.startswith("_") or "." in name:
             return MISSING
         full = prefix + name
@@ -47,11 +47,11 @@ def _finder(place: str) -> Callable[[str], Any]:
     return find
 
 
-def _math_members() -> dict[str, Any]:
+def _math_members() -> dict[str, Value]:
     return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
 
 
-#: numpy's names for what math calls otherwise, and names that they share
+#: numpy's names of functions that have another name in math
 _NUMPY = {
     "abs": "fabs",
     "arccos": "acos",
@@ -62,13 +62,14 @@ _NUMPY = {
     "arctan2": "atan2",
     "arctanh": "atanh",
 }
+#: names that numpy and math share
 _SHARED = (
     *("ceil", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "floor", "fmod", "hypot", "isfinite", "isinf", "isnan", "log"),
     *("log10", "log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "e", "inf", "nan", "pi"),
 )
 
 
-def _numpy_missing(name: str) -> Any:
+def _numpy_missing(name: str) -> Value:
     if name.startswith("_"):
         return MISSING
     raise ProgramError(
@@ -86,7 +87,7 @@ NUMPY = Namespace(
 )
 TORCH = torch()
 
-#: modules by dotted name; those below torch are made when asked for
+#: the top-level modules; modules below torch are made when first asked for
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
 #: bound before a program starts

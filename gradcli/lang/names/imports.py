@@ -1,17 +1,17 @@
-"""`import`: binds names of what is built in, and imports nothing."""
+"""The `import` statements. They bind modules and functions that are built in; no file is loaded."""
 
 from __future__ import annotations
 
 import difflib
-from typing import Any
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.names import bare_names, importable_modules
 from gradcli.lang.names.attributes import suggest
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.value_classes import MISSING, Namespace
 
-#: what `from torch import *` binds although Python has the name
+#: names of Python that `from torch import *` rebinds to torch's functions
 REBOUND = ("abs", "all", "any", "bool", "float", "int", "max", "min", "pow", "range", "round", "sum")
 
 
@@ -26,13 +26,13 @@ def _find(dotted: str) -> Namespace:
 
 
 def module(dotted: str, whole: bool) -> Namespace:
-    """What `import a.b` binds: the module `a`, or with `as` (`whole`) the module `a.b`."""
+    """The module that `import a.b` binds: `a`, or if an alias is given (`whole`) `a.b`. Raises ModuleNotFoundError."""
     found = _find(dotted)
     return found if whole else _find(dotted.partition(".")[0])
 
 
-def member(dotted: str, name: str) -> Any:
-    """What `from dotted import name` binds."""
+def member(dotted: str, name: str) -> Value:
+    """The value that `from dotted import name` binds. Raises ImportError."""
     place = _find(dotted)
     found = MISSING if name.startswith("_") else place.get(name)
     if found is MISSING:
@@ -40,8 +40,8 @@ def member(dotted: str, name: str) -> Any:
     return found
 
 
-def star(dotted: str, variables: dict[str, Any]) -> None:
-    """`from dotted import *`. Torch's names are there anyway: those are bound that something else hides."""
+def star(dotted: str, variables: dict[str, Value]) -> None:
+    """`from dotted import *`. Torch's functions have bare names anyway, so of torch only the names are bound that are hidden."""
     place = _find(dotted)
     if place is importable_modules.TORCH:
         for name in library.members(""):

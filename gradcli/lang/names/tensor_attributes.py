@@ -1,9 +1,8 @@
-"""What can be read from and assigned to a tensor, and its methods that are no tensor functions."""
+"""The attributes of a tensor, and those of its methods that are not functions of core."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.autograd import tensor_state
 from gradcli.core.calling import warnings
@@ -11,13 +10,14 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.comparison import truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import NumpyArray
 
 
-def _transposed(name: str) -> Callable[[Tensor], Any]:
-    def get(tensor: Tensor) -> Any:
+def _transposed(name: str) -> Callable[[Tensor], Value]:
+    def get(tensor: Tensor) -> Value:
         from gradcli.core.ops.shape import views
 
         return {"T": views.T, "H": views.H}[name](tensor) if name in ("T", "H") else views.mT(tensor, name)
@@ -25,7 +25,7 @@ def _transposed(name: str) -> Callable[[Tensor], Any]:
     return get
 
 
-#: what a tensor here is not
+#: attributes that are False for every tensor
 _NEVER = (
     *("is_cuda", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized", "is_sparse", "is_sparse_csr"),
     *("is_vulkan", "is_xla", "is_xpu"),
@@ -41,7 +41,7 @@ def _volatile(tensor: Tensor) -> bool:
     return False
 
 
-GETTERS: dict[str, Callable[[Tensor], Any]] = {
+GETTERS: dict[str, Callable[[Tensor], Value]] = {
     "data": tensor_state.read_data,
     "grad": tensor_state.read_grad,
     "grad_fn": lambda t: t.grad_fn,
@@ -70,14 +70,14 @@ GETTERS: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
-SETTERS: dict[str, Callable[[Tensor, Any], None]] = {
+SETTERS: dict[str, Callable[[Tensor, Value], None]] = {
     "data": core.set_data,
     "grad": tensor_state.write_grad,
     "requires_grad": tensor_state.assign_requires_grad,
 }
 
 
-def _numpy(tensor: Tensor, *args: Any, **kwargs: Any) -> NumpyArray:
+def _numpy(tensor: Tensor, *args: Value, **kwargs: Value) -> NumpyArray:
     if args:
         verb = "was" if len(args) == 1 else "were"
         raise ProgramError("TypeError", f"numpy() takes 0 positional arguments but {len(args)} {verb} given")
@@ -95,4 +95,4 @@ def _is_nonzero(tensor: Tensor) -> bool:
 
 
 #: called with the tensor first
-METHODS: dict[str, Callable[..., Any]] = {"numpy": _numpy, "is_nonzero": _is_nonzero}
+METHODS: dict[str, Callable[..., Value]] = {"numpy": _numpy, "is_nonzero": _is_nonzero}

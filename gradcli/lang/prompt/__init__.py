@@ -1,1 +1,1 @@
-"""What the prompt asks about text: completion, whether an input is complete, undo, scripts made of inputs."""
+"""The language at the prompt: completion, whether an input is complete, undo, and scripts made of inputs."""

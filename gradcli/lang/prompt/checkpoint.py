@@ -1,8 +1,8 @@
 """Everything that an input of the prompt can change, kept so that it can be put back: names, contents, graph, settings.
 
-A checkpoint remembers what every mutable object held that the names lead to, and copies of the numbers in their arrays.
-Putting it back writes into the same objects, so that whoever shares them goes on sharing them. What a host iterator has
-already given away cannot be put back.
+A checkpoint keeps the contents of every mutable object that the names lead to, with copies of the arrays.
+Putting it back writes into the same objects, so that shared objects stay shared. Items that an iterator has already yielded
+cannot be put back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python import dict_views
 from gradcli.lang.values import user_functions, value_classes
 
-#: copies of arrays are made up to this many bytes, and objects are looked into up to this many, so that it takes no time
+#: a checkpoint copies at most this many bytes of arrays and visits at most this many objects, so that it takes little time
 MOST_BYTES = 32 * 2**20
 MOST_OBJECTS = 30_000
 
@@ -34,9 +34,9 @@ _FLAGS = (
     *("enabled", "inference", "anomaly", "anomaly_nan", "anomaly_turns", "multithreading"),
     *("dual", "saving", "saving_forbidden", "observed"),
 )
-#: classes of core that never change once made
+#: classes of core whose instances never change
 _FIXED = (DType, Function, InplaceFunction, Op, Routine, ScriptType)
-#: classes of the language that can change, or lead to what can
+#: classes of the language whose instances can change, or refer to objects that can
 _LOOKED_INTO = (
     user_functions.UserFunction,
     value_classes.BoundMethod,
@@ -51,15 +51,17 @@ Undo = Callable[[], None]
 
 
 class Checkpoint:
-    """The state reached from `variables`, the dict of a session's names. `before` shares copies that did not change since."""
+    """The state that `variables`, the dict of a session's names, leads to. Copies of arrays that did not change are shared with
+    the checkpoint `before`.
+    """
 
     def __init__(self, variables: dict[str, Any], before: Checkpoint | None = None) -> None:
-        #: whether everything was within the bounds; otherwise some contents stay as they are when this is put back
+        #: False where the bounds were reached: some contents then stay as they are when this is put back
         self.complete = True
         self.bytes = 0
         self._kept: dict[int, Any] = {}
         self._undo: list[Undo] = []
-        #: objects, and what their fields held
+        #: objects, with the names and the contents of their fields
         self._objects: list[tuple[Any, tuple[str, ...], tuple[Any, ...]]] = []
         self._copies: dict[int, tuple[Array, Array]] = {}
         self._known = before._copies if before is not None else {}
@@ -89,7 +91,7 @@ class Checkpoint:
         sizes |= {key: value.nbytes for key, value in self._kept.items() if isinstance(value, np.ndarray)}
         return sizes
 
-    # --- looking around ---
+    # --- visiting objects ---
 
     def _walk(self, stack: list[Any]) -> None:
         kept = self._kept
@@ -175,7 +177,7 @@ class Checkpoint:
             self.bytes += base.nbytes
 
 
-#: what never changes and leads nowhere
+#: classes whose instances never change and refer to nothing that does
 _ATOMS = frozenset(
     {
         type(None),
@@ -197,7 +199,7 @@ _ATOMS = frozenset(
 
 
 def _changes(kind: type) -> bool:
-    """Whether an object of ours can change, or leads to others that can."""
+    """Whether instances of the class can change, or refer to objects that can."""
     if issubclass(kind, _LOOKED_INTO):
         return True
     return kind.__module__.startswith("gradcli.core.") and not issubclass(kind, (*_FIXED, type))
@@ -205,12 +207,12 @@ def _changes(kind: type) -> bool:
 
 #: by class, the fields that can change
 _field_names: dict[type, tuple[str, ...]] = {}
-#: what a node of the graph is made with and keeps for good
+#: the fields of a node of the graph that never change
 _CONSTANT = frozenset({"edges", "shape", "dtype", "outputs", "sequence", "origin", "op", "plan", "attrs"})
 
 
 def _fields(kind: type) -> Iterator[str]:
-    """The slots of a class and of those it derives from."""
+    """The slots of a class and of its base classes."""
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:

@@ -1,11 +1,12 @@
-"""What may be typed next: names, attributes of a value, keyword arguments. Nothing is evaluated to find out."""
+"""Completion of names, attributes and keyword arguments. Nothing is evaluated for it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from gradcli.core.calling.overloads import Parser
 from gradcli.core.calling.script_types import Routine, ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import METHODS
@@ -14,6 +15,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.lang.names import attributes, bare_names
 from gradcli.lang.names.builtins import ONE_OFF
 from gradcli.lang.names.importable_modules import TOP, module
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.lexer import KEYWORDS
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import MISSING, BoundMethod, Builtin, Namespace
@@ -27,11 +29,11 @@ _STRINGS = re.compile(r"'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'(?:[^
 
 
 class Candidate(NamedTuple):
-    """One way to go on: the text that replaces the word before the cursor, its kind, and the value it is, or is a member of."""
+    """A completion: the text that replaces the word before the cursor, its kind, and its value or the value it is a member of."""
 
     text: str
     kind: str
-    value: Any
+    value: Value
 
 
 def word_before(text: str) -> str:
@@ -40,8 +42,8 @@ def word_before(text: str) -> str:
     return "" if match is None else match[0]
 
 
-def candidates(text: str, variables: dict[str, Any]) -> list[Candidate]:
-    """What can stand in place of the word at the end of `text`, sorted; names with a leading underscore only when asked for."""
+def candidates(text: str, variables: dict[str, Value]) -> list[Candidate]:
+    """The completions of the word at the end of `text`, sorted; private names only if the word begins with an underscore."""
     bare = _STRINGS.sub(_blanked, text)
     word = word_before(bare)
     before = bare[: len(bare) - len(word)]
@@ -54,7 +56,7 @@ def candidates(text: str, variables: dict[str, Any]) -> list[Candidate]:
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """A string with nothing in it, or blanks for a comment, of the same length."""
+    """A string of underscores in place of a string, blanks in place of a comment, of the same length."""
     size = len(match[0])
     return " " * size if match[0][0] == "#" else '"' + "_" * (size - 2) + '"'
 
@@ -80,7 +82,7 @@ def _imports(bare: str) -> list[Candidate] | None:
     return None
 
 
-def _names(before: str, variables: dict[str, Any]) -> list[Candidate]:
+def _names(before: str, variables: dict[str, Value]) -> list[Candidate]:
     if before[-1:].isdigit():
         return []
     own = [Candidate(name, "variable", value) for name, value in variables.items()]
@@ -89,7 +91,7 @@ def _names(before: str, variables: dict[str, Any]) -> list[Candidate]:
     return sorted([*own, *rest, *words])
 
 
-def _attributes(before: str, variables: dict[str, Any]) -> list[Candidate]:
+def _attributes(before: str, variables: dict[str, Value]) -> list[Candidate]:
     path = _PATH.search(before)
     if path is not None and not before[: path.start()].endswith((".", "]", ")")):
         owner = lookup(path[1], variables)
@@ -98,15 +100,15 @@ def _attributes(before: str, variables: dict[str, Any]) -> list[Candidate]:
     elif before.endswith(('".', "'.")):
         owner = ""
     elif before.endswith((").", "].")):
-        owner = wrap(0.0)  # what calls and subscripts give is most often a tensor
+        owner = wrap(0.0)  # calls and subscripts most often give a tensor
     else:
         return []
     kind = "method" if type(owner) is not Namespace else "name"
     return [Candidate(name, kind, owner) for name in attributes.names_of(owner)]
 
 
-def value_of(candidate: Candidate, variables: dict[str, Any]) -> Any:
-    """What a candidate would give, MISSING where there is nothing to say; may load a family."""
+def value_of(candidate: Candidate, variables: dict[str, Value]) -> Value:
+    """The value of a candidate, or MISSING. May load modules of core."""
     if candidate.kind == "variable":
         return candidate.value
     if candidate.kind in ("method", "name") and candidate.value is not None:
@@ -114,7 +116,7 @@ def value_of(candidate: Candidate, variables: dict[str, Any]) -> Any:
     return lookup(candidate.text, variables) if candidate.kind == "name" else MISSING
 
 
-def lookup(path: str, variables: dict[str, Any]) -> Any:
+def lookup(path: str, variables: dict[str, Value]) -> Value:
     """The value of a dotted name, MISSING if there is none; only attributes are read."""
     first, *rest = path.split(".")
     value = variables.get(first, MISSING)
@@ -132,8 +134,8 @@ def lookup(path: str, variables: dict[str, Any]) -> Any:
 # --- keyword arguments ----------------------------------------------------------------------------
 
 
-def _keywords(before: str, variables: dict[str, Any]) -> list[Candidate]:
-    """`dim=` and its like, inside the parentheses of a call."""
+def _keywords(before: str, variables: dict[str, Value]) -> list[Candidate]:
+    """Keyword arguments such as `dim=`, inside the parentheses of a call."""
     opening = _innermost(before)
     if opening < 0 or before[opening] != "(" or not before.rstrip().endswith(("(", ",")):
         return []
@@ -149,7 +151,7 @@ def _keywords(before: str, variables: dict[str, Any]) -> list[Candidate]:
 
 
 def _innermost(text: str) -> int:
-    """Where the innermost bracket opens that is still open; -1 for none."""
+    """The position of the innermost open bracket; -1 for none."""
     closing = {")": 0, "]": 0, "}": 0}
     pairs = {"(": ")", "[": "]", "{": "}"}
     for at in range(len(text) - 1, -1, -1):
@@ -163,7 +165,7 @@ def _innermost(text: str) -> int:
     return -1
 
 
-def keyword_names(value: Any) -> list[str]:
+def keyword_names(value: Value) -> list[str]:
     """The names of the parameters that a callable takes, as far as they are known."""
     if isinstance(value, InplaceFunction):
         value = value.of
@@ -193,14 +195,14 @@ def _method_keywords(method: BoundMethod) -> list[str]:
     return keyword_names(declared)[1:]
 
 
-def _host_names(function: Callable[..., Any]) -> list[str]:
+def _host_names(function: Callable[..., Value]) -> list[str]:
     code = getattr(function, "__code__", None)
     if code is None:
         return []
     return list(code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount])
 
 
-def _parameter_names(parser: Any) -> list[str]:
+def _parameter_names(parser: Parser) -> list[str]:
     found: dict[str, None] = {}
     for signature in parser.signatures:
         if not signature.deprecated:

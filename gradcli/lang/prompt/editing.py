@@ -1,4 +1,4 @@
-"""What the prompt asks about text that is still being typed: whether it is complete, and the kinds of its pieces."""
+"""Text that is still being typed: whether it is complete, and its tokens for colours."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_complete(text: str) -> bool:
     except (LanguageError, LimitError):
         return not lexer.unfinished
     if last == "COLON":
-        # a header alone cannot run; a second empty line asks for the error all the same
+        # a header alone cannot run; after a second empty line it is run nevertheless, to show the error
         return text.endswith("\n\n")
     if first not in _COMPOUND:
         return True
@@ -41,7 +41,7 @@ def is_complete(text: str) -> bool:
 
 
 def tokens(source: Source) -> list[tuple[str, int, int]]:
-    """(kind, start, end) of the pieces of any text, for colours; never raises.
+    """(kind, start, end) of each token of any text, for colours. Never raises.
 
     Kinds: keyword, name, number, string, operator, comment, error. Blanks are left out.
     """

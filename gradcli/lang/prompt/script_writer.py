@@ -1,7 +1,7 @@
-"""The inputs of a prompt as a script that means the same in a file, to gradcli and to PyTorch itself.
+"""The inputs of the prompt as a script that does the same in a file, run by gradcli or by PyTorch.
 
-At the prompt `mean` is torch's, `sum` looks at its argument, values echo and `_` is the last one. In a file they are
-written out: `torch.mean`, `torch.sum`, `print(...)`, `_ = ...`. The edits are made in the text, which stays the user's.
+At the prompt `mean` is torch's, `sum` is torch's for tensors, values are echoed, and `_` is the last value. The script has
+`torch.mean`, `torch.sum`, `print(...)` and `_ = ...` instead. These are inserted into the user's text, which is kept as it is.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gradcli.lang.syntax.nodes import (
 )
 from gradcli.source import Source
 
-#: how PyTorch imports what gradcli has bound from the start
+#: by prebound name, the import statement that binds it for PyTorch
 _IMPORTS = {
     "nn": "from torch import nn",
     "optim": "from torch import optim",
@@ -39,7 +39,7 @@ _IMPORTS = {
     "np": "import numpy as np",
 }
 
-#: stands for `sum` and its like where it was never seen which of the two is meant
+#: defined in the script for a call of `sum` and its like that called both torch's and Python's function, or never ran
 _EITHER = """\
 def {name}_of(*args, **kwargs):
     if args and isinstance(args[0], torch.Tensor):
@@ -47,11 +47,11 @@ def {name}_of(*args, **kwargs):
     return {name}(*args, **kwargs)
 """
 
-#: where, in which order among those at one place, and what
+#: the position in the text, the order among insertions at one position, and the inserted text
 Insertion = tuple[int, int, str]
 
-#: which of the two `sum` and its like was, by the node of the call: "torch", "python" or "both"
-Choices = Mapping[Node, str]
+#: by the node of a call of `sum` and its like, the function that was called: "torch", "python" or "both"
+Choices = Mapping[object, str]
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class Writer:
         return text
 
     def _echo(self, statement: ExprStmt, echo: str) -> list[Insertion]:
-        """Edits that print what the prompt showed, and keep it in `_` where that is ever read."""
+        """Edits that print the value as the prompt showed it, and bind it to `_` if any input reads `_`."""
         if not echo:
             return []
         start, end = statement.start, statement.end
@@ -130,7 +130,7 @@ class Writer:
     # --- names ---
 
     def _names(self, root: Node, scope: Scope, bound: set[str], one_off: bool, edits: set[Insertion]) -> None:
-        """Edits for the names below `root` that nobody has bound."""
+        """Add the edits for the names below `root` that the program has not bound."""
         calls: dict[Node, Call] = {}
         stack: list[tuple[Node, Scope]] = [(root, scope)]
         while stack:
@@ -173,13 +173,13 @@ def _below(node: Node, scope: Scope) -> list[tuple[Node, Scope]]:
         outer = [*getattr(node, "decorators", ()), *(p.default for p in node.parameters if p.default is not None)]
     elif isinstance(node, Comprehension):
         outer = [node.clauses[0].iterable]
-    # a comprehension's first iterable is met again inside, where its names mean no less
+    # these nodes belong to the outer scope, so they are left out of the inner one
     aside = set(outer)
     return [(child, scope) for child in outer] + [(child, inner) for child in reversed(children(node)) if child not in aside]
 
 
 def _targets(node: Node) -> set[Node]:
-    """The names that `node` binds, and the displays they stand in."""
+    """The names that `node` binds, and the tuples and lists that hold them."""
     pending: list[Node] = [node.target] if isinstance(node, NamedExpr) else list(node.targets) if isinstance(node, Assign) else []
     found: set[Node] = set()
     while pending:
@@ -193,7 +193,7 @@ def _targets(node: Node) -> set[Node]:
 
 
 def _reads_last(program: Program) -> bool:
-    """Whether `_` occurs anywhere."""
+    """Whether the program reads or binds `_`."""
     stack: list[Node] = [program]
     while stack:
         node = stack.pop()

@@ -1,1 +1,1 @@
-"""Python's own types and functions, on host values: numbers, strings, containers, formatting, math."""
+"""Python's own types and functions: numbers, strings, containers, formatting, math. Sizes are checked before results are made."""

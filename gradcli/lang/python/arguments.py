@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from gradcli.lang.python.object_protocol import type_error
+from gradcli.lang.python.object_protocol import Value, type_error
 
 
-def no_keywords(name: str, kwargs: dict[str, Any]) -> None:
-    """Refuse keyword arguments; `name` is as in `list.append`."""
+def no_keywords(name: str, kwargs: dict[str, Value]) -> None:
+    """Raise TypeError if there are keyword arguments; `name` is the method's full name, as in `list.append`."""
     if kwargs:
         raise type_error(f"{name}() takes no keyword arguments")
 
 
-def none(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """The method takes nothing."""
+def none(name: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
+    """Raise TypeError if there are any arguments."""
     no_keywords(name, kwargs)
     if args:
         raise type_error(f"{name}() takes no arguments ({len(args)} given)")
 
 
-def one(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The one argument."""
+def one(name: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    """The only argument. Raises TypeError for any other number of arguments."""
     no_keywords(name, kwargs)
     if len(args) != 1:
         raise type_error(f"{name}() takes exactly one argument ({len(args)} given)")
     return args[0]
 
 
-def between(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], least: int, most: int) -> None:
-    """Check the number of arguments; messages leave out the type's name, as CPython's do."""
+def between(name: str, args: tuple[Value, ...], kwargs: dict[str, Value], least: int, most: int) -> None:
+    """Raise TypeError unless there are `least` to `most` arguments. As in CPython, the message leaves out the type's name."""
     no_keywords(name, kwargs)
     short = name.rpartition(".")[2]
     count = len(args)

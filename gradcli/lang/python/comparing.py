@@ -1,26 +1,27 @@
 """Equality, order, membership and hashability of host values, without recursion.
 
-Elements that are not of host type are compared by the `Ops`; so are host values of different kinds.
+A `leaf` function of the caller, or `Ops`, compares elements that are not host values, and values of different types.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView, ValuesView
-from gradcli.lang.python.object_protocol import MAX_DEPTH, Ops, hosted, type_error
+from gradcli.lang.python.object_protocol import MAX_DEPTH, Ops, Value, hosted, type_error
 
-#: Keys with more parts than this are refused even where lists have no limit: their hash is made in one go.
+#: keys with more parts are refused even where lists have no limit, because Python cannot be interrupted while it hashes a key
 _MAX_KEY_PARTS = 10_000_000
+
+Test = Callable[[Value, Value], bool]
 
 _UNHASHABLE = frozenset({list, dict, set, slice})
 
 
-def check_hashable(value: Any) -> None:
+def check_hashable(value: Value) -> None:
     """Raise TypeError unless a host value may be a key, LimitError when its hash would take long or nest deeply."""
     if type(value) is not tuple:
         _check_part(value)
@@ -43,28 +44,28 @@ def check_hashable(value: Any) -> None:
             levels.pop()
 
 
-def _check_part(value: Any) -> None:
+def _check_part(value: Value) -> None:
     kind = type(value)
     if kind in _UNHASHABLE or kind in (KeysView, ItemsView):
         raise type_error(f"unhashable type: '{value.name if isinstance(value, DictView) else kind.__name__}'")
 
 
-def _same_kind(a: Any, b: Any) -> type | None:
-    """list, tuple or dict when both are one (subclasses count), else None."""
+def _same_kind(a: Value, b: Value) -> type | None:
+    """list, tuple or dict, if both values are instances of it; else None."""
     for kind in (list, tuple, dict):
         if isinstance(a, kind) and isinstance(b, kind):
             return kind
     return None
 
 
-def equal(a: Any, b: Any, leaf: Callable[[Any, Any], bool]) -> bool:
+def equal(a: Value, b: Value, leaf: Test) -> bool:
     """`a == b` of two lists, tuples or dicts, element by element; identical elements are equal.
 
-    `leaf(x, y)` compares all else. Raises RecursionError beyond MAX_DEPTH levels.
+    `leaf(x, y)` compares all other elements. Raises RecursionError beyond MAX_DEPTH levels.
     """
     if _same_kind(a, b) is None:
         return leaf(a, b)
-    levels: list[Iterator[tuple[Any, Any]]] = [iter(((a, b),))]
+    levels: list[Iterator[tuple[Value, Value]]] = [iter(((a, b),))]
     while levels:
         for x, y in levels[-1]:
             if x is y:
@@ -85,14 +86,14 @@ def equal(a: Any, b: Any, leaf: Callable[[Any, Any], bool]) -> bool:
     return True
 
 
-def _paired(a: dict[Any, Any], b: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+def _paired(a: dict[Value, Value], b: dict[Value, Value]) -> Iterator[tuple[Value, Value]]:
     return ((value, b[key]) for key, value in a.items())
 
 
-def order(a: Any, b: Any, same: Callable[[Any, Any], bool], leaf: Callable[[Any, Any], bool], at_end: Callable[[int, int], bool]) -> bool:
+def order(a: Value, b: Value, same: Test, leaf: Test, at_end: Callable[[int, int], bool]) -> bool:
     """`a < b` of two lists or two tuples: the first elements that differ decide, by `leaf(x, y)`; else the lengths, by `at_end`.
 
-    `<` has a `leaf` of `<` and `operator.lt` at the end, and so on; `same(x, y)` is `x == y`.
+    For `<`, `leaf(x, y)` is `x < y` and `at_end` is `operator.lt`; `same(x, y)` is `x == y`.
     """
     for _ in range(MAX_DEPTH):
         if _same_kind(a, b) not in (list, tuple):
@@ -106,14 +107,14 @@ def order(a: Any, b: Any, same: Callable[[Any, Any], bool], leaf: Callable[[Any,
     raise ProgramError("RecursionError", "maximum recursion depth exceeded in comparison")
 
 
-def contains(ops: Ops, container: Any, item: Any) -> bool:
+def contains(ops: Ops, container: Value, item: Value) -> bool:
     """`item in container` for containers of host type and views of dictionaries."""
     if isinstance(container, str):
         if type(item) is not str:
             raise type_error(f"'in <string>' requires string as left operand, not {ops.type_name(item)}")
         return item in container
     if isinstance(container, (dict, set, KeysView)):
-        if type(item) is set and type(container) is set:  # looked up by its content; no set is an element
+        if type(item) is set and type(container) is set:  # Python would look the set up by its content, but a set is never an element
             return False
         ops.hashable(item)
         return hosted(operator.contains, container.mapping if isinstance(container, KeysView) else container, item)  # type: ignore[no-any-return]
@@ -130,13 +131,13 @@ def contains(ops: Ops, container: Any, item: Any) -> bool:
     raise type_error(f"argument of type '{ops.type_name(container)}' is not iterable", ops.type_name(container))
 
 
-def same(ops: Ops, a: Any, b: Any) -> bool:
-    """`a is b or a == b`: how containers look for their elements."""
+def same(ops: Ops, a: Value, b: Value) -> bool:
+    """`a is b or a == b`, by which containers find their elements."""
     return a is b or ops.equal(a, b)
 
 
-def in_range(ops: Ops, values: range, item: Any) -> bool:
-    """`item in range(...)`: at once for host values, where CPython would try every element for a float."""
+def in_range(ops: Ops, values: range, item: Value) -> bool:
+    """`item in range(...)`, without a loop for host values: CPython would compare a float with every element."""
     if isinstance(item, int):
         return item in values
     if type(item) is float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from gradcli.errors import ProgramError
+from gradcli.lang.python.object_protocol import Value
 
 
 class DictView:
@@ -13,19 +13,19 @@ class DictView:
 
     __slots__ = ("mapping",)
     name = "dict_view"
-    # Set-like views compare by content, so like sets they are no keys.
+    # views that are like sets compare by content, so they are unhashable, as sets are
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, mapping: dict[Any, Any]) -> None:
+    def __init__(self, mapping: dict[Value, Value]) -> None:
         self.mapping = mapping
 
     def __len__(self) -> int:
         return len(self.mapping)
 
-    def _source(self) -> Iterator[Any]:
+    def _source(self) -> Iterator[Value]:
         return iter(self.mapping)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         return live(self._source())
 
 
@@ -42,7 +42,7 @@ class ValuesView(DictView):
     __slots__ = ()
     name = "dict_values"
 
-    def _source(self) -> Iterator[Any]:
+    def _source(self) -> Iterator[Value]:
         return iter(self.mapping.values())
 
 
@@ -52,12 +52,12 @@ class ItemsView(DictView):
     __slots__ = ()
     name = "dict_items"
 
-    def _source(self) -> Iterator[Any]:
+    def _source(self) -> Iterator[Value]:
         return iter(self.mapping.items())
 
 
-def live(source: Iterator[Any]) -> Iterator[Any]:
-    """The elements of a host iterator over a dictionary; a change of its size on the way is the program's RuntimeError."""
+def live(source: Iterator[Value]) -> Iterator[Value]:
+    """The elements of an iterator over a dictionary. Raises RuntimeError when the dictionary's size changes meanwhile."""
     while True:
         try:
             item = next(source)

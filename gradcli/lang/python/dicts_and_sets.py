@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.object_protocol import Ops, hosted, key_error, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted, key_error, type_error, value_error
 from gradcli.lang.python.reprs import ordered
 
-Method = Callable[..., Any]
+Method = Callable[..., Value]
 
 
 def range_length(values: range) -> int:
@@ -25,15 +24,15 @@ def range_length(values: range) -> int:
 # --- dict ---------------------------------------------------------------------------------------------------
 
 
-def _get(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+def _get(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
     arguments.between("dict.get", args, kwargs, 1, 2)
     ops.hashable(args[0])
     return hosted(value.get, *args)
 
 
-def _pop(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+def _pop(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
     arguments.between("dict.pop", args, kwargs, 1, 2)
-    if value:  # CPython asks for no hash to look into an empty dictionary
+    if value:  # CPython does not hash the key if the dictionary is empty
         ops.hashable(args[0])
     if value and hosted(value.__contains__, args[0]):
         return value.pop(args[0])
@@ -42,14 +41,14 @@ def _pop(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
     raise key_error(ops, args[0])
 
 
-def _popitem(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def _popitem(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> tuple[Value, Value]:
     arguments.none("dict.popitem", args, kwargs)
     if not value:
         raise key_error(ops, "popitem(): dictionary is empty")
     return value.popitem()
 
 
-def _setdefault(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+def _setdefault(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
     arguments.between("dict.setdefault", args, kwargs, 1, 2)
     ops.hashable(args[0])
     if not hosted(value.__contains__, args[0]):
@@ -57,14 +56,14 @@ def _setdefault(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> A
     return value.setdefault(*args)
 
 
-def _update(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> None:
+def _update(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> None:
     if len(args) > 1:
         raise type_error(f"update expected at most 1 argument, got {len(args)}")
     fill_dict(ops, value, args, kwargs)
 
 
-def fill_dict(ops: Ops, value: dict[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Put what `dict(*args, **kwargs)` or `update` is given into `value`; `args` holds one source or none."""
+def fill_dict(ops: Ops, value: dict[Value, Value], args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
+    """`value.update(*args, **kwargs)`; `args` holds at most one source. Raises TypeError, ValueError, LimitError."""
     for source in args:
         if isinstance(source, dict):
             _grow(value, source)
@@ -76,15 +75,15 @@ def fill_dict(ops: Ops, value: dict[Any, Any], args: tuple[Any, ...], kwargs: di
     _grow(value, kwargs)
 
 
-def _grow(value: dict[Any, Any], source: dict[Any, Any]) -> None:
+def _grow(value: dict[Value, Value], source: dict[Value, Value]) -> None:
     if len(value) + len(source) > limits.current.list:
         limits.check_list(len(value.keys() | source.keys()))
     value.update(source)
 
 
-def _pair(ops: Ops, at: int, pair: Any) -> tuple[Any, Any]:
+def _pair(ops: Ops, at: int, pair: Value) -> tuple[Value, Value]:
     try:
-        parts: list[Any] = []
+        parts: list[Value] = []
         for part in ops.iterate(pair):
             parts.append(part)
             limits.check_list(len(parts))
@@ -97,15 +96,15 @@ def _pair(ops: Ops, at: int, pair: Any) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def set_item(value: dict[Any, Any], key: Any, item: Any) -> None:
-    """`value[key] = item`; the key's hashability was checked."""
+def set_item(value: dict[Value, Value], key: Value, item: Value) -> None:
+    """`value[key] = item` with a key that is known to be hashable."""
     if len(value) >= limits.current.list and not hosted(value.__contains__, key):
         limits.check_list(len(value) + 1)
     hosted(value.__setitem__, key, item)
 
 
 def _view(kind: type, name: str) -> Method:
-    def method(ops: Ops, value: dict[Any, Any], *args: Any, **kwargs: Any) -> Any:
+    def method(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
         arguments.none(f"dict.{name}", args, kwargs)
         return kind(value)
 
@@ -113,7 +112,7 @@ def _view(kind: type, name: str) -> Method:
 
 
 def _clear(kind: str) -> Method:
-    def method(ops: Ops, value: dict[Any, Any] | set[Any], *args: Any, **kwargs: Any) -> None:
+    def method(ops: Ops, value: dict[Value, Value] | set[Value], *args: Value, **kwargs: Value) -> None:
         arguments.none(f"{kind}.clear", args, kwargs)
         value.clear()
 
@@ -121,7 +120,7 @@ def _clear(kind: str) -> Method:
 
 
 def _copy(kind: str) -> Method:
-    def method(ops: Ops, value: dict[Any, Any] | set[Any], *args: Any, **kwargs: Any) -> Any:
+    def method(ops: Ops, value: dict[Value, Value] | set[Value], *args: Value, **kwargs: Value) -> Value:
         arguments.none(f"{kind}.copy", args, kwargs)
         limits.check_list(len(value))
         return value.copy()
@@ -146,22 +145,22 @@ DICT: dict[str, Method] = {
 # --- set ----------------------------------------------------------------------------------------------------
 
 
-def make_set(ops: Ops, source: Any) -> set[Any]:
+def make_set(ops: Ops, source: Value) -> set[Value]:
     """`set(source)`."""
     if type(source) is set:
         limits.check_list(len(source))
         return set(source)
-    made: set[Any] = set()
+    made: set[Value] = set()
     _add_all(ops, made, source)
     return made
 
 
-def _add_all(ops: Ops, value: set[Any], source: Any) -> None:
+def _add_all(ops: Ops, value: set[Value], source: Value) -> None:
     for item in ops.iterate(source):
         add(ops, value, item)
 
 
-def add(ops: Ops, value: set[Any], item: Any) -> None:
+def add(ops: Ops, value: set[Value], item: Value) -> None:
     """`value.add(item)`."""
     ops.hashable(item)
     if len(value) >= limits.current.list and not hosted(value.__contains__, item):
@@ -169,31 +168,31 @@ def add(ops: Ops, value: set[Any], item: Any) -> None:
     hosted(value.add, item)
 
 
-def _add(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+def _add(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
     add(ops, value, arguments.one("set.add", args, kwargs))
 
 
-def _has(ops: Ops, value: set[Any], item: Any) -> bool:
-    if type(item) is set:  # looked up by its content; no set is an element
+def _has(ops: Ops, value: set[Value], item: Value) -> bool:
+    if type(item) is set:  # Python would look the set up by its content, but a set is never an element
         return False
     ops.hashable(item)
     return bool(hosted(value.__contains__, item))
 
 
-def _remove(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+def _remove(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
     item = arguments.one("set.remove", args, kwargs)
     if not _has(ops, value, item):
         raise key_error(ops, item)
     value.remove(item)
 
 
-def _discard(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+def _discard(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
     item = arguments.one("set.discard", args, kwargs)
     if _has(ops, value, item):
         value.discard(item)
 
 
-def _pop_element(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> Any:
+def _pop_element(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> Value:
     arguments.none("set.pop", args, kwargs)
     if not value:
         raise key_error(ops, "pop from an empty set")
@@ -202,13 +201,13 @@ def _pop_element(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> Any:
     return first
 
 
-def _update_set(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> None:
+def _update_set(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
     arguments.no_keywords("set.update", kwargs)
     for source in args:
         _add_all(ops, value, list(source) if source is value else source)
 
 
-def _union(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
+def _union(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> set[Value]:
     arguments.no_keywords("set.union", kwargs)
     made = make_set(ops, value)
     for source in args:
@@ -216,10 +215,10 @@ def _union(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
     return made
 
 
-def _folded(name: str, combine: Callable[[set[Any], set[Any]], set[Any]]) -> Method:
-    """intersection and difference, which take any number of iterables."""
+def _folded(name: str, combine: Callable[[set[Value], set[Value]], set[Value]]) -> Method:
+    """The method `name`, intersection or difference, which takes any number of iterables."""
 
-    def method(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
+    def method(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> set[Value]:
         arguments.no_keywords(f"set.{name}", kwargs)
         made = make_set(ops, value)
         for source in args:
@@ -229,16 +228,16 @@ def _folded(name: str, combine: Callable[[set[Any], set[Any]], set[Any]]) -> Met
     return method
 
 
-def _symmetric_difference(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> set[Any]:
+def _symmetric_difference(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> set[Value]:
     other = make_set(ops, arguments.one("set.symmetric_difference", args, kwargs))
     limits.check_list(len(value) + len(other) - 2 * len(value & other))
     return value ^ other
 
 
-def _related(name: str, holds: Callable[[set[Any], set[Any]], bool]) -> Method:
-    """issubset, issuperset and isdisjoint."""
+def _related(name: str, holds: Callable[[set[Value], set[Value]], bool]) -> Method:
+    """The method `name`: issubset, issuperset or isdisjoint."""
 
-    def method(ops: Ops, value: set[Any], *args: Any, **kwargs: Any) -> bool:
+    def method(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> bool:
         return holds(value, make_set(ops, arguments.one(f"set.{name}", args, kwargs)))
 
     return method

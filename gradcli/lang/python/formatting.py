@@ -1,8 +1,8 @@
 """`format(value, spec)` and `str.format`.
 
 The fields of `str.format` are parsed here: positions, names and `[item]` of plain containers, conversions r, s, a, and specs
-with fields one level deep. There are no attributes, and what a field inserts is never parsed again. Width and precision are
-capped before anything is formatted.
+with fields one level deep. Fields have no attributes, and the text that a field inserts is never parsed again. Width and
+precision are checked before anything is formatted.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
-from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted, type_error, value_error
 from gradcli.lang.python.reprs import ascii_text, int_text, repr_host, str_host
 
-#: The largest width and precision of a format.
+#: the largest width and precision of a format
 MAX_WIDTH = 1000
 
 # Python takes any Unicode decimal digit in a spec, and so does \d.
@@ -26,13 +25,13 @@ _ALIGNS = frozenset("<>=^")
 
 
 def check_width(digits: str | int, what: str = "width") -> None:
-    """Refuse a width or precision (a number, or its digits) above MAX_WIDTH."""
+    """Raise ValueError for a width or precision, given as a number or as its digits, above MAX_WIDTH."""
     if isinstance(digits, int):
         if digits <= MAX_WIDTH:
             return
         shown = int_text(digits)
     else:
-        # Leading zeros may be many; int() of a bounded number of digits only.
+        # there may be many leading zeros; int() gets a bounded number of digits only
         shown = digits.lstrip("0")
         if len(shown) <= 9 and int(shown or "0") <= MAX_WIDTH:
             return
@@ -42,7 +41,7 @@ def check_width(digits: str | int, what: str = "width") -> None:
 
 
 def check_spec(spec: str) -> None:
-    """Refuse a format spec with a width or precision above MAX_WIDTH. A digit that is the fill character is no width."""
+    """Raise ValueError for a width or precision above MAX_WIDTH. A digit that is the fill character is not a width."""
     start = 2 if len(spec) > 1 and spec[1] in _ALIGNS else 0
     for match in re.compile(_NUMBERS).finditer(spec, start):
         number = match[0]
@@ -52,8 +51,8 @@ def check_spec(spec: str) -> None:
             check_width(number)
 
 
-def format_value(ops: Ops, value: Any, spec: str) -> str:
-    """`format(value, spec)`, also of f-string fields."""
+def format_value(ops: Ops, value: Value, spec: str) -> str:
+    """`format(value, spec)`, also for the fields of f-strings."""
     kind = type(value)
     if not spec and kind in HOST_TYPES:
         return str_host(value, ops.repr_of)
@@ -70,7 +69,7 @@ def format_value(ops: Ops, value: Any, spec: str) -> str:
     return text
 
 
-def converted(ops: Ops, value: Any, conversion: str) -> Any:
+def converted(ops: Ops, value: Value, conversion: str) -> Value:
     """The value after `!r`, `!s` or `!a`; without a conversion the value itself."""
     if not conversion:
         return value
@@ -88,16 +87,16 @@ def converted(ops: Ops, value: Any, conversion: str) -> Any:
 
 
 class _Template:
-    """One call of `str.format`: the arguments, and whether fields are numbered by hand or by themselves."""
+    """A call of `str.format`: its arguments, and whether its fields are numbered explicitly or automatically."""
 
     __slots__ = ("args", "kwargs", "manual", "next_auto", "ops")
 
-    def __init__(self, ops: Ops, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, ops: Ops, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
         self.ops = ops
         self.args = args
         self.kwargs = kwargs
         self.next_auto = 0
-        #: None until a numbered field decides it
+        #: whether fields are numbered explicitly; None until the first positional field
         self.manual: bool | None = None
 
     def expand(self, text: str, levels: int) -> str:
@@ -121,7 +120,7 @@ class _Template:
             limits.check_string(size)
         return "".join(pieces)
 
-    def lookup(self, field: str) -> Any:
+    def lookup(self, field: str) -> Value:
         """The value that a field's name stands for."""
         end = min((at for at in (field.find("."), field.find("[")) if at >= 0), default=len(field))
         name = field[:end]
@@ -153,7 +152,7 @@ class _Template:
         return self.next_auto - 1
 
 
-def format_string(ops: Ops, template: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def format_string(ops: Ops, template: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> str:
     """`template.format(*args, **kwargs)`."""
     return _Template(ops, args, kwargs).expand(template, 2)
 
@@ -213,7 +212,7 @@ def _field(text: str, at: int) -> tuple[str, str, str, int]:
 
 
 def _spec_end(text: str, at: int) -> int:
-    """Where the brace stands that closes the field whose spec begins at `at`."""
+    """The position of the brace that closes the field whose spec begins at `at`."""
     depth = 1
     for match in re.compile(_BRACE).finditer(text, at):
         depth += 1 if match[0] == "{" else -1
@@ -223,7 +222,7 @@ def _spec_end(text: str, at: int) -> int:
 
 
 def _integer(name: str) -> int | None:
-    """The number a field's name spells with decimal digits only, else None."""
+    """The number that the name of a field spells with decimal digits, or None."""
     if not name.isdecimal():
         return None
     digits = name.lstrip("0")
@@ -232,7 +231,7 @@ def _integer(name: str) -> int | None:
     return int(digits or "0")
 
 
-def _item(value: Any, field: str, at: int) -> tuple[Any, int]:
+def _item(value: Value, field: str, at: int) -> tuple[Value, int]:
     """One `[item]` step of a field's name at `at`: the element, and where the name goes on."""
     if field[at] == ".":
         raise value_error("format fields have no attributes; write an f-string, or pass the attribute's value to format()")
@@ -249,5 +248,5 @@ def _item(value: Any, field: str, at: int) -> tuple[Any, int]:
     if not isinstance(value, (list, tuple, dict, str)):
         raise type_error("format fields take [items] of lists, tuples, dicts and strings only; write an f-string")
     index = _integer(text)
-    key: Any = text if index is None else index
+    key: Value = text if index is None else index
     return hosted(operator.getitem, value, key), closing + 1

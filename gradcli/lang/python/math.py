@@ -1,25 +1,24 @@
 """Python's `math` module as a table of functions and numbers.
 
-Arguments that are not of host type (0-d tensors) become numbers by `Ops.to_number`. Integer functions, whose results grow,
-are predicted before they run.
+`Ops.to_number` makes numbers of arguments that are not host values, such as 0-d tensors. The size of the result of an integer
+function is estimated before the function runs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import limits
 from gradcli.lang.python import arguments
 from gradcli.lang.python.numbers import mul
-from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted_call, type_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted_call, type_error
 
-Function = Callable[..., Any]
+Function = Callable[..., Value]
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 
-#: Functions of numbers whose results are floats, bools, pairs, or integers no longer than their arguments.
+#: functions whose results are floats, bools, pairs, or integers with no more digits than their arguments
 _BOUNDED: dict[str, Function] = {
     "acos": math.acos,
     "acosh": math.acosh,
@@ -72,12 +71,12 @@ _BOUNDED: dict[str, Function] = {
 }
 
 
-def _numbers(ops: Ops, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _numbers(ops: Ops, args: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(value if type(value) in HOST_TYPES else ops.to_number(value) for value in args)
 
 
 def _bounded(ops: Ops, primitive: Function) -> Function:
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Value, **kwargs: Value) -> Value:
         if len(args) == 1 and not kwargs and type(args[0]) is float:
             return hosted_call(primitive, args, kwargs)
         return hosted_call(primitive, _numbers(ops, args), dict(zip(kwargs, _numbers(ops, tuple(kwargs.values())), strict=True)))
@@ -86,9 +85,9 @@ def _bounded(ops: Ops, primitive: Function) -> Function:
 
 
 def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Function:
-    """A function of integers whose result has about `bits(*args)` bits; asked only when all arguments are integers."""
+    """A function of integers. Its result has about `bits(*args)` bits, which is checked where all arguments are integers."""
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Value, **kwargs: Value) -> Value:
         values = _numbers(ops, args)
         if values and not kwargs and all(isinstance(value, int) for value in values):
             limits.check_digits(bits(*values))
@@ -97,12 +96,12 @@ def _predicted(ops: Ops, primitive: Function, bits: Callable[..., float]) -> Fun
     return function
 
 
-#: Differences of lgamma are good to a bit below this.
+#: below this, a difference of two values of lgamma is exact to a bit
 _LGAMMA_RANGE = 1 << 40
 
 
 def _log2_factorial(n: int) -> float:
-    # Past 2**60 a factorial is beyond any limit that can be computed, and lgamma's argument must fit a float.
+    # the factorial of 2**60 is beyond every limit, and the argument of lgamma must fit a float
     return math.lgamma(min(n, 1 << 60) + 1) / math.log(2) if n > 1 else 0
 
 
@@ -128,7 +127,7 @@ def _comb_bits(n: int, k: int = 0, *rest: int) -> float:
 
 
 def _lcm_bits(*values: int) -> float:
-    # A bound from above first; only where it is too large is the least common multiple itself built up, checked in steps.
+    # an upper bound first; only where it is too large the least common multiple is computed, and checked in each step
     total = sum(value.bit_length() for value in values)
     if total <= 64:
         return 0
@@ -139,8 +138,8 @@ def _lcm_bits(*values: int) -> float:
     return so_far.bit_length()
 
 
-def _elements(ops: Ops, source: Any) -> list[Any]:
-    made: list[Any] = []
+def _elements(ops: Ops, source: Value) -> list[Value]:
+    made: list[Value] = []
     for item in ops.iterate(source):
         limits.check_list(len(made) + 1)
         made.append(item if type(item) in HOST_TYPES else ops.to_number(item))
@@ -148,14 +147,14 @@ def _elements(ops: Ops, source: Any) -> list[Any]:
 
 
 def _fsum(ops: Ops) -> Function:
-    def fsum(*args: Any, **kwargs: Any) -> Any:
+    def fsum(*args: Value, **kwargs: Value) -> Value:
         return hosted_call(math.fsum, (_elements(ops, arguments.one("math.fsum", args, kwargs)),), {})
 
     return fsum
 
 
 def _dist(ops: Ops) -> Function:
-    def dist(*args: Any, **kwargs: Any) -> Any:
+    def dist(*args: Value, **kwargs: Value) -> Value:
         arguments.between("math.dist", args, kwargs, 2, 2)
         return hosted_call(math.dist, [_elements(ops, point) for point in args], {})
 
@@ -163,7 +162,7 @@ def _dist(ops: Ops) -> Function:
 
 
 def _prod(ops: Ops) -> Function:
-    def prod(*args: Any, **kwargs: Any) -> Any:
+    def prod(*args: Value, **kwargs: Value) -> Value:
         if len(args) + len(kwargs) > 2:
             raise type_error(f"prod() takes at most 2 arguments ({len(args) + len(kwargs)} given)")
         if len(args) != 1:

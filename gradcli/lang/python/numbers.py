@@ -1,6 +1,6 @@
-"""Arithmetic of host values: `BINARY[op](a, b)` and `UNARY[op](a)`, with the sizes of results predicted.
+"""Arithmetic of host values: `BINARY[op](a, b)`, `UNARY[op](a)`, and `int`, `float`, `abs`, `round`.
 
-Integers of at most 64 bits are never refused. Operands that are not of host type are the interpreter's business.
+The size of a result is estimated before it is computed. Integers of at most 64 bits are never refused.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import InternalFault, ProgramError
 from gradcli.lang.python.dict_views import ItemsView, KeysView
 from gradcli.lang.python.dicts_and_sets import fill_dict
-from gradcli.lang.python.object_protocol import Ops, hosted, hosted_call, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted, hosted_call, type_error, value_error
 from gradcli.lang.python.percent_formatting import percent_format
 from gradcli.lang.python.sequences import extend
 
-Binary = Callable[[Any, Any], Any]
+Binary = Callable[[Value, Value], Value]
 
 _WORD = 1 << 63
 _HALF = 1 << 31
@@ -27,7 +26,7 @@ _SEQUENCES = (str, list, tuple)
 
 
 def complex_error() -> ProgramError:
-    """The refusal of a result that is not real."""
+    """The ValueError for a result that is not real."""
     return value_error("the result is a complex number; complex numbers are not supported")
 
 
@@ -40,7 +39,7 @@ def _checked(value: int) -> int:
 # --- + - * ----------------------------------------------------------------------------------------------------
 
 
-def add(a: Any, b: Any) -> Any:
+def add(a: Value, b: Value) -> Value:
     """`a + b`."""
     kind = type(a)
     if kind is type(b):
@@ -56,11 +55,11 @@ def add(a: Any, b: Any) -> Any:
     return _number(hosted(operator.add, a, b))
 
 
-def _number(value: Any) -> Any:
+def _number(value: Value) -> Value:
     return _checked(value) if type(value) is int else value
 
 
-def sub(a: Any, b: Any) -> Any:
+def sub(a: Value, b: Value) -> Value:
     """`a - b`."""
     kind = type(a)
     if kind is type(b):
@@ -72,7 +71,7 @@ def sub(a: Any, b: Any) -> Any:
     return _number(_set_operation(operator.sub, a, b))
 
 
-def mul(a: Any, b: Any) -> Any:
+def mul(a: Value, b: Value) -> Value:
     """`a * b`; sequences repeat on either side."""
     kind = type(a)
     if kind is type(b):
@@ -90,7 +89,7 @@ def mul(a: Any, b: Any) -> Any:
     return _number(hosted(operator.mul, a, b))
 
 
-def _check_repeated(value: Any, times: int) -> None:
+def _check_repeated(value: Value, times: int) -> None:
     length = len(value) * max(times, 0)
     if isinstance(value, str):
         limits.check_string(length)
@@ -101,18 +100,18 @@ def _check_repeated(value: Any, times: int) -> None:
 # --- division -------------------------------------------------------------------------------------------------
 
 
-def truediv(a: Any, b: Any) -> Any:
+def truediv(a: Value, b: Value) -> Value:
     """`a / b`."""
     return a / b if type(a) is float and type(b) is float and b else hosted(operator.truediv, a, b)
 
 
-def floordiv(a: Any, b: Any) -> Any:
+def floordiv(a: Value, b: Value) -> Value:
     """`a // b`."""
     return hosted(operator.floordiv, a, b)
 
 
-def mod(a: Any, b: Any) -> Any:
-    """`a % b` where `a` is no string: Python's own formatting must not see a program's templates, see `modulo`."""
+def mod(a: Value, b: Value) -> Value:
+    """`a % b` where `a` is not a string. `modulo` formats strings: Python's own formatting must not see a program's templates."""
     if isinstance(a, str):
         raise InternalFault("text is formatted by the operator of binary_table")
     return hosted(operator.mod, a, b)
@@ -121,13 +120,13 @@ def mod(a: Any, b: Any) -> Any:
 def modulo(ops: Ops) -> Binary:
     """The `%` operator, which formats when the left operand is a string."""
 
-    def either(a: Any, b: Any) -> Any:
+    def either(a: Value, b: Value) -> Value:
         return percent_format(ops, a, b) if type(a) is str else mod(a, b)
 
     return either
 
 
-def host_divmod(a: Any, b: Any) -> Any:
+def host_divmod(a: Value, b: Value) -> Value:
     """`divmod(a, b)`."""
     return hosted(divmod, a, b)
 
@@ -137,11 +136,11 @@ def host_divmod(a: Any, b: Any) -> Any:
 
 def _check_power(a: int, b: int) -> None:
     if b > 1 and not -2 < a < 2:
-        # Below 2**62 for the product with a float; the limit is long passed there.
+        # at most 2**62, so that the product fits a float; the limit is far below that
         limits.check_digits(math.log2(abs(a)) * min(b, 1 << 62))
 
 
-def power(a: Any, b: Any) -> Any:
+def power(a: Value, b: Value) -> Value:
     """`a ** b`."""
     if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS):
         _check_power(a, b)
@@ -149,25 +148,25 @@ def power(a: Any, b: Any) -> Any:
     return _real(hosted(operator.pow, a, b))
 
 
-def _real(value: Any) -> Any:
+def _real(value: Value) -> Value:
     if type(value) is complex:
         raise complex_error()
     return value
 
 
-def host_pow(a: Any, b: Any, modulus: Any = None) -> Any:
+def host_pow(a: Value, b: Value, modulus: Value = None) -> Value:
     """The builtin `pow(a, b[, modulus])`."""
     return power(a, b) if modulus is None else hosted(pow, a, b, modulus)
 
 
-def lshift(a: Any, b: Any) -> Any:
+def lshift(a: Value, b: Value) -> Value:
     """`a << b`."""
     if isinstance(a, _INTEGERS) and isinstance(b, _INTEGERS) and a and b > 0:
         limits.check_digits(a.bit_length() + min(b, 1 << 62))
     return _number(hosted(operator.lshift, a, b))
 
 
-def rshift(a: Any, b: Any) -> Any:
+def rshift(a: Value, b: Value) -> Value:
     """`a >> b`."""
     return hosted(operator.rshift, a, b)
 
@@ -175,23 +174,23 @@ def rshift(a: Any, b: Any) -> Any:
 # --- sets, dictionaries, bits -----------------------------------------------------------------------------------
 
 
-def _set_operation(primitive: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """Run an operator that sets, and the set-like views of dictionaries, have too."""
+def _set_operation(primitive: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
+    """Run an operator that is also defined for sets, dictionaries and views of dictionaries."""
     a, b = _set_operands(a, b)
     if isinstance(a, (set, dict)) and type(a) is type(b) and len(a) + len(b) > limits.current.list:
-        # The union of the keys bounds the result, and its own size is bounded by two lists that exist.
+        # the result has at most as many items as the union of the keys
         limits.check_list(len(hosted(primitive, set(a), set(b))))
     return hosted(primitive, a, b)
 
 
-def _set_operands(a: Any, b: Any) -> tuple[Any, Any]:
+def _set_operands(a: Value, b: Value) -> tuple[Value, Value]:
     """Both operands as sets where one is a set-like view of a dictionary, otherwise as they are."""
     if isinstance(a, (KeysView, ItemsView)) or isinstance(b, (KeysView, ItemsView)):
         return _as_set(a), _as_set(b)
     return a, b
 
 
-def _as_set(value: Any) -> Any:
+def _as_set(value: Value) -> Value:
     if isinstance(value, KeysView):
         return set(value.mapping)
     if isinstance(value, ItemsView):
@@ -201,27 +200,27 @@ def _as_set(value: Any) -> Any:
     return value
 
 
-def bit_and(a: Any, b: Any) -> Any:
+def bit_and(a: Value, b: Value) -> Value:
     """`a & b`."""
     return _set_operation(operator.and_, a, b)
 
 
-def bit_or(a: Any, b: Any) -> Any:
+def bit_or(a: Value, b: Value) -> Value:
     """`a | b`."""
     return _set_operation(operator.or_, a, b)
 
 
-def bit_xor(a: Any, b: Any) -> Any:
+def bit_xor(a: Value, b: Value) -> Value:
     """`a ^ b`."""
     return _set_operation(operator.xor, a, b)
 
 
-def matmul(a: Any, b: Any) -> Any:
-    """`a @ b`, which no host value has."""
+def matmul(a: Value, b: Value) -> Value:
+    """`a @ b`. Raises TypeError, because host values have no such operator."""
     return hosted(operator.matmul, a, b)
 
 
-#: For `%` with a string on the left, `binary_table` has the operator that formats.
+#: the binary operators, without `%` for strings, which `binary_table` adds
 BINARY: dict[str, Binary] = {
     "+": add,
     "-": sub,
@@ -238,7 +237,7 @@ BINARY: dict[str, Binary] = {
     "@": matmul,
 }
 
-UNARY: dict[str, Callable[[Any], Any]] = {
+UNARY: dict[str, Callable[[Value], Value]] = {
     "-": lambda a: -a if type(a) is float else hosted(operator.neg, a),
     "+": lambda a: hosted(operator.pos, a),
     "~": lambda a: hosted(operator.invert, a),
@@ -252,7 +251,7 @@ def binary_table(ops: Ops) -> dict[str, Binary]:
 
 # --- augmented assignment ---------------------------------------------------------------------------------------
 
-#: run when the plain operator has refused the operands: these refuse them too, and their messages name the operator with its `=`
+#: run after the plain operator has refused the operands: they are refused again, and the message names the operator with its `=`
 _AUGMENTED: dict[str, Binary] = {
     "+": operator.iadd,
     "-": operator.isub,
@@ -270,7 +269,7 @@ _AUGMENTED: dict[str, Binary] = {
 }
 
 
-def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> Any:
+def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Value, b: Value) -> Value:
     """`a op= b`: lists, sets and dicts change in place. `table` has the plain operators, as `binary_table` makes it."""
     if isinstance(a, list) and op == "+":
         extend(ops, a, b)
@@ -301,11 +300,11 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Any, b: Any) -> An
 # --- int(), float(), abs(), round() ---------------------------------------------------------------------------
 
 
-def to_int(*args: Any, **kwargs: Any) -> int:
+def to_int(*args: Value, **kwargs: Value) -> int:
     """`int(x)` or `int(text, base)` of host values.
 
-    CPython counts decimal digits before it reads them, which from_host turns into our limit; what passes is measured again,
-    because other bases are read whatever their length (in linear time, where the base is a power of two).
+    CPython refuses too many decimal digits before it reads them, and `from_host` makes a LimitError of that. The result is
+    checked again, because in other bases CPython reads any number of digits, in linear time if the base is a power of two.
     """
     value: int = hosted_call(int, args, kwargs)
     if value.bit_length() > 64:
@@ -313,17 +312,17 @@ def to_int(*args: Any, **kwargs: Any) -> int:
     return value
 
 
-def to_float(*args: Any, **kwargs: Any) -> float:
+def to_float(*args: Value, **kwargs: Value) -> float:
     """`float(x)` of a host value."""
     return hosted_call(float, args, kwargs)  # type: ignore[no-any-return]
 
 
-def host_abs(value: Any) -> Any:
+def host_abs(value: Value) -> Value:
     """`abs(x)` of a host value."""
     return hosted(abs, value)
 
 
-def host_round(number: Any, ndigits: Any = None) -> Any:
+def host_round(number: Value, ndigits: Value = None) -> Value:
     """`round(x[, ndigits])` of a host value. Python would compute 10**-ndigits, however large."""
     if isinstance(number, int) and isinstance(ndigits, int) and -ndigits > number.bit_length() + 1:
         return 0

@@ -1,4 +1,4 @@
-"""What Python's own types need of values of any type, and how errors of Python become errors of the program.
+"""The protocol by which Python's own types handle values of any type, and how errors of Python become errors of the program.
 
 Host values are the values that are plain Python: numbers, strings, containers (`HOST_TYPES`). The modules of this folder
 implement their methods and operators. A container may hold other values, such as tensors: these are compared, printed and
@@ -15,8 +15,11 @@ from gradcli.errors import GradcliError, LimitError, ProgramError, of_python
 #: containers nested deeper than this are not printed or compared, as in CPython with its default recursion limit
 MAX_DEPTH = 1000
 
-#: what Python's own functions may raise because of their arguments
+#: the errors that Python's own functions raise for wrong arguments
 HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError)
+
+#: a value of the language, of any type: a host value, a tensor, a function ...
+Value = Any
 
 #: the types of host values
 HOST_TYPES = frozenset({type(None), bool, int, float, str, list, tuple, dict, set, range, slice, type(...)})
@@ -25,44 +28,44 @@ HOST_TYPES = frozenset({type(None), bool, int, float, str, list, tuple, dict, se
 class Ops(Protocol):
     """CPython's object protocol for values of any type. Every method raises ProgramError only."""
 
-    def equal(self, a: Any, b: Any) -> bool:
+    def equal(self, a: Value, b: Value) -> bool:
         """The truth of `a == b`."""
 
-    def less(self, a: Any, b: Any) -> bool:
+    def less(self, a: Value, b: Value) -> bool:
         """The truth of `a < b`."""
 
-    def greater(self, a: Any, b: Any) -> bool:
+    def greater(self, a: Value, b: Value) -> bool:
         """The truth of `a > b`."""
 
-    def truth(self, value: Any) -> bool:
+    def truth(self, value: Value) -> bool:
         """`bool(value)`."""
 
-    def hashable(self, value: Any) -> None:
+    def hashable(self, value: Value) -> None:
         """Raise "unhashable type: 'list'" unless the value may be a key; `comparing.check_hashable` does it for host values."""
 
-    def iterate(self, value: Any) -> Iterator[Any]:
+    def iterate(self, value: Value) -> Iterator[Value]:
         """The value's elements; raises "'int' object is not iterable"."""
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, function: Value, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> Value:
         """Call a function value."""
 
-    def repr_of(self, value: Any) -> str:
+    def repr_of(self, value: Value) -> str:
         """`repr(value)`."""
 
-    def str_of(self, value: Any) -> str:
+    def str_of(self, value: Value) -> str:
         """`str(value)`."""
 
-    def format_of(self, value: Any, spec: str) -> str:
+    def format_of(self, value: Value, spec: str) -> str:
         """`format(value, spec)` of a value that is not a host value; the width in `spec` is within the limit."""
 
-    def to_number(self, value: Any) -> int | float:
+    def to_number(self, value: Value) -> int | float:
         """The number in a 0-d tensor; raises "must be real number, not X" for other values. Never called with a host value."""
 
-    def type_name(self, value: Any) -> str:
+    def type_name(self, value: Value) -> str:
         """The name that `type(value).__name__` shows."""
 
 
-def from_host(error: Exception, ops: Ops | None = None, args: tuple[Any, ...] = ()) -> GradcliError:
+def from_host(error: Exception, ops: Ops | None = None, args: tuple[Value, ...] = ()) -> GradcliError:
     """The program's error for `error`, which a function of Python raised. With `ops`, types of `args` get the names users know."""
     text = str(error)
     if text.startswith("Exceeds the limit ("):
@@ -75,7 +78,7 @@ def from_host(error: Exception, ops: Ops | None = None, args: tuple[Any, ...] = 
     return of_python(error, text)
 
 
-def hosted(function: Callable[..., Any], *args: Any) -> Any:
+def hosted(function: Callable[..., Value], *args: Value) -> Value:
     """`function(*args)`, where `function` is Python's own. Its errors become errors of the program."""
     try:
         return function(*args)
@@ -83,7 +86,7 @@ def hosted(function: Callable[..., Any], *args: Any) -> Any:
         raise from_host(error) from None
 
 
-def hosted_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], ops: Ops | None = None) -> Any:
+def hosted_call(function: Callable[..., Value], args: Sequence[Value], kwargs: Mapping[str, Value], ops: Ops | None = None) -> Value:
     """`function(*args, **kwargs)`, as `hosted` does it; with `ops`, messages name the types of the arguments as users know them."""
     try:
         return function(*args, **kwargs)
@@ -101,6 +104,6 @@ def value_error(text: str) -> ProgramError:
     return ProgramError("ValueError", text)
 
 
-def key_error(ops: Ops, key: Any) -> ProgramError:
+def key_error(ops: Ops, key: Value) -> ProgramError:
     """A KeyError: its text is the key's repr."""
     return ProgramError("KeyError", ops.repr_of(key), args=(key,))

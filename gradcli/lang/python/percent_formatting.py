@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.formatting import check_width, converted
-from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, hosted, key_error, type_error, value_error
+from gradcli.lang.python.object_protocol import HOST_TYPES, Ops, Value, hosted, key_error, type_error, value_error
 
-# Flags, width, precision, length modifier; every part is optional, so it matches everywhere. ASCII digits only, as in Python.
+# flags, width, precision, length modifier; every part is optional, so this always matches. As in Python, digits are ASCII.
 _SPEC = r"([-+ #0]*)(\*|[0-9]*)(?:(\.)(\*|[0-9]*))?[hlL]?"
 _PARENTHESES = r"[()]"
 
 
 class _Values:
-    """The right-hand side: a tuple's elements in order or one value, and the mapping that `%(key)s` reads."""
+    """The right operand: the items of a tuple in order, or one value; `%(key)s` reads the items of a dict."""
 
     __slots__ = ("ops", "pending", "right")
 
-    def __init__(self, ops: Ops, right: Any) -> None:
+    def __init__(self, ops: Ops, right: Value) -> None:
         self.ops = ops
         self.right = right
         self.pending = iter(right if isinstance(right, tuple) else (right,))
 
-    def next(self) -> Any:
+    def next(self) -> Value:
         for value in self.pending:
             return value
         raise type_error("not enough arguments for format string")
 
     def choose(self, key: str) -> None:
-        """Make the mapping's item the one value that is left, as Python does."""
+        """Make the item of a dict the only value that is left, as Python does. Raises KeyError, TypeError."""
         if type(self.right) is dict:
             if key not in self.right:
                 raise key_error(self.ops, key)
@@ -41,13 +40,13 @@ class _Values:
             raise type_error(f"{type(self.right).__name__} indices must be integers or slices, not str")
 
     def check_used(self) -> None:
-        """Python lets whatever has items stand unused; of host values those are lists, ranges and dicts."""
+        """Raise TypeError if a value is left. As in Python, a list, range or dict may be unused."""
         if type(self.right) not in (list, dict, range):
             for _ in self.pending:
                 raise type_error("not all arguments converted during string formatting")
 
 
-def percent_format(ops: Ops, template: str, right: Any) -> str:
+def percent_format(ops: Ops, template: str, right: Value) -> str:
     """`template % right`."""
     values = _Values(ops, right)
     pieces: list[str] = []
@@ -98,7 +97,7 @@ def _conversion(ops: Ops, template: str, at: int, values: _Values) -> tuple[str,
 
 
 def _key_end(template: str, at: int) -> int:
-    """Where the parenthesis stands that closes the key opened at `at`."""
+    """The position of the parenthesis that closes the key opened at `at`."""
     depth = 0
     for match in re.compile(_PARENTHESES).finditer(template, at):
         depth += 1 if match[0] == "(" else -1
@@ -107,7 +106,7 @@ def _key_end(template: str, at: int) -> int:
     raise value_error("incomplete format key")
 
 
-def _size(value: Any, what: str) -> str:
+def _size(value: Value, what: str) -> str:
     """The digits of a width or precision given by `*`."""
     if type(value) not in (int, bool):
         raise type_error("* wants int")
@@ -115,8 +114,8 @@ def _size(value: Any, what: str) -> str:
     return str(int(value))
 
 
-def _formatted(ops: Ops, spec: str, code: str, value: Any, at: int) -> str:
-    """One value by one conversion. Python's own `%` does it, on a spec made here and one plain number or string."""
+def _formatted(ops: Ops, spec: str, code: str, value: Value, at: int) -> str:
+    """The text of one value. Python's own `%` formats it, with a spec made here and a plain number or string."""
     if code in "sra":
         text = converted(ops, value, code)
         limits.check_string(len(text))
@@ -134,12 +133,12 @@ def _formatted(ops: Ops, spec: str, code: str, value: Any, at: int) -> str:
 
 
 def _shown(code: str) -> str:
-    """The character as CPython's message shows it: what is not printable ASCII is a question mark."""
+    """The character as CPython's message shows it: a question mark for all but printable ASCII."""
     return f"'{code}'" if " " <= code < "\x7f" else "'?'"
 
 
-def _number(ops: Ops, code: str, value: Any) -> Any:
-    """The number of a value that is not of host type; the message for one that has none is the conversion's."""
+def _number(ops: Ops, code: str, value: Value) -> Value:
+    """The number in a value that is not a host value. Raises TypeError with the text of this conversion."""
     try:
         number = ops.to_number(value)
     except ProgramError as error:

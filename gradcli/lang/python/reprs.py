@@ -1,30 +1,29 @@
-"""`repr` and `str` of host values. Containers are walked with a stack of our own, and the text's size is counted on the way."""
+"""`repr` and `str` of host values. Containers are visited without recursion, and the size of the text is checked on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
-from gradcli.lang.python.object_protocol import MAX_DEPTH
+from gradcli.lang.python.object_protocol import MAX_DEPTH, Value
 
-ReprOf = Callable[[Any], str]
-Pairs = Iterator[tuple[str, Any]]
+ReprOf = Callable[[Value], str]
+Pairs = Iterator[tuple[str, Value]]
 
 _CHUNK = 1 << 16
 
 
 def int_text(value: int) -> str:
-    """The decimal digits of an integer; refused beyond the limit on digits."""
+    """The decimal digits of an integer. Raises LimitError beyond the limit on digits."""
     if not -(1 << 63) < value < 1 << 63:
         limits.check_integer(value)
     return int.__repr__(value)
 
 
 def str_repr(value: str) -> str:
-    """`repr` of a string; escapes can make it ten times as long, which is counted first."""
+    """`repr` of a string. Escapes can make it ten times as long, so its size is checked first. Raises LimitError."""
     if len(value) * 10 > limits.current.string:
         limits.check_string(2 + sum(len(repr(value[at : at + _CHUNK])) - 2 for at in range(0, len(value), _CHUNK)))
     return repr(value)
@@ -35,7 +34,7 @@ def _range_repr(value: range) -> str:
     return f"range({int_text(value.start)}, {int_text(value.stop)}{step})"
 
 
-_LEAVES: dict[type, Callable[[Any], str]] = {
+_LEAVES: dict[type, Callable[[Value], str]] = {
     int: int_text,
     float: float.__repr__,
     bool: repr,
@@ -45,7 +44,7 @@ _LEAVES: dict[type, Callable[[Any], str]] = {
     type(...): repr,
 }
 
-#: per container: opening text, closing text, and what stands for it inside itself
+#: by type of container: the opening text, the closing text, and the text of a container inside itself
 _CONTAINERS: dict[type, tuple[str, str, str]] = {
     list: ("[", "]", "[...]"),
     tuple: ("(", ")", "(...)"),
@@ -58,8 +57,8 @@ _CONTAINERS: dict[type, tuple[str, str, str]] = {
 }
 
 
-def _items(value: Any, repr_of: ReprOf) -> Pairs:
-    """The elements, each with the text that separates it from the one before."""
+def _items(value: Value, repr_of: ReprOf) -> Pairs:
+    """The elements, each with the text that stands before it."""
     if type(value) is dict:
         separator = ""
         for key, item in value.items():
@@ -79,7 +78,7 @@ def _items(value: Any, repr_of: ReprOf) -> Pairs:
 
 
 class _Writer:
-    """Collects text and refuses it when it grows over the limit on strings."""
+    """Collects text. Raises LimitError when it grows over the limit on strings."""
 
     __slots__ = ("pieces", "size")
 
@@ -98,13 +97,13 @@ def _too_deep() -> ProgramError:
     return ProgramError("RecursionError", "maximum recursion depth exceeded while getting the repr of an object")
 
 
-#: How many `repr_host` are under way inside one another, through `repr_of` of a value that holds containers.
+#: how many calls of `repr_host` are nested, through the `repr_of` of values that hold containers
 _nested = 0
 _MAX_NESTED = 50
 
 
-def repr_host(value: Any, repr_of: ReprOf) -> str:
-    """`repr(value)`; values that are not of host type are handed to `repr_of`.
+def repr_host(value: Value, repr_of: ReprOf) -> str:
+    """`repr(value)`; `repr_of` does the values that are not host values.
 
     Raises RecursionError beyond MAX_DEPTH levels, LimitError when the text passes the limit on strings.
     """
@@ -123,12 +122,12 @@ def repr_host(value: Any, repr_of: ReprOf) -> str:
         _nested -= 1
 
 
-def _repr_container(root: Any, repr_of: ReprOf) -> str:
+def _repr_container(root: Value, repr_of: ReprOf) -> str:
     writer = _Writer()
     if type(root) is set and not root:
         return "set()"
-    # A frame keeps its container alive: items of a view are made on the way, and ids must not be reused.
-    frames: list[tuple[Any, Pairs]] = [(root, _items(root, repr_of))]
+    # a frame keeps its container alive: a view yields new tuples, and an id must not be used again
+    frames: list[tuple[Value, Pairs]] = [(root, _items(root, repr_of))]
     active = {id(root)}
     writer.add(_CONTAINERS[type(root)][0])
     while frames:
@@ -149,8 +148,8 @@ def _repr_container(root: Any, repr_of: ReprOf) -> str:
     return "".join(writer.pieces)
 
 
-def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: ReprOf) -> Any:
-    """Write elements up to the next container to enter, which is returned; None at the end."""
+def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: ReprOf) -> Value:
+    """Write elements up to the next container and return that container; None at the end."""
     for separator, item in items:
         if separator:
             writer.add(separator)
@@ -168,8 +167,8 @@ def _next_container(items: Pairs, writer: _Writer, active: set[int], repr_of: Re
     return None
 
 
-def str_host(value: Any, repr_of: ReprOf) -> str:
-    """`str(value)` of a host value: a string is its own text."""
+def str_host(value: Value, repr_of: ReprOf) -> str:
+    """`str(value)` of a host value."""
     return value if type(value) is str else repr_host(value, repr_of)
 
 
@@ -184,14 +183,14 @@ def ascii_text(text: str) -> str:
 # --- the order of sets ----------------------------------------------------------------------------------
 
 
-def _has_steady_hash(value: Any) -> bool:
+def _has_steady_hash(value: Value) -> bool:
     if type(value) is tuple:
         return all(type(item) in (int, bool) or (type(item) is float and item == item) for item in value)
     return type(value) in (int, bool) or (type(value) is float and value == value)
 
 
-def ordered(values: set[Any], repr_of: ReprOf) -> list[Any]:
-    """A set's elements in the order in which programs see them, the same in every run.
+def ordered(values: set[Value], repr_of: ReprOf) -> list[Value]:
+    """The elements of a set in an order that is the same in every run.
 
     Sets of numbers keep CPython's order. The hashes of other values change with the hash seed or the address, so their sets
     are sorted: numbers and other values by their repr, then strings.
@@ -201,7 +200,7 @@ def ordered(values: set[Any], repr_of: ReprOf) -> list[Any]:
     return sorted(values, key=lambda value: (1, value) if type(value) is str else (0, repr_host(value, repr_of)))
 
 
-def iterate_set(values: set[Any], repr_of: ReprOf) -> Iterator[Any]:
+def iterate_set(values: set[Value], repr_of: ReprOf) -> Iterator[Value]:
     """The elements of a set in order; raises RuntimeError when its size changes on the way."""
     size = len(values)
     for value in ordered(values, repr_of):

@@ -1,26 +1,28 @@
-"""The methods of lists, tuples and ranges, and what sorts and picks: `METHODS[type][name](ops, value, *args, **kwargs)`."""
+"""The methods of lists, tuples and ranges, and `sorted`, `min` and `max`.
+
+`METHODS[type][name](ops, value, *args, **kwargs)` calls a method of any host type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from gradcli import limits
 from gradcli.lang.python import arguments, dicts_and_sets, strings
 from gradcli.lang.python.comparing import in_range, same
-from gradcli.lang.python.object_protocol import Ops, hosted_call, type_error, value_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted_call, type_error, value_error
 
-Method = Callable[..., Any]
+Method = Callable[..., Value]
 
 
 # --- filling ------------------------------------------------------------------------------------------------
 
 
-def elements(ops: Ops, source: Any) -> list[Any]:
-    """A new list of what `source` yields; refused when it is longer than the limit on lists."""
+def elements(ops: Ops, source: Value) -> list[Value]:
+    """A new list of the items of `source`. Raises LimitError if it is longer than the limit on lists."""
     if isinstance(source, (list, tuple, set, dict, range)):
         limits.check_list(_length(source))
-    made: list[Any] = []
+    made: list[Value] = []
     if type(source) in (list, tuple, range):
         made.extend(source)
     else:
@@ -28,12 +30,12 @@ def elements(ops: Ops, source: Any) -> list[Any]:
     return made
 
 
-def _length(source: Any) -> int:
-    # len() of a range refuses what does not fit a C integer.
+def _length(source: Value) -> int:
+    # len() of a range fails where the length does not fit a C integer
     return dicts_and_sets.range_length(source) if type(source) is range else len(source)
 
 
-def _fill(values: list[Any], source: Iterable[Any]) -> None:
+def _fill(values: list[Value], source: Iterable[Value]) -> None:
     most = limits.current.list
     for item in source:
         if len(values) >= most:
@@ -44,18 +46,18 @@ def _fill(values: list[Any], source: Iterable[Any]) -> None:
 # --- list ---------------------------------------------------------------------------------------------------
 
 
-def _append(ops: Ops, value: list[Any], *args: Any, **kwargs: Any) -> None:
+def _append(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
     item = arguments.one("list.append", args, kwargs)
     if len(value) >= limits.current.list:
         limits.check_list(len(value) + 1)
     value.append(item)
 
 
-def _extend(ops: Ops, value: list[Any], *args: Any, **kwargs: Any) -> None:
+def _extend(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
     extend(ops, value, arguments.one("list.extend", args, kwargs))
 
 
-def extend(ops: Ops, value: list[Any], source: Any) -> None:
+def extend(ops: Ops, value: list[Value], source: Value) -> None:
     """`value.extend(source)`, also for `value += source`."""
     if isinstance(source, (list, tuple, set, dict, range)):
         limits.check_list(len(value) + _length(source))
@@ -65,10 +67,10 @@ def extend(ops: Ops, value: list[Any], source: Any) -> None:
         _fill(value, ops.iterate(source))
 
 
-def _primitive(primitive: Callable[..., Any]) -> Method:
-    """A method that Python itself may run: it compares nothing and makes nothing longer."""
+def _primitive(primitive: Callable[..., Value]) -> Method:
+    """A method that Python's own function implements: it compares no items and makes nothing longer."""
 
-    def method(ops: Ops, *args: Any, **kwargs: Any) -> Any:
+    def method(ops: Ops, *args: Value, **kwargs: Value) -> Value:
         return hosted_call(primitive, args, kwargs, ops)
 
     return method
@@ -77,18 +79,18 @@ def _primitive(primitive: Callable[..., Any]) -> Method:
 _insert_primitive = _primitive(list.insert)
 
 
-def _insert(ops: Ops, value: list[Any], *args: Any, **kwargs: Any) -> None:
+def _insert(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
     limits.check_list(len(value) + 1)
     _insert_primitive(ops, value, *args, **kwargs)
 
 
-def _copy(ops: Ops, value: list[Any], *args: Any, **kwargs: Any) -> list[Any]:
+def _copy(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> list[Value]:
     arguments.none("list.copy", args, kwargs)
     limits.check_list(len(value))
     return list(value)
 
 
-def _remove(ops: Ops, value: list[Any], *args: Any, **kwargs: Any) -> None:
+def _remove(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
     item = arguments.one("list.remove", args, kwargs)
     at = _position(ops, value, item, 0, len(value))
     if at is None:
@@ -96,7 +98,7 @@ def _remove(ops: Ops, value: list[Any], *args: Any, **kwargs: Any) -> None:
     del value[at]
 
 
-def _position(ops: Ops, value: list[Any] | tuple[Any, ...], item: Any, start: int, stop: int) -> int | None:
+def _position(ops: Ops, value: list[Value] | tuple[Value, ...], item: Value, start: int, stop: int) -> int | None:
     for at in range(start, stop):
         if at >= len(value):  # a comparison may have made it shorter
             break
@@ -105,10 +107,10 @@ def _position(ops: Ops, value: list[Any] | tuple[Any, ...], item: Any, start: in
     return None
 
 
-def _index_of(kind: str, missing: Callable[[Ops, Any], str]) -> Method:
+def _index_of(kind: str, missing: Callable[[Ops, Value], str]) -> Method:
     name = f"{kind}.index"
 
-    def method(ops: Ops, value: list[Any] | tuple[Any, ...], *args: Any, **kwargs: Any) -> int:
+    def method(ops: Ops, value: list[Value] | tuple[Value, ...], *args: Value, **kwargs: Value) -> int:
         arguments.between(name, args, kwargs, 1, 3)
         for bound in args[1:]:
             if not isinstance(bound, int):
@@ -125,24 +127,24 @@ def _index_of(kind: str, missing: Callable[[Ops, Any], str]) -> Method:
 def _count_of(kind: str) -> Method:
     name = f"{kind}.count"
 
-    def method(ops: Ops, value: list[Any] | tuple[Any, ...], *args: Any, **kwargs: Any) -> int:
+    def method(ops: Ops, value: list[Value] | tuple[Value, ...], *args: Value, **kwargs: Value) -> int:
         item = arguments.one(name, args, kwargs)
         return sum(1 for element in value if same(ops, element, item))
 
     return method
 
 
-# --- sorting and picking --------------------------------------------------------------------------------------
+# --- sorted, min and max ---------------------------------------------------------------------------------------
 
 _NUMBERS = frozenset({int, float, bool})
 
 
 class _Ordered:
-    """A key that compares by the interpreter; `list.sort` asks for nothing but `<`."""
+    """A sort key that is compared by `Ops.less`; Python's `sorted` uses only `<`."""
 
     __slots__ = ("key", "ops")
 
-    def __init__(self, ops: Ops, key: Any) -> None:
+    def __init__(self, ops: Ops, key: Value) -> None:
         self.ops = ops
         self.key = key
 
@@ -150,19 +152,19 @@ class _Ordered:
         return self.ops.less(self.key, other.key)
 
 
-def _is_plain(keys: list[Any]) -> bool:
-    """Whether Python can compare these: all numbers or all strings."""
+def _is_plain(keys: list[Value]) -> bool:
+    """Whether Python can compare the keys itself: all are numbers, or all are strings."""
     kinds = set(map(type, keys))
     return kinds <= _NUMBERS or kinds == {str}
 
 
-def _sort(ops: Ops, value: list[Any], *args: Any, **kwargs: Any) -> None:
+def _sort(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
     if args:
         raise type_error("sort() takes no positional arguments")
     sort(ops, value, kwargs)
 
 
-def sort(ops: Ops, value: list[Any], kwargs: dict[str, Any]) -> None:
+def sort(ops: Ops, value: list[Value], kwargs: dict[str, Value]) -> None:
     """`value.sort(key=..., reverse=...)`: stable; the list is empty while keys are computed and compared, as in Python."""
     for name in kwargs:
         if name not in ("key", "reverse"):
@@ -181,18 +183,18 @@ def sort(ops: Ops, value: list[Any], kwargs: dict[str, Any]) -> None:
         value[:] = items
 
 
-def _sorted(ops: Ops, items: list[Any], key: Any, reverse: bool) -> list[Any]:
+def _sorted(ops: Ops, items: list[Value], key: Value, reverse: bool) -> list[Value]:
     keys = items if key is None else [ops.call(key, (item,), {}) for item in items]
     if len(items) < 2:
         return items
-    # Only the positions move, so that keys are computed once and an error leaves the items as they were.
-    places: Any = keys if _is_plain(keys) else [_Ordered(ops, each) for each in keys]
+    # positions are sorted, so that each key is computed once and an error leaves the items as they were
+    places: Value = keys if _is_plain(keys) else [_Ordered(ops, each) for each in keys]
     if places is items:
         return sorted(items, reverse=reverse)
     return [items[at] for at in sorted(range(len(items)), key=places.__getitem__, reverse=reverse)]
 
 
-def sorted_list(ops: Ops, *args: Any, **kwargs: Any) -> list[Any]:
+def sorted_list(ops: Ops, *args: Value, **kwargs: Value) -> list[Value]:
     """The builtin `sorted`."""
     if len(args) != 1:
         raise type_error(f"sorted expected 1 argument, got {len(args)}")
@@ -201,17 +203,17 @@ def sorted_list(ops: Ops, *args: Any, **kwargs: Any) -> list[Any]:
     return made
 
 
-def smallest(ops: Ops, *args: Any, **kwargs: Any) -> Any:
+def smallest(ops: Ops, *args: Value, **kwargs: Value) -> Value:
     """The builtin `min`: the first of the smallest items."""
     return _extreme(ops, "min", ops.less, args, kwargs)
 
 
-def largest(ops: Ops, *args: Any, **kwargs: Any) -> Any:
+def largest(ops: Ops, *args: Value, **kwargs: Value) -> Value:
     """The builtin `max`: the first of the largest items."""
     return _extreme(ops, "max", ops.greater, args, kwargs)
 
 
-def _extreme(ops: Ops, name: str, wins: Callable[[Any, Any], bool], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _extreme(ops: Ops, name: str, wins: Callable[[Value, Value], bool], args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
     if not args:
         raise type_error(f"{name} expected at least 1 argument, got 0")
     for given in kwargs:
@@ -220,11 +222,11 @@ def _extreme(ops: Ops, name: str, wins: Callable[[Any, Any], bool], args: tuple[
     if len(args) > 1 and "default" in kwargs:
         raise type_error(f"Cannot specify a default for {name}() with multiple positional arguments")
     key = kwargs.get("key")
-    source: Any = args if len(args) > 1 else args[0]
+    source: Value = args if len(args) > 1 else args[0]
     if key is None and isinstance(source, range) and source:
         ascending = (source.step > 0) is (name == "min")
         return source[0] if ascending else source[-1]
-    values: Iterator[Any] = iter(source) if len(args) > 1 else ops.iterate(source)
+    values: Iterator[Value] = iter(source) if len(args) > 1 else ops.iterate(source)
     best = best_key = _NOTHING
     for value in values:
         value_key = value if key is None else ops.call(key, (value,), {})
@@ -237,13 +239,13 @@ def _extreme(ops: Ops, name: str, wins: Callable[[Any, Any], bool], args: tuple[
     raise value_error(f"{name}() arg is an empty sequence")
 
 
-_NOTHING: Any = object()
+_NOTHING: Value = object()
 
 
 # --- range --------------------------------------------------------------------------------------------------
 
 
-def _range_index(ops: Ops, value: range, *args: Any, **kwargs: Any) -> int:
+def _range_index(ops: Ops, value: range, *args: Value, **kwargs: Value) -> int:
     item = arguments.one("range.index", args, kwargs)
     if not in_range(ops, value, item):
         if isinstance(item, int):
@@ -254,7 +256,7 @@ def _range_index(ops: Ops, value: range, *args: Any, **kwargs: Any) -> int:
     return next(at for at, element in enumerate(ops.iterate(value)) if ops.equal(element, item))
 
 
-def _range_count(ops: Ops, value: range, *args: Any, **kwargs: Any) -> int:
+def _range_count(ops: Ops, value: range, *args: Value, **kwargs: Value) -> int:
     return int(in_range(ops, value, arguments.one("range.count", args, kwargs)))
 
 
@@ -280,11 +282,4 @@ METHODS: dict[type, dict[str, Method]] = {
     range: {"count": _range_count, "index": _range_index},
     dict: dicts_and_sets.DICT,
     set: dicts_and_sets.SET,
-}
-
-#: What is read from a range without being called.
-RANGE_ATTRIBUTES: dict[str, Callable[[range], int]] = {
-    "start": lambda value: value.start,
-    "stop": lambda value: value.stop,
-    "step": lambda value: value.step,
 }

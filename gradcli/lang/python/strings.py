@@ -1,41 +1,40 @@
 """The methods of strings: `METHODS[name](ops, value, *args, **kwargs)`.
 
-Python's own methods do the work, on values of host type only; here stands how large a result will be, before it is made.
-Searches from the right are run as searches from the left on reversed text where CPython's own would be quadratic.
+Python's own methods do the work; the functions here check the size of a result before it is made. Where CPython's search from
+the right would be quadratic, the text is reversed and searched from the left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import limits
 from gradcli.errors import ProgramError
 from gradcli.lang.python import arguments
 from gradcli.lang.python.formatting import format_string
-from gradcli.lang.python.object_protocol import Ops, hosted_call, type_error
+from gradcli.lang.python.object_protocol import Ops, Value, hosted_call, type_error
 
-Method = Callable[..., Any]
+Method = Callable[..., Value]
 
-#: Above this many comparisons in the worst case, a search from the right is turned around.
+#: with more comparisons than this in the worst case, a search from the right is done on reversed text
 _QUADRATIC = 1 << 22
 
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
-def _plain(primitive: Callable[..., Any]) -> Method:
+def _plain(primitive: Callable[..., Value]) -> Method:
     """A method whose result is no longer than the string."""
 
-    def method(ops: Ops, *args: Any, **kwargs: Any) -> Any:
+    def method(ops: Ops, *args: Value, **kwargs: Value) -> Value:
         return hosted_call(primitive, args, kwargs, ops)
 
     return method
 
 
-def _cased(primitive: Callable[..., Any]) -> Method:
-    """A change of case; beyond ASCII a character can become three, so the result is measured too."""
+def _cased(primitive: Callable[..., Value]) -> Method:
+    """A change of case. Beyond ASCII one character can become three, so the result is checked too."""
 
-    def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    def method(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
         limits.check_string(len(value))
         result = hosted_call(primitive, (value, *args), kwargs, ops)
         limits.check_string(len(result))
@@ -44,10 +43,10 @@ def _cased(primitive: Callable[..., Any]) -> Method:
     return method
 
 
-def _padded(primitive: Callable[..., Any]) -> Method:
-    """center, ljust, rjust, zfill: the first argument is the width."""
+def _padded(primitive: Callable[..., Value]) -> Method:
+    """A method whose first argument is the width of its result."""
 
-    def method(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+    def method(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
         if args and isinstance(args[0], int):
             limits.check_string(max(len(value), args[0]))
         return hosted_call(primitive, (value, *args), kwargs, ops)
@@ -55,7 +54,7 @@ def _padded(primitive: Callable[..., Any]) -> Method:
     return method
 
 
-def _expandtabs(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _expandtabs(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     size = args[0] if args else kwargs.get("tabsize", 8)
     if isinstance(size, int):
         tabs = value.count("\t")
@@ -63,7 +62,7 @@ def _expandtabs(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     return hosted_call(str.expandtabs, (value, *args), kwargs, ops)
 
 
-def _replace(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _replace(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     if len(args) >= 2 and isinstance(args[0], str) and isinstance(args[1], str):
         old, new = args[0], args[1]
         if len(new) > len(old):
@@ -74,7 +73,7 @@ def _replace(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     return hosted_call(str.replace, (value, *args), kwargs, ops)
 
 
-def _join(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _join(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     parts = arguments.one("str.join", args, kwargs)
     if type(parts) not in (list, tuple, str):
         try:
@@ -96,11 +95,11 @@ def _join(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     return value.join(parts)
 
 
-def _split(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _split(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     return _pieces(str.split, ops, value, args, kwargs)
 
 
-def _rsplit(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _rsplit(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     separator = args[0] if args else kwargs.get("sep")
     if isinstance(separator, str) and _is_long(value, separator):
         hosted_call(str.rsplit, ("", *args), kwargs, ops)  # checks the arguments
@@ -110,8 +109,8 @@ def _rsplit(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
     return _pieces(str.rsplit, ops, value, args, kwargs)
 
 
-def _pieces(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """split and rsplit: at most one piece more than a list may hold is ever made."""
+def _pieces(primitive: Callable[..., Value], ops: Ops, value: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    """split and rsplit; they make at most one piece more than a list may hold."""
     most = limits.current.list
     if most >= len(value):
         return hosted_call(primitive, (value, *args), kwargs, ops)
@@ -124,7 +123,7 @@ def _pieces(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any
     return pieces
 
 
-def _splitlines(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _splitlines(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     if len(value) > limits.current.list:
         breaks = sum(value.count(character) for character in _LINE_BREAKS) - value.count("\r\n")
         limits.check_list(breaks + (value[-1] not in _LINE_BREAKS))
@@ -135,15 +134,15 @@ def _is_long(value: str, part: str) -> bool:
     return 1 < len(part) <= len(value) and len(value) * len(part) > _QUADRATIC
 
 
-def _rfind(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _rfind(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     return _find_last(str.rfind, ops, value, args, kwargs)
 
 
-def _rindex(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _rindex(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     return _find_last(str.rindex, ops, value, args, kwargs)
 
 
-def _find_last(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _find_last(primitive: Callable[..., Value], ops: Ops, value: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
     if not (args and isinstance(args[0], str) and _is_long(value, args[0])):
         return hosted_call(primitive, (value, *args), kwargs, ops)
     part = args[0]
@@ -157,14 +156,14 @@ def _find_last(primitive: Callable[..., Any], ops: Ops, value: str, args: tuple[
     return hosted_call(primitive, ("", *args), kwargs, ops)
 
 
-def _rpartition(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _rpartition(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     if len(args) == 1 and isinstance(args[0], str) and _is_long(value, args[0]):
         after, separator, before = value[::-1].partition(args[0][::-1])
         return (before[::-1], separator[::-1], after[::-1]) if separator else ("", "", value)
     return hosted_call(str.rpartition, (value, *args), kwargs, ops)
 
 
-def _format(ops: Ops, value: str, *args: Any, **kwargs: Any) -> Any:
+def _format(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     return format_string(ops, value, args, kwargs)
 
 

@@ -21,7 +21,7 @@ from gradcli.lang.syntax.nodes import (
     Constant,
     DictExpr,
     Expr,
-    For_,
+    ForClause,
     Keyword,
     Lambda,
     ListExpr,
@@ -45,7 +45,7 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
     # --- operators
 
     def deeper(self, c: Children) -> Lexeme:
-        """An operator whose right side nests."""
+        """An operator whose right operand is one level deeper."""
         token: Lexeme = c[0]
         self.lexer.deeper(token.start, token.end)
         return token
@@ -147,15 +147,15 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
         for item in given:
             if isinstance(item, Keyword):
                 if item.name is not None and item.name in seen:
-                    raise self.error(f"keyword argument repeated: {item.name}", item.start, item.end)
+                    raise self.lexer.error(f"keyword argument repeated: {item.name}", item.start, item.end)
                 seen.add(item.name)
                 keywords.append(item)
                 continue
             if None in seen:
                 what = "iterable argument unpacking" if isinstance(item, Starred) else "positional argument"
-                raise self.error(f"{what} follows keyword argument unpacking", item.start, item.end)
+                raise self.lexer.error(f"{what} follows keyword argument unpacking", item.start, item.end)
             if keywords and not isinstance(item, Starred):
-                raise self.error("positional argument follows keyword argument", item.start, item.end)
+                raise self.lexer.error("positional argument follows keyword argument", item.start, item.end)
             args.append(item)
         return tuple(args), tuple(keywords)
 
@@ -163,7 +163,7 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
         for item in given:
             if item in self.bare:
                 if len(given) > 1 or trailing:
-                    raise self.error("Generator expression must be parenthesized", item.start, item.end)
+                    raise self.lexer.error("Generator expression must be parenthesized", item.start, item.end)
                 self.bare.discard(item)
 
     def keyword(self, c: Children) -> Keyword:
@@ -173,7 +173,7 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
             return Keyword(self.source, name.start, self.last(value), name.id, value)
         if isinstance(name, Constant) and (name.value is None or isinstance(name.value, bool)):
             raise LanguageError(f"cannot assign to {name.value}", span=name.span)
-        raise self.error('expression cannot contain assignment, perhaps you meant "=="?', self.first(name), c[1].end)
+        raise self.lexer.error('expression cannot contain assignment, perhaps you meant "=="?', self.first(name), c[1].end)
 
     def keyword_spread(self, c: Children) -> Keyword:
         """`**value` in a call."""
@@ -244,7 +244,7 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
             return TupleExpr(self.source, start, end, tuple(items))
         inner = items[0]
         if type(inner) is Starred:
-            raise self.error("cannot use starred expression here", inner.start, inner.end)
+            raise self.lexer.error("cannot use starred expression here", inner.start, inner.end)
         self.outer[inner] = (start, end)
         return inner
 
@@ -274,7 +274,7 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
         return c[0], c[2], c[1]
 
     def with_group(self, c: Children) -> Expr:
-        """A group directly after `with`: read as any group; the entries are kept for the header's callback."""
+        """A group in parentheses directly after `with`; its entries are kept for `with_header`."""
         entries: list[Any] = c[1]
         plain = [entry[0] if type(entry) is tuple else entry for entry in entries]
         node = self.group([c[0], plain, *c[2:]])
@@ -294,9 +294,9 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
         return c[0]  # type: ignore[no-any-return]
 
     def comprehension(self, kind: str, element: Expr, value: Expr | None, clauses: list[Any], start: int, end: int) -> Comprehension:
-        """A comprehension of any kind; `end` is ignored when negative."""
+        """A comprehension of any kind; with a negative `end` it ends with its last clause."""
         made = tuple(
-            For_(self.source, begin, self.last(conditions[-1]) if conditions else stop, target, iterable, tuple(conditions))
+            ForClause(self.source, begin, self.last(conditions[-1]) if conditions else stop, target, iterable, tuple(conditions))
             for begin, stop, target, iterable, conditions in clauses
         )
         return Comprehension(self.source, start, made[-1].end if end < 0 else end, kind, element, value, made)

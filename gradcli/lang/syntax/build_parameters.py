@@ -27,18 +27,18 @@ class ParameterBuilder(BuilderBase):
         return Parameter(self.source, c[0].start, c[1].end, c[1].text, "**", None)
 
     def param_marker(self, c: Children) -> Lexeme:
-        """A `*` or `/` that only divides."""
+        """A bare `*` or `/`."""
         return c[0]  # type: ignore[no-any-return]
 
     def parameters(self, items: list[Parameter | Lexeme]) -> tuple[Parameter, ...]:
-        """Check the order of parameters, give the keyword-only ones their kind. Raises LanguageError."""
+        """Check the order of parameters and set the kind of positional-only and keyword-only ones. Raises LanguageError."""
         result: list[Parameter] = []
         seen: set[str] = set()
         star: Parameter | Lexeme | None = None
         default = slash = False
         for at, item in enumerate(items):
             if result and result[-1].kind == "**":
-                raise self.error("arguments cannot follow var-keyword argument", item.start, item.end)
+                raise self.lexer.error("arguments cannot follow var-keyword argument", item.start, item.end)
             if isinstance(item, Lexeme) and item.text == "/":
                 self._check_slash(item, at, star, slash)
                 slash = True
@@ -47,29 +47,29 @@ class ParameterBuilder(BuilderBase):
                 continue
             if isinstance(item, Lexeme) or item.kind == "*":
                 if star is not None:
-                    raise self.error("* argument may appear only once", item.start, item.end)
+                    raise self.lexer.error("* argument may appear only once", item.start, item.end)
                 star = item
                 if isinstance(item, Lexeme):
                     following = items[at + 1] if at + 1 < len(items) else None
                     if not isinstance(following, Parameter) or following.kind == "**":
-                        raise self.error("named arguments must follow bare *", item.start, item.end)
+                        raise self.lexer.error("named arguments must follow bare *", item.start, item.end)
                     continue
             if item.name in seen:
-                raise self.error(f"duplicate argument '{item.name}' in function definition", item.start, item.end)
+                raise self.lexer.error(f"duplicate argument '{item.name}' in function definition", item.start, item.end)
             seen.add(item.name)
             if item.kind == "plain":
                 if star is not None:
                     item.kind = "keyword"
                 elif default and item.default is None:
-                    raise self.error("non-default argument follows default argument", item.start, item.end)
+                    raise self.lexer.error("non-default argument follows default argument", item.start, item.end)
                 default = default or item.default is not None
             result.append(item)
         return tuple(result)
 
     def _check_slash(self, item: Lexeme, at: int, star: object, slash: bool) -> None:
         if at == 0:
-            raise self.error("at least one argument must precede /", item.start, item.end)
+            raise self.lexer.error("at least one argument must precede /", item.start, item.end)
         if slash:
-            raise self.error("/ may appear only once", item.start, item.end)
+            raise self.lexer.error("/ may appear only once", item.start, item.end)
         if star is not None:
-            raise self.error("/ must be ahead of *", item.start, item.end)
+            raise self.lexer.error("/ must be ahead of *", item.start, item.end)

@@ -60,9 +60,9 @@ class Builder(ExpressionBuilder):
         super().begin(lexer)
         self.most_blocks = limits.current.blocks
         self.blocks = 0
-        #: whether a global or nonlocal statement came up
+        #: whether there was a global or nonlocal statement
         self.declares = False
-        # return, and break and continue, for which no def and no loop around them has been seen yet
+        # `return` statements whose def, and `break` and `continue` statements whose loop, has not been reduced yet
         self._returns: list[Return] = []
         self._jumps: list[Break | Continue] = []
         self._stray: list[Stmt] = []
@@ -93,7 +93,7 @@ class Builder(ExpressionBuilder):
     # --- lines and blocks
 
     def extend(self, c: Children) -> Block:
-        """Statements, and those of one more line."""
+        """The statements so far and the statements of the next line."""
         c[0].extend(c[1])
         return c[0]  # type: ignore[no-any-return]
 
@@ -113,7 +113,7 @@ class Builder(ExpressionBuilder):
         return c[0]  # type: ignore[no-any-return]
 
     def block_open(self, c: Children) -> None:
-        """Counts the block that begins here."""
+        """Count the block that begins here. Raises LimitError."""
         self.blocks += 1
         if self.blocks > self.most_blocks:
             token = c[-1] if c else None
@@ -121,7 +121,7 @@ class Builder(ExpressionBuilder):
             raise LimitError("blocks", f"blocks are nested deeper than the limit of {self.most_blocks:,.0f}", span=span)
 
     def block(self, c: Children) -> Block:
-        """An indented block, or one on the line of its header: what stands between its opening and its end."""
+        """The statements of a block, which is indented or on the line of its header."""
         self.blocks -= 1
         return c[1]  # type: ignore[no-any-return]
 
@@ -275,7 +275,7 @@ class Builder(ExpressionBuilder):
         return For(self.source, c[0].start, (orelse or body)[-1].end, c[1], check_whole(c[3]), body, orelse)
 
     def _loop(self, start: int, end: int) -> None:
-        """The jumps in a loop's body are accounted for; those in its else clause are not."""
+        """Forget the `break` and `continue` statements in the body of a loop; those in its else clause stay."""
         after = []
         while self._jumps and self._jumps[-1].start > start:
             jump = self._jumps.pop()
@@ -291,7 +291,7 @@ class Builder(ExpressionBuilder):
         return c[0], c[2]
 
     def with_header(self, c: Children) -> tuple[Lexeme, tuple[tuple[Expr, Expr | None], ...]]:
-        """`with a as b, c:`; a sole group directly after `with` is a list of items."""
+        """`with a as b, c:`; a group in parentheses that is everything after `with` is a list of items."""
         items = tuple(c[1])
         if self.with_entries is not None:
             group, entries = self.with_entries
@@ -301,7 +301,7 @@ class Builder(ExpressionBuilder):
             if len(items) == 1 and items[0][0] is group and items[0][1] is None and not plain:
                 items = tuple(entry[:2] if type(entry) is tuple else (entry, None) for entry in entries)
             elif pairs:
-                raise self.error("invalid syntax", pairs[0][2].start, pairs[0][2].end)
+                raise self.lexer.error("invalid syntax", pairs[0][2].start, pairs[0][2].end)
         return c[0], items
 
     def with_(self, c: Children) -> With:
@@ -324,7 +324,7 @@ class Builder(ExpressionBuilder):
     def _try(self, word: Lexeme, body: Block, handlers: list[Handler], orelse: Block, finalbody: Block) -> Try:
         for handler in handlers[:-1]:
             if handler.type is None:
-                raise self.error("default 'except:' must be last", handler.start, handler.start + len("except"))
+                raise self.lexer.error("default 'except:' must be last", handler.start, handler.start + len("except"))
         end = finalbody[-1].end if finalbody else orelse[-1].end if orelse else handlers[-1].end
         return Try(self.source, word.start, end, tuple(body), tuple(handlers), tuple(orelse), tuple(finalbody))
 

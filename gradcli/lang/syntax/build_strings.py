@@ -29,16 +29,16 @@ class StringBuilder(BuilderBase):
         return c[0].start, c[-1].end, _pieces(c[1]) if len(c) > 2 else []
 
     def field_value(self, c: Children) -> tuple[Lexeme, Expr, str, str | None]:
-        """`{value`, `{value=`, `{value!r`, `{value=!r`: the brace, the value, the conversion, the text before `=`'s value."""
+        """`{value`, `{value=`, `{value!r`, `{value=!r`: the brace, the value, the conversion, and the text that `=` echoes."""
         conversion = c[-1].text if type(c[-1]) is Lexeme and c[-1].type == "CONVERSION" else ""
         equal = c[2] if len(c) > 2 and c[2].type == "FIELD_EQUAL" else None
         echo = None if equal is None else self.source.text[c[0].end : equal.end]
         if type(c[1]) is Starred:
-            raise self.error("f-string: cannot use starred expression here", c[1].start, c[1].end)
+            raise self.lexer.error("f-string: cannot use starred expression here", c[1].start, c[1].end)
         return c[0], c[1], conversion, echo
 
     def field(self, c: Children) -> tuple[str | None, Field]:
-        """A whole replacement field, with the text that `=` puts before it."""
+        """A whole replacement field, with the text that `=` echoes before it."""
         brace, value, conversion, echo = c[0]
         spec: tuple[str | Field, ...] | None = None
         if len(c) > 2:
@@ -49,7 +49,7 @@ class StringBuilder(BuilderBase):
 
 
 def _pieces(items: list[Any]) -> list[str | Field]:
-    """Pieces of text and fields, with the text of `=` before its field."""
+    """Pieces of text and fields in order, the text that `=` echoes before its field."""
     parts: list[str | Field] = []
     for item in items:
         if type(item) is Lexeme:
@@ -60,7 +60,7 @@ def _pieces(items: list[Any]) -> list[str | Field]:
 
 
 def _merged(parts: list[str | Field]) -> tuple[str | Field, ...]:
-    """Neighbouring pieces of text as one, without empty ones."""
+    """The parts with neighbouring texts joined and empty ones left out."""
     result: list[str | Field] = []
     text: list[str] = []
     for part in [*parts, None]:

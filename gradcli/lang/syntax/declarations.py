@@ -1,4 +1,4 @@
-"""Where `global` and `nonlocal` may stand: after no use of the name in the same function, and not for nothing."""
+"""Python's rules for `global` and `nonlocal`: they come before every use of the name, and the name is no parameter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_declarations(program: Program) -> None:
 
 def _check_body(owner: Node, body: tuple[Node, ...], bodies: list[tuple[Node, tuple[Node, ...]]]) -> None:
     parameters = {p.name for p in owner.parameters} if isinstance(owner, FunctionDef) else set()
-    #: names met so far, and how
+    #: the names so far, each with how it occurred: "used", "assigned to", "global" or "nonlocal"
     met: dict[str, str] = {}
     for node, name, how in _in_order(body, bodies):
         if how not in ("global", "nonlocal"):
@@ -57,7 +57,7 @@ def _check_body(owner: Node, body: tuple[Node, ...], bodies: list[tuple[Node, tu
 
 
 def _in_order(body: tuple[Node, ...], bodies: list[tuple[Node, tuple[Node, ...]]]) -> Iterator[tuple[Node, str, str]]:
-    """(node, name, how) in the order of the text; functions inside are left to `bodies`."""
+    """Each occurrence of a name as (node, name, how), in the order of the text. Functions inside are added to `bodies`."""
     stack: list[Node] = list(reversed(body))
     while stack:
         node = stack.pop()

@@ -1,7 +1,7 @@
-"""The parts of Lark that run a parse table, imported without its reader of grammars, which would take as long as they do.
+"""The parts of Lark that run a parse table, imported without the parts that read grammars, which would double the time.
 
-`import lark.x` runs the package's own `__init__` first, and that imports everything. So while the parts are imported
-the package stands there unexecuted; whoever imports lark later gets all of it, with these same parts.
+`import lark.x` first runs `lark/__init__.py`, which imports everything. While the parts are imported, `sys.modules` therefore
+holds a lark package that was not executed. A later `import lark` imports the rest and shares the parts imported here.
 """
 
 from __future__ import annotations

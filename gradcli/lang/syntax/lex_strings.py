@@ -1,7 +1,7 @@
 """Strings and f-strings of the lexer, and the state that they share with the rest of it.
 
-f-strings are taken apart: their text becomes tokens, and the tokens of the fields between, which the lexer's main
-loop makes, are read by the grammar like any other expression.
+An f-string becomes several tokens: its pieces of text, and between them the tokens of its fields, which the main loop of the
+lexer makes and the grammar reads like any other expression.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from gradcli.errors import Label, LanguageError, LimitError
 from gradcli.lang.syntax.literals import text_value
 from gradcli.source import Source, Span
 
-#: the open brace of a field of an f-string, among the open brackets
+#: marks the open brace of an f-string's field in the list of open brackets
 FIELD = "{ of a field"
 STRING_PREFIXES = {"r", "u", "f", "fr", "rf", "b", "br", "rb"}
 
 _CLOSES = {")": "(", "]": "[", "}": "{"}
-# compiled when first used, by re itself: most programs that are one expression need none
+# `re` compiles these when they are first used: most one-off expressions need none of them
 _FIELD_EQUAL = r"=[ \t\f\r\n]*(?=[!:}])"
 _CONVERSION = r"!([A-Za-z0-9_]*)[ \t\f\r\n]*(?=([:}])?)"
 _FIELD_START = r"[ \t\f\r\n]*(?=([}:=]|!(?!=))?)"
-# what ends a run of plain characters: of a string by its quote; of an f-string's text; of a field's format spec
+# what ends a run of plain characters, by the quote: in a string, in the text of an f-string, in the format spec of a field
 _STRING_STOPS = {q: rf"{q}|\\|\r|\n" for q in "'\""}
 _TRIPLE_STOPS = {q: rf"{q * 3}|\\" for q in "'\""}
 _TEXT_STOPS = {q: rf"{q}|\\|\r|\n|\{{\{{?|\}}\}}?" for q in ("'", '"', "'''", '"""')}
@@ -43,14 +43,14 @@ class Lexeme:
         self.end = end
 
 
-#: tokens, and where the reading goes on afterwards
+#: yields tokens and returns the position where the lexer goes on
 Tokens = Generator[Lexeme, None, int]
-#: tokens to the end
+#: yields the tokens up to the end of the text
 Stream = Generator[Lexeme, None, None]
 
 
 class _FString:
-    """An f-string that is being read: its quotes, and the fields around the present place."""
+    """An f-string that is being read: its quotes, and how many of its fields are open."""
 
     __slots__ = ("fields", "quote", "raw", "start")
 
@@ -62,7 +62,7 @@ class _FString:
 
 
 class StringReader:
-    """The state of a lexer, and its strings. `depth` is the nesting, which the builder's callbacks count as well."""
+    """The state of a lexer, and its strings. `depth` is the nesting; the builder's callbacks change it too."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -70,7 +70,7 @@ class StringReader:
         self.nesting = limits.current.nesting
         #: the open brackets, each with its place
         self.brackets: list[tuple[str, int]] = []
-        #: set when an error is only that the text ends too early
+        #: set when the error is that the text ends too early: more text could make it valid
         self.unfinished = False
         self._fstrings: list[_FString] = []
 
@@ -80,7 +80,8 @@ class StringReader:
         """A place in the source."""
         return Span(self.source, start, end)
 
-    def _fail(self, message: str, start: int, end: int, *hints: str, kind: str = "SyntaxError") -> LanguageError:
+    def error(self, message: str, start: int, end: int, *hints: str, kind: str = "SyntaxError") -> LanguageError:
+        """A LanguageError for a place in the source."""
         return LanguageError(message, span=self.span(start, end), hints=hints, kind=kind)
 
     def deeper(self, start: int, end: int) -> None:
@@ -94,15 +95,15 @@ class StringReader:
     def _close(self, closing: str, start: int) -> str:
         """Take the bracket that `closing` closes off the stack. Raises LanguageError."""
         if not self.brackets:
-            raise self._fail(f"unmatched '{closing}'", start, start + 1)
+            raise self.error(f"unmatched '{closing}'", start, start + 1)
         opening, at = self.brackets[-1]
         if opening[0] != _CLOSES[closing]:
             line, there = self.source.position(at)[0], self.source.position(start)[0]
             on_line = "" if line == there else f" on line {line}"
             message = f"closing parenthesis '{closing}' does not match opening parenthesis '{opening[0]}'{on_line}"
-            error = self._fail(message, start, start + 1)
+            error = self.error(message, start, start + 1)
             if opening is FIELD:
-                error = self._fail(f"f-string: unmatched '{closing}'", start, start + 1)
+                error = self.error(f"f-string: unmatched '{closing}'", start, start + 1)
             error.labels.append(Label(self.span(at, at + 1), "opened here"))
             raise error
         self.brackets.pop()
@@ -114,20 +115,20 @@ class StringReader:
         self.unfinished = True
         opening, at = self.brackets[-1]
         if opening is FIELD:
-            return self._fail("f-string: expecting '}'", at, at + 1)
-        return self._fail(f"'{opening}' was never closed", at, at + 1)
+            return self.error("f-string: expecting '}'", at, at + 1)
+        return self.error(f"'{opening}' was never closed", at, at + 1)
 
     # --- strings
 
     def _string(self, prefix: str, start: int) -> Tokens:
-        """The string literal at `start`; returns where it ends (of an f-string, where the reading goes on)."""
+        """The string literal at `start`; returns the position after it, for an f-string the position after its first text."""
         text = self.source.text
         at = start + len(prefix)
         quote = text[at]
         if text.startswith(quote * 3, at):
             quote *= 3
         if "b" in prefix:
-            raise self._fail("bytes literals are not part of gradcli's language", start, at + len(quote))
+            raise self.error("bytes literals are not part of gradcli's language", start, at + len(quote))
         pos = at + len(quote)
         if "f" in prefix:
             self._fstrings.append(_FString(quote, "r" in prefix, start))
@@ -144,20 +145,20 @@ class StringReader:
         inside = self._fstrings and self.brackets and self.brackets[-1][0] is FIELD
         if what == "string" and inside and self._fstrings[-1].quote == quote:
             at = self.brackets[-1][1]
-            return self._fail("f-string: expecting '}'", at, at + 1)
+            return self.error("f-string: expecting '}'", at, at + 1)
         line, _ = self.source.position(start)
         if len(quote) == 3:
             self.unfinished = True
             last, _ = self.source.position(len(self.source.text.rstrip("\r\n")))
-            return self._fail(
+            return self.error(
                 f"unterminated triple-quoted {what} literal (detected at line {last})", start, self.source.text.index(quote, start) + 3
             )
-        return self._fail(f"unterminated {what} literal (detected at line {line})", start, self.source.text.index(quote, start) + 1)
+        return self.error(f"unterminated {what} literal (detected at line {line})", start, self.source.text.index(quote, start) + 1)
 
     # --- f-strings
 
     def _fstring_text(self, pos: int) -> Tokens:
-        """The text of an f-string from `pos` to its end or the next field; returns where the reading goes on."""
+        """The text of an f-string from `pos` to its end or its next field; returns the position where the lexer goes on."""
         text, reading = self.source.text, self._fstrings[-1]
         begin, quote = pos, reading.quote
         pieces: list[str] = []
@@ -193,13 +194,13 @@ class StringReader:
                 yield Lexeme("FIELD_OPEN", "{", at, pos)
                 return pos
             if not in_spec:
-                raise self._fail("f-string: single '}' is not allowed", at, pos)
+                raise self.error("f-string: single '}' is not allowed", at, pos)
             self._close("}", at)
             reading.fields -= 1
             yield Lexeme("FIELD_CLOSE", "}", at, pos)
 
     def _skip_escape(self, pos: int, raw: bool) -> int:
-        """Past the character after a backslash; braces are never escaped, but those of \\N{...} are part of it."""
+        """The position after an escape. A backslash does not escape a brace, but the braces of \\N{...} belong to the escape."""
         text = self.source.text
         if not raw and (found := re.compile(_NAMED_ESCAPE).match(text, pos)):
             return found.end()
@@ -211,16 +212,16 @@ class StringReader:
         """Note an open field; its expression must not be empty. Raises LanguageError, LimitError."""
         reading = self._fstrings[-1]
         if reading.fields == 2:
-            raise self._fail("f-string: expressions nested too deeply", at, at + 1)
+            raise self.error("f-string: expressions nested too deeply", at, at + 1)
         reading.fields += 1
         self.deeper(at, at + 1)
         self.brackets.append((FIELD, at))
         found = re.compile(_FIELD_START).match(self.source.text, at + 1)
         if found is not None and found[1]:
-            raise self._fail("f-string: empty expression not allowed", at, found.end() + 1)
+            raise self.error("f-string: empty expression not allowed", at, found.end() + 1)
 
     def _in_field(self, operator: str, start: int) -> Tokens:
-        """An operator that begins with ":" or "=" right inside a field; returns where the reading goes on."""
+        """An operator that begins with ":" or "=" directly inside a field; returns the position where the lexer goes on."""
         text = self.source.text
         if operator[0] == ":":
             yield Lexeme("FIELD_COLON", ":", start, start + 1)
@@ -237,9 +238,9 @@ class StringReader:
         assert found is not None
         letter = found[1]
         if letter not in ("r", "s", "a"):
-            raise self._fail(f"f-string: invalid conversion character {letter!r}: expected 's', 'r', or 'a'", pos, found.end(1))
+            raise self.error(f"f-string: invalid conversion character {letter!r}: expected 's', 'r', or 'a'", pos, found.end(1))
         if found[2] is None:
-            raise self._fail("f-string: expecting '}'", self.brackets[-1][1], self.brackets[-1][1] + 1)
+            raise self.error("f-string: expecting '}'", self.brackets[-1][1], self.brackets[-1][1] + 1)
         yield Lexeme("CONVERSION", letter, pos, found.end(1))
         return found.end()
 

@@ -1,7 +1,6 @@
-"""Text to tokens: one compiled regular expression, Python's rules for lines, indentation and brackets.
+"""Text to tokens: one compiled regular expression, and Python's rules for lines, indentation and brackets.
 
-The tokens come one by one, so that the first error in the text is the one reported. f-strings are taken apart
-here: the text between fields, and the tokens of the fields, which the grammar reads like any other expression.
+The lexer yields one token after another while the parser runs, so that the first error in the text is reported.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from gradcli.errors import LanguageError, LimitError
 from gradcli.lang.syntax.lex_strings import FIELD, STRING_PREFIXES, Lexeme, Stream, StringReader, Tokens
 from gradcli.source import Source
 
-#: fixed texts and their terminals in grammar/tokens.lark; a test holds the two together
+#: the terminal of grammar/tokens.lark for each operator; a test compares the two
 OPERATORS = {
     **dict.fromkeys(["+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", ">>=", "<<=", "**="], "AUGMENT"),
     **dict.fromkeys(["==", "!=", "<", ">", "<=", ">="], "COMPARE"),
@@ -47,7 +46,7 @@ KEYWORDS = {
         *("try", "while", "with"),
     )
 }
-#: Python's other keywords, and what the message calls them
+#: Python's other keywords, each with the beginning of the message
 LEFT_OUT = {
     "class": "classes are",
     "async": "async is",
@@ -120,7 +119,7 @@ class Lexer(StringReader):
         if match is not None:
             code = ord(match[0])
             what = "lone surrogate" if code > 0xFF else "control character"
-            raise self._fail(f"{what} U+{code:04X} is not allowed in the text", match.start(), match.end())
+            raise self.error(f"{what} U+{code:04X} is not allowed in the text", match.start(), match.end())
 
     # --- the loop
 
@@ -130,11 +129,11 @@ class Lexer(StringReader):
         match, word_types, operators, brackets = TOKEN.match, _WORDS.get, OPERATORS, self.brackets
         pos = 1 if text.startswith("\ufeff") else 0
         pos = (yield from self._line_start(pos)) if self.lines else _skip_blank_lines(text, pos)
-        first = pos  # where the present logical line begins; equal to pos while it is empty
+        first = pos  # where the current logical line begins
         while True:
             found = match(text, pos)
             if found is None:
-                pos = yield from self._odd(pos)
+                pos = yield from self._no_token(pos)
                 continue
             kind = found.lastindex
             start, pos = found.span(kind)  # type: ignore[arg-type]
@@ -146,7 +145,7 @@ class Lexer(StringReader):
                     pos = yield from self._with_paren(pos)
                     continue
                 if not terminal:
-                    raise self._fail(f"{LEFT_OUT[word]} not part of gradcli's language", start, pos)
+                    raise self.error(f"{LEFT_OUT[word]} not part of gradcli's language", start, pos)
                 yield Lexeme(terminal, word, start, pos)
             elif kind == 5:
                 word = found[5]
@@ -186,7 +185,7 @@ class Lexer(StringReader):
                 pos = yield from self._prefixed(found[1], found.start(1))
             elif kind == 8:
                 if brackets and brackets[-1][0] is FIELD:
-                    raise self._fail("f-string expression part cannot include '#'", start, start + 1)
+                    raise self.error("f-string expression part cannot include '#'", start, start + 1)
             elif kind == 10:
                 break
             elif pos == len(text):
@@ -201,7 +200,7 @@ class Lexer(StringReader):
     # --- lines
 
     def _line_start(self, pos: int) -> Tokens:
-        """INDENT and DEDENT of the line that begins at `pos`, after blank lines; returns where its first token begins."""
+        """Skip blank lines from `pos`, yield the next line's INDENT or DEDENT tokens, and return where its first token begins."""
         text = self.source.text
         while pos < len(text) and (blank := _BLANK_LINE.match(text, pos)):
             pos = blank.end()
@@ -215,14 +214,14 @@ class Lexer(StringReader):
         if width == last:
             return pos
         if (width[0] > last[0]) is not (width[1] > last[1]) or (width[0] < last[0]) is not (width[1] < last[1]):
-            raise self._fail("inconsistent use of tabs and spaces in indentation", start, pos, kind="TabError")
+            raise self.error("inconsistent use of tabs and spaces in indentation", start, pos, kind="TabError")
         if width[0] > last[0]:
             self._indents.append(width)
             yield Lexeme("INDENT", "", start, pos)
         else:
             yield from self._dedents(pos, width[0])
             if self._indents[-1] != width:
-                raise self._fail("unindent does not match any outer indentation level", start, pos, kind="IndentationError")
+                raise self.error("unindent does not match any outer indentation level", start, pos, kind="IndentationError")
         return pos
 
     def _dedents(self, pos: int, width: int) -> Stream:
@@ -233,7 +232,7 @@ class Lexer(StringReader):
     # --- words, numbers, brackets
 
     def _with_paren(self, pos: int) -> Tokens:
-        """A "(" that directly follows `with` is a terminal of its own."""
+        """The token of a "(" that directly follows `with`: a terminal of its own."""
         found = _GAP.match(self.source.text, pos)
         assert found is not None
         start = found.end()
@@ -245,28 +244,28 @@ class Lexer(StringReader):
         return start + 1
 
     def _check_number_end(self, literal: str, start: int, end: int) -> None:
-        """A number must not run into a name: `2x`, `1.2.3` is left to the grammar, `3j` is a complex number."""
+        """Raise LanguageError where a number runs into a name or a digit, as in `2x` and `3j`; the grammar refuses `1.2.3`."""
         if _AFTER_NUMBER.match(self.source.text, end):
             return
         following = self.source.text[end]
         kind = {"x": "hexadecimal", "o": "octal", "b": "binary"}.get(literal[1:2].lower(), "decimal")
         if following in "jJ" and kind == "decimal":
-            raise self._fail("complex numbers are not part of gradcli's language", start, end + 1)
+            raise self.error("complex numbers are not part of gradcli's language", start, end + 1)
         if following.isdigit():
-            raise self._fail(f"invalid digit '{following}' in {kind} literal", end, end + 1)
+            raise self.error(f"invalid digit '{following}' in {kind} literal", end, end + 1)
         hints = (
             (f"a product is written {literal}*{following}...",)
             if kind == "decimal" and "_" not in literal and following not in "eE"
             else ()
         )
-        raise self._fail(f"invalid {kind} literal", start, end, *hints)
+        raise self.error(f"invalid {kind} literal", start, end, *hints)
 
     def _ends_continued(self, at: int) -> LanguageError:
         self.unfinished = True
-        return self._fail("unexpected end of the text after a line continuation character", at, at + 1)
+        return self.error("unexpected end of the text after a line continuation character", at, at + 1)
 
     def never_closed(self) -> LanguageError | None:
-        """Read on after an error of the grammar: the error about the innermost bracket then open, if it stays open."""
+        """Read the rest of the text after a grammar error: the error for the innermost open bracket, if nothing closes it."""
         if not self.brackets:
             return None
         opened = self.brackets[-1]
@@ -281,17 +280,17 @@ class Lexer(StringReader):
         return None
 
     def _prefixed(self, word: str, start: int) -> Tokens:
-        """A string with a prefix; or a word that happens to stand before a string, as in `return"a"`."""
+        """A string with a prefix, or a word directly before a string, as in `return"a"`."""
         prefix = word.lower()
         if prefix in STRING_PREFIXES:
             return (yield from self._string(prefix, start))
         if word in LEFT_OUT:
-            raise self._fail(f"{LEFT_OUT[word]} not part of gradcli's language", start, start + len(word))
+            raise self.error(f"{LEFT_OUT[word]} not part of gradcli's language", start, start + len(word))
         yield Lexeme(KEYWORDS.get(word, "NAME"), word, start, start + len(word))
         return (yield from self._string("", start + len(word)))
 
-    def _odd(self, pos: int) -> Tokens:
-        """Text that begins no token: a field's conversion, or an error."""
+    def _no_token(self, pos: int) -> Tokens:
+        """Text that the regular expression does not match: the conversion of a field, or an error."""
         text = self.source.text
         found = _INDENT.match(text, pos)
         assert found is not None
@@ -302,20 +301,20 @@ class Lexer(StringReader):
         if char == "\\" and pos + 1 == len(text):
             raise self._ends_continued(pos)
         if char == "\\":
-            raise self._fail("unexpected character after line continuation character", pos, pos + 1)
+            raise self.error("unexpected character after line continuation character", pos, pos + 1)
         if char.isascii():
             hints = {"!": ("negation is written `not x`",), "$": ("quote the expression with single quotes for the shell",)}
-            raise self._fail("invalid syntax", pos, pos + 1, *hints.get(char, ()))
+            raise self.error("invalid syntax", pos, pos + 1, *hints.get(char, ()))
         if char.isalnum():
-            raise self._fail(f"non-ASCII letters are refused in names: '{char}' (U+{ord(char):04X})", pos, pos + 1)
+            raise self.error(f"non-ASCII letters are refused in names: '{char}' (U+{ord(char):04X})", pos, pos + 1)
         what = "character '" + char + "'" if char.isprintable() else "non-printable character"
         code = f"(U+{ord(char):04X})" if char.isprintable() else f"U+{ord(char):04X}"
         hints_ = (f"did you mean {_LOOKALIKES[char]}?",) if char in _LOOKALIKES else ()
-        raise self._fail(f"invalid {what} {code}", pos, pos + 1, *hints_)
+        raise self.error(f"invalid {what} {code}", pos, pos + 1, *hints_)
 
 
 def _skip_blank_lines(text: str, pos: int) -> int:
-    """Where the first token of a one-off expression (or nothing more) begins."""
+    """The position of the first token after blank lines, or the end of the text."""
     while pos < len(text) and (blank := _BLANK_LINE.match(text, pos)):
         pos = blank.end()
     found = _INDENT.match(text, pos)
@@ -323,6 +322,6 @@ def _skip_blank_lines(text: str, pos: int) -> int:
 
 
 def _widths(indent: str) -> tuple[int, int]:
-    """The width of an indentation with tabs to the next multiple of eight, and with tabs of one column."""
+    """The width of an indentation, with tabs up to the next multiple of eight, and with tabs as one column."""
     indent = indent.rpartition("\f")[2]
     return len(indent.expandtabs(8)), len(indent)

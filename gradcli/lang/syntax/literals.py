@@ -40,7 +40,7 @@ def number(source: Source, text: str, start: int) -> int | float:
     base, kind = _BASES.get(lower[1:2], (10, "decimal"))
     if "_" in text:
         digits = lower[2:] if base != 10 else lower
-        # an underscore stands between two digits (or after the prefix)
+        # an underscore must stand between two digits, or after the prefix
         if "__" in digits or digits[-1] == "_" or (base == 10 and re.search(r"_[.e]|[.e+-]_", digits)):
             raise LanguageError(f"invalid {kind} literal", span=Span(source, start, end))
         lower = lower.replace("_", "")
@@ -66,7 +66,7 @@ def _integer(source: Source, digits: str, base: int, start: int) -> int:
 def text_value(source: Source, text: str, start: int, *, raw: bool) -> str:
     """The value of the inside of a string literal, which stands at offset `start`. Raises LanguageError."""
     if "\r" in text:
-        # positions in messages are found in the text as it stands; line ends are evened out in pieces between escapes
+        # messages give positions in the text as written, so line ends are normalised only in the pieces between escapes
         return re.compile(_LINE_ENDS).sub("\n", text) if raw else _unescape(source, text, start, even=True)
     if raw or "\\" not in text:
         return text
@@ -74,6 +74,7 @@ def text_value(source: Source, text: str, start: int, *, raw: bool) -> str:
 
 
 def _unescape(source: Source, text: str, start: int, *, even: bool) -> str:
+    """`text` with its escapes replaced; `even` turns `\\r\\n` and `\\r` between them into `\\n`."""
     pieces: list[str] = []
     done = 0
     for match in re.compile(_ESCAPE).finditer(text):
@@ -118,5 +119,5 @@ def _named(name: str, span: Span) -> str:
     try:
         return unicodedata.lookup(name)
     except (KeyError, UnicodeEncodeError):
-        # the latter for lone surrogates, which a command line can hold
+        # UnicodeEncodeError: a lone surrogate, which a command line can hold
         raise LanguageError("unknown Unicode character name", span=span) from None

@@ -1,4 +1,4 @@
-"""The syntax tree: never changed once parsed, each node with its place in the text.
+"""The nodes of the syntax tree. A tree is never changed once parsed, and each node knows its place in the text.
 
 Operators are spelled as in the text (`"+"`, `"not in"`). A node's span leaves out the parentheses around it.
 """
@@ -9,7 +9,7 @@ from gradcli.source import Source, Span
 
 
 class Node:
-    """Anything with a place: [start, end) in the source's text."""
+    """A node of the tree: it takes the characters [start, end) of the source's text."""
 
     __slots__ = ("source", "start", "end")
 
@@ -94,7 +94,7 @@ class JoinedStr(Expr):
 
 
 class Field(Node):
-    """A replacement field `{value!conversion:spec}`; for `{value=}` the text stands in the pieces before it.
+    """A replacement field `{value!conversion:spec}`; the text that `{value=}` echoes is in the piece before it.
 
     `conversion` is "", "r", "s" or "a"; `spec` is None or again pieces of text and fields (one level deep).
     """
@@ -377,8 +377,8 @@ class Lambda(Expr):
         self.body = body
 
 
-class For_(Node):
-    """One `for target in iterable if c1 if c2` of a comprehension."""
+class ForClause(Node):
+    """`for target in iterable if c1 if c2` in a comprehension."""
 
     __slots__ = ("target", "iterable", "conditions")
 
@@ -397,7 +397,7 @@ class Comprehension(Expr):
     __slots__ = ("kind", "element", "value", "clauses")
 
     def __init__(
-        self, source: Source, start: int, end: int, kind: str, element: Expr, value: Expr | None, clauses: tuple[For_, ...]
+        self, source: Source, start: int, end: int, kind: str, element: Expr, value: Expr | None, clauses: tuple[ForClause, ...]
     ) -> None:
         self.source = source
         self.start = start

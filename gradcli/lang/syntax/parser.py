@@ -1,8 +1,8 @@
-"""Text to syntax trees: Lark's LALR(1) engine over the tables of _tables.py, with our lexer and callbacks.
+"""Text to syntax trees: Lark's LALR(1) engine runs the tables of _tables.py with our own lexer and builder.
 
-lang.engine has the parts of Lark that are needed for it. A row of the tables is
-unpacked when its state is first met, so that loading them costs about a millisecond. No parse tree is built: the
-callbacks make the nodes while the engine runs.
+`lark_parser` imports the parts of Lark that are needed. A row of the tables is unpacked when the parser first enters its
+state, so that loading the tables takes about a millisecond. There is no parse tree: the builder's callbacks make the syntax
+nodes while the engine runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gradcli.source import Source, Span
 
 
 class _Production(Rule):
-    """A rule of the tables. The engine asks for its length and its origin, and looks callbacks up by it: by identity."""
+    """A rule of the tables, compared by identity. The engine reads its length and its origin, and finds the callback by it."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ _Row = dict[str, tuple[Any, Any]]
 
 
 class _Rows(dict[int, _Row]):
-    """The rows of the states, unpacked when first asked for."""
+    """The row of each state: the action for each symbol. A row is unpacked when it is first asked for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class _Rows(dict[int, _Row]):
     def __missing__(self, state: int) -> _Row:
         row: _Row = {}
         for part in self._rows[int(self._which[state])].split(";"):
-            if not part:  # the end states have nothing
+            if not part:  # the row of an end state is empty
                 continue
             packed, *symbols = part.split()
             number = int(packed)
@@ -74,13 +74,13 @@ class _Rows(dict[int, _Row]):
 
 
 class _Engine:
-    """The tables together with one builder's callbacks. Used by one parse at a time, then by the next."""
+    """The tables with the callbacks of one builder. An engine runs one parse at a time and is used again afterwards."""
 
     rows = _Rows()
 
     def __init__(self) -> None:
         self.builder = Builder()
-        # the names come from the grammar, not from anybody's text
+        # the callbacks' names come from the grammar, never from a user's text
         callbacks = {
             production: getattr(self.builder, name) for production, (_, _, name) in zip(self.rows.productions, _tables.RULES, strict=True)
         }
@@ -99,7 +99,7 @@ class _Engine:
             for token in lexer.tokens():
                 feed(token)
                 before = token
-            # Lark's own end marker would borrow the position of the last token
+            # Lark's own end marker would have the position of the last token
             end = len(source.text)
             token = Lexeme("$END", "", end, end)
             result = feed(token, True)
@@ -117,7 +117,7 @@ class _Engine:
 
 
 def _accepted(rows: _Rows, stack: list[int]) -> set[str]:
-    """The terminals that can really follow: those that are shifted in the end, after any reductions."""
+    """The terminals that may follow: those of the row that are shifted in the end, after any reductions."""
     return {symbol for symbol in rows[stack[-1]] if symbol.isupper() and _is_shifted(rows, list(stack), symbol)}
 
 

@@ -1,4 +1,4 @@
-"""What is said when the grammar cannot go on: the special cases that Python has words for, and the general one."""
+"""The messages of syntax errors: Python's own where it has one, otherwise the unexpected token and what could stand there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STATEMENT_WORDS = {
 _OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "AT", "DIVIDE", "POWER"}
 _VALUES = {"NAME", "NUMBER", "STRING"}
 _SPELLING = {terminal: text for text, terminal in {**OPERATORS, **BRACKETS, **KEYWORDS}.items()}
-#: the words for terminals in "expected ...", in the order in which they are named
+#: the words for terminals after "expected", in the order of the message
 _WANTED = {
     "COLON": "':'",
     "RPAR": "')'",
@@ -50,7 +50,7 @@ _WANTED = {
 
 
 class Stuck:
-    """Where a parse stopped: the token that does not fit, the one before, the stack's values, the terminals that would fit."""
+    """A parse that stopped: the token that does not fit, the token before it, the values on the stack, the terminals that would fit."""
 
     __slots__ = ("lexer", "start", "token", "before", "values", "accepted")
 
@@ -63,13 +63,13 @@ class Stuck:
         self.accepted = accepted
 
     def error(self, message: str, *hints: str, at: Lexeme | Expr | None = None, kind: str = "SyntaxError") -> LanguageError:
-        """The error, at the token unless said otherwise."""
+        """The error at `at`, by default at the token that does not fit."""
         place = self.token if at is None else at
-        return LanguageError(message, span=Span(self.lexer.source, place.start, place.end), hints=hints, kind=kind)
+        return self.lexer.error(message, place.start, place.end, *hints, kind=kind)
 
     @property
     def top(self) -> Any:
-        """What was read last: a token, a node, or something half made."""
+        """The top of the parser's stack: a token, a node, or a list that is still growing; None for an empty stack."""
         return self.values[-1] if self.values else None
 
     def header(self) -> Lexeme | None:
@@ -87,7 +87,7 @@ def unexpected(stuck: Stuck) -> LanguageError:
     for case in (_indentation, _line_end, _left_out):
         if (error := case(stuck)) is not None:
             return error
-    # a bracket that stays open is the likelier cause of what follows
+    # a bracket that is never closed is the likelier cause of the error
     if token.type != "$END" and (error := stuck.lexer.never_closed()) is not None:
         return error
     for case in (_assignment, _comprehension, _lists):
@@ -128,7 +128,7 @@ def _line_end(stuck: Stuck) -> LanguageError | None:
 
 
 def _left_out(stuck: Stuck) -> LanguageError | None:
-    """Python of other versions, and Python that is left out."""
+    """Syntax of Python 2, and syntax of Python that is not part of the language."""
     token, top, before = stuck.token, stuck.top, stuck.before
     text = stuck.lexer.source.text
     starts_value = token.type in {*_VALUES, "FSTRING_START", "TRUE", "FALSE", "NONE", "LBRACE"}
@@ -152,7 +152,7 @@ def _left_out(stuck: Stuck) -> LanguageError | None:
 
 
 def _assignment(stuck: Stuck) -> LanguageError | None:
-    """`=` and `:=` where an expression goes on."""
+    """`=`, `:=` and `<>` where an operator was expected."""
     token = stuck.token
     if token.type == "EQUAL" and "COMPARE" in stuck.accepted:
         if stuck.start == "expression_only" and not stuck.lexer.brackets:
@@ -184,7 +184,7 @@ def _comprehension(stuck: Stuck) -> LanguageError | None:
 
 
 def _lists(stuck: Stuck) -> LanguageError | None:
-    """Commas where Python does not take them."""
+    """Commas where Python does not allow them."""
     token, before, word = stuck.token, stuck.before, stuck.header()
     if token.type == "COMMA" and word is not None and word.type == "EXCEPT":
         return stuck.error("multiple exception types must be parenthesized", at=stuck.top if isinstance(stuck.top, Expr) else None)
@@ -245,7 +245,7 @@ def _shown(token: Lexeme) -> str:
 
 
 def _wanted(stuck: Stuck) -> str:
-    """What would fit, in words: a few names, or nothing when there is nothing useful to say."""
+    """The terminals that would fit, in words; "" where a list of them would not help."""
     accepted = stuck.accepted
     words: list[str] = []
     if "NUMBER" in accepted:

@@ -1,4 +1,4 @@
-"""What may be assigned to, deleted and annotated, in Python's words."""
+"""Which expressions may be assigned to, deleted and annotated; the errors have Python's texts."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def _is_keyword(node: Expr) -> bool:
 
 
 def _may_compare(node: Expr) -> bool:
-    """Whether Python adds its remark: not for what binds looser than a comparison."""
+    """Whether Python's message suggests `==`: not for an expression that binds looser than a comparison."""
     if isinstance(node, Compare | BoolOp | Conditional | Lambda) or (isinstance(node, Unary) and node.op == "not"):
         return False
     return not _is_keyword(node) and not (isinstance(node, Comprehension) and node.kind == "generator")
 
 
 def check_target(target: Expr, verb: str = "assign to", *, maybe_equal: bool = False) -> None:
-    """Refuse what cannot be bound. `maybe_equal` adds Python's remark that `==` may have been meant. Raises LanguageError."""
+    """Raise LanguageError for a target that cannot be bound. `maybe_equal` adds Python's remark that `==` may have been meant."""
     kind = type(target)
     if kind is Name or kind is Attribute or kind is Subscript:
         return
@@ -100,13 +100,13 @@ def check_target(target: Expr, verb: str = "assign to", *, maybe_equal: bool = F
 
 
 def check_augmented(target: Expr) -> None:
-    """Augmented assignment takes a name, an attribute or a subscript. Raises LanguageError."""
+    """Raise LanguageError unless the target of an augmented assignment is a name, an attribute or a subscript."""
     if not isinstance(target, Name | Attribute | Subscript):
         raise LanguageError(f"'{describe(target)}' is an illegal expression for augmented assignment", span=target.span)
 
 
 def check_annotated(target: Expr) -> None:
-    """Annotations stand behind a name, an attribute or a subscript. Raises LanguageError."""
+    """Raise LanguageError unless the annotated target is a name, an attribute or a subscript."""
     if isinstance(target, TupleExpr | ListExpr):
         raise LanguageError(f"only single target (not {describe(target)}) can be annotated", span=target.span)
     if not isinstance(target, Name | Attribute | Subscript):
@@ -114,7 +114,7 @@ def check_annotated(target: Expr) -> None:
 
 
 def check_whole(value: Expr) -> Expr:
-    """An expression that stands for itself must not be a bare `*x`. Raises LanguageError."""
+    """The same expression. Raises LanguageError for a bare `*x`, which is allowed only inside a display or a call."""
     if type(value) is Starred:
         raise LanguageError("can't use starred expression here", span=value.span)
     return value

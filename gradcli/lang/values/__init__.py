@@ -1,1 +1,1 @@
-"""The values of programs and what can be done with any of them: operators, subscripts, calls, text, types."""
+"""Values of any type: operators, subscripts, calls, `repr`, types, and the state of the program that runs."""

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.tensor.node import Node, state
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.user_functions import UserFunction, invoke
 from gradcli.lang.values.value_classes import NO_KEYWORDS, register
 
 
 class Decorated:
-    """A function that runs in a grad mode: what `@torch.no_grad()` makes."""
+    """A function that runs in a grad mode, as the decorator `@torch.no_grad()` makes it."""
 
     __slots__ = ("__weakref__", "function", "mode")
 
     SCRIPT_NAME = "function"
 
-    def __init__(self, mode: Decorating, function: Any) -> None:
+    def __init__(self, mode: Decorating, function: Value) -> None:
         self.function = function
         self.mode = mode
 
     @property
     def name(self) -> str:
-        """`__name__`: that of the function inside."""
+        """`__name__` of the decorated function."""
         return str(self.function.name)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         mode = self.mode.copy()
         mode.enter()
         try:
@@ -42,8 +42,8 @@ class Decorated:
 register(Decorated, GradMode)
 
 
-def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, Any] = NO_KEYWORDS) -> Any:
-    """Call a value; `place` is the node of the call. Raises "'int' object is not callable"."""
+def call(callee: Value, args: tuple[Value, ...], place: object, kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Value:
+    """Call a value; `place` is the syntax node of the call. Raises TypeError for a value that is not callable."""
     if type(callee) is UserFunction:
         return invoke(callee, args, kwargs, place)
     state.origin = place
@@ -59,22 +59,22 @@ def call(callee: Any, args: tuple[Any, ...], place: Any, kwargs: Mapping[str, An
     raise not_callable(callee)
 
 
-def is_callable(value: Any) -> bool:
+def is_callable(value: Value) -> bool:
     """`callable(value)`."""
     return callable(value) or isinstance(value, Decorating | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
 
 
-def decorate(mode: Decorating, function: Any) -> Decorated:
-    """`mode(function)`: the function in that mode, each time it is called."""
+def decorate(mode: Decorating, function: Value) -> Decorated:
+    """`mode(function)`: a function that enters the mode each time it is called. Raises TypeError."""
     if not is_callable(function):
         raise not_callable(function)
     if isinstance(mode, GradMode) and mode.kind == "set_grad_enabled":
-        mode.exit()  # it acted when it was made; as a decorator it acts during calls only
+        mode.exit()  # set_grad_enabled acts as soon as it is made, but as a decorator only during calls
     return Decorated(mode, function)
 
 
-def apply_decorator(wrapper: Any, function: Any, place: Any) -> Any:
-    """`@wrapper` above a def; `@torch.no_grad` works without parentheses too."""
+def apply_decorator(wrapper: Value, function: Value, place: object) -> Value:
+    """`@wrapper` above a def. A grad mode may be given without parentheses, as in `@torch.no_grad`."""
     if type(wrapper) is ScriptType and wrapper.module == "torch.autograd.grad_mode":
         state.origin = place
         return decorate(wrapper(), function)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.calling.type_errors import not_ordered
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView
-from gradcli.lang.python.object_protocol import HOST_TYPES
+from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 
 _NUMBERS = (int, float, bool)
 
 
-def truth(value: Any) -> bool:
+def truth(value: Value) -> bool:
     """`bool(value)`."""
     if type(value) is Tensor:
         return core.truth(value)
@@ -28,14 +27,14 @@ def truth(value: Any) -> bool:
     return True
 
 
-def equal(a: Any, b: Any) -> bool:
+def equal(a: Value, b: Value) -> bool:
     """The truth of `a == b`."""
     if type(a) is Tensor or type(b) is Tensor:
         return truth(core.COMPARE["=="](a, b))
     return _equal_plain(a, b)
 
 
-def _equal_plain(a: Any, b: Any) -> bool:
+def _equal_plain(a: Value, b: Value) -> bool:
     """`a == b` where neither is a tensor."""
     if isinstance(a, list | tuple | dict):
         if type(a) is type(b) or isinstance(b, list | tuple | dict):
@@ -44,7 +43,7 @@ def _equal_plain(a: Any, b: Any) -> bool:
     return _equal_leaf(a, b)
 
 
-def _equal_leaf(a: Any, b: Any) -> bool:
+def _equal_leaf(a: Value, b: Value) -> bool:
     if type(a) is Tensor or type(b) is Tensor:
         return truth(core.COMPARE["=="](a, b))
     if isinstance(a, KeysView | ItemsView) and isinstance(b, set | KeysView | ItemsView):
@@ -54,10 +53,10 @@ def _equal_leaf(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _equality(wanted: bool) -> Callable[[Any, Any], Any]:
+def _equality(wanted: bool) -> Callable[[Value, Value], Value]:
     for_tensors = core.COMPARE["==" if wanted else "!="]
 
-    def compare(a: Any, b: Any) -> Any:
+    def compare(a: Value, b: Value) -> Value:
         if type(a) is Tensor or type(b) is Tensor:
             return for_tensors(a, b)
         return _equal_plain(a, b) is wanted
@@ -65,10 +64,10 @@ def _equality(wanted: bool) -> Callable[[Any, Any], Any]:
     return compare
 
 
-def _ordering(symbol: str, primitive: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
+def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callable[[Value, Value], Value]:
     for_tensors = core.COMPARE[symbol]
 
-    def leaf(a: Any, b: Any) -> Any:
+    def leaf(a: Value, b: Value) -> Value:
         if type(a) is Tensor or type(b) is Tensor:
             return for_tensors(a, b)
         numeric = type(a) in _NUMBERS and type(b) in _NUMBERS
@@ -76,7 +75,7 @@ def _ordering(symbol: str, primitive: Callable[[Any, Any], bool]) -> Callable[[A
             return primitive(a, b)
         raise not_ordered(symbol, a, b)
 
-    def compare(a: Any, b: Any) -> Any:
+    def compare(a: Value, b: Value) -> Value:
         if (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
             return comparing.order(a, b, equal, leaf, primitive)
         return leaf(a, b)
@@ -84,7 +83,7 @@ def _ordering(symbol: str, primitive: Callable[[Any, Any], bool]) -> Callable[[A
     return compare
 
 
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+COMPARE: dict[str, Callable[[Value, Value], Value]] = {
     "==": _equality(True),
     "!=": _equality(False),
     "<": _ordering("<", operator.lt),

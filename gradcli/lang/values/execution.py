@@ -1,6 +1,6 @@
-"""What running programs share: where output goes, how deep calls are, what has been used of the bounds.
+"""The state of the program that runs: where its output goes, how deep its calls are, and how much of the limits it has used.
 
-There is one `runtime`; an interpreter puts its own output, warnings and counters in it for as long as it runs.
+There is one `execution`. An interpreter fills it in when it starts to run and puts the previous state back afterwards.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.tensor.node import state
 from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Attribute, ExprStmt, Node
 from gradcli.source import Span
 
-Display = Callable[[ExprStmt, Any], None]
+Display = Callable[[ExprStmt, Value], None]
 
 
 def _nowhere(text: str) -> None:
@@ -30,8 +30,8 @@ class Addresses:
     __slots__ = ("_next", "_numbers")
 
     def __init__(self) -> None:
-        #: by host id; an entry goes when its object does, so that a new object at the same place gets a new number
-        self._numbers: dict[int, tuple[int, Any]] = {}
+        #: by `id` of the object; an entry goes with its object, so that a new object at the same address gets a new number
+        self._numbers: dict[int, tuple[int, object]] = {}
         self._next = 1
 
     def of(self, value: object) -> int:
@@ -44,21 +44,21 @@ class Addresses:
         self._next += 1
         numbers = self._numbers
         try:
-            kept: Any = weakref.ref(value, lambda _: numbers.pop(key, None))
+            kept: object = weakref.ref(value, lambda _: numbers.pop(key, None))
         except TypeError:
-            kept = value  # no weak references to it: kept alive, so that its id is not used again
+            kept = value  # it takes no weak references, so it is kept alive and its id is not used again
         numbers[key] = (number, kept)
         return number
 
 
 class Execution:
-    """The state of the program that runs."""
+    """The state of the program that runs. Limits that are not in force are infinite."""
 
     __slots__ = ("addresses", "deadline", "depth", "display", "handling", "max_depth", "max_steps", "steps", "write", "written")
 
     def __init__(self) -> None:
         self.write: Callable[[str], None] = _nowhere
-        #: gets values of expression statements within blocks, as Python's prompt shows them; None elsewhere
+        #: called with the values of expression statements within blocks at the prompt; None elsewhere
         self.display: Display | None = None
         self.depth = 0
         self.max_depth: float = 500
@@ -69,7 +69,7 @@ class Execution:
         #: bytes of output so far
         self.written = 0
         self.addresses = Addresses()
-        #: errors whose `except` blocks run now, innermost last
+        #: the errors whose `except` clauses are running, innermost last
         self.handling: list[ProgramError] = []
 
 
@@ -77,13 +77,13 @@ execution = Execution()
 
 
 def counting() -> bool:
-    """Whether loops have to count: only then is the counting code chosen."""
+    """Whether loops must count their steps: the compiler chooses slower code then."""
     now = limits.current
     return min(now.steps, now.time, now.list) < math.inf
 
 
 def tick() -> None:
-    """One step of a loop, or one call. Raises LimitError when steps or time are used up."""
+    """Count one step of a loop, or one call. Raises LimitError when steps, time or memory are used up."""
     execution.steps += 1
     if execution.steps > execution.max_steps:
         raise LimitError("steps", f"the program took more than {execution.max_steps:,.0f} steps")
@@ -98,40 +98,40 @@ def check_time() -> None:
         raise LimitError("time", f"the program ran for more than {limits.current.time:g} s")
 
 
-def ticking(values: Iterable[Any]) -> Iterator[Any]:
-    """The same values, each of them a step."""
+def ticking(values: Iterable[Value]) -> Iterator[Value]:
+    """The same values; each counts as a step."""
     for value in values:
         tick()
         yield value
 
 
 def too_deep() -> LimitError:
-    """The error of calls nested too deeply."""
+    """The error for calls that are nested too deeply."""
     return LimitError("calls", f"calls are nested more than {execution.max_depth:,.0f} deep")
 
 
 def emit(text: str) -> None:
-    """Write to the program's output."""
+    """Write to the program's output. Raises LimitError."""
     count_output(text)
     execution.write(text)
 
 
 def count_output(text: str) -> None:
-    """Count what is written. Raises LimitError."""
+    """Count text that is written, in bytes. Raises LimitError."""
     execution.written += limits.encoded_size(text)
     limits.check_output(execution.written)
 
 
 def locate(error: GradcliError) -> None:
-    """Give an error that has no place the place of the operation that ran last.
+    """Give an error without a span the span of the operation that ran last.
 
-    One from a backward walk is labelled with the forward text whose rule failed, too.
+    An error in a backward pass also gets a label at the forward operation whose derivative failed.
     """
     place = state.origin
     if isinstance(error, DataError):
-        return  # about a file or an output, not about the text
+        return  # the error concerns a file, not the program's text
     if error.span is None and isinstance(place, Node):
-        # what is wrong with `value.name` is the name
+        # the caret points at the name of `value.name`
         error.span = Span(place.source, place.name_start, place.end) if type(place) is Attribute else place.span
         forward = error.backward_origin
         if isinstance(forward, Node) and forward is not place:

@@ -1,9 +1,8 @@
-"""What Python's own types ask about values of any type: the `Ops` of `python.object_protocol`, and conversions to numbers."""
+"""The object protocol for values of any type: iteration, conversion to numbers, formatting, and `OPS` for Python's own types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.type_errors import not_an_integer, not_one_element, type_error
@@ -15,6 +14,7 @@ from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import DictView, KeysView
 from gradcli.lang.python.dicts_and_sets import range_length
 from gradcli.lang.python.formatting import format_value
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.python.reprs import iterate_set
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import COMPARE, equal, truth
@@ -26,8 +26,8 @@ from gradcli.lang.values.value_classes import IteratorValue, NumpyArray
 # --- iteration ------------------------------------------------------------------------------------
 
 
-def iterate(value: Any, message: str = "'{}' object is not iterable") -> Iterator[Any]:
-    """A host iterator over a value's items. `message` is the TypeError for what has none, with the type's name for `{}`."""
+def iterate(value: Value, message: str = "'{}' object is not iterable") -> Iterator[Value]:
+    """A Python iterator over the items of a value. Raises TypeError with the text `message`, where `{}` is the name of the type."""
     kind = type(value)
     if kind is list or kind is range or kind is tuple or kind is str:
         return iter(value)
@@ -47,13 +47,13 @@ def iterate(value: Any, message: str = "'{}' object is not iterable") -> Iterato
     raise type_error(message, value)
 
 
-def stepping(value: Any, message: str = "'{}' object is not iterable") -> Iterator[Any]:
+def stepping(value: Value, message: str = "'{}' object is not iterable") -> Iterator[Value]:
     """`iterate`, each item counted as a step where steps are bounded: for built-in functions that loop."""
     source = iterate(value, message)
     return ticking(source) if counting() else source
 
 
-def collect(value: Any, message: str = "'{}' object is not iterable") -> list[Any]:
+def collect(value: Value, message: str = "'{}' object is not iterable") -> list[Value]:
     """All items in a new list, within the bounds."""
     if type(value) in (list, tuple):
         return list(value)
@@ -61,7 +61,7 @@ def collect(value: Any, message: str = "'{}' object is not iterable") -> list[An
         limits.check_list(range_length(value))
     if not counting():
         return list(iterate(value, message))
-    out: list[Any] = []
+    out: list[Value] = []
     for item in stepping(value, message):
         out.append(item)
         limits.check_list(len(out))
@@ -71,7 +71,7 @@ def collect(value: Any, message: str = "'{}' object is not iterable") -> list[An
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def to_number(value: Any) -> int | float:
+def to_number(value: Value) -> int | float:
     """The number in a tensor of one element, for functions that take real numbers. Raises TypeError, ValueError."""
     if type(value) is Tensor:
         if value.array.size != 1:
@@ -80,7 +80,7 @@ def to_number(value: Any) -> int | float:
     raise ProgramError("TypeError", f"must be real number, not {type_name(value)}")
 
 
-def index_of(value: Any) -> int:
+def index_of(value: Value) -> int:
     """The integer that a value stands for as an index. Raises TypeError with Python's or PyTorch's text."""
     if isinstance(value, int):
         return int(value)
@@ -99,60 +99,60 @@ class _Ops:
 
     __slots__ = ()
 
-    def equal(self, a: Any, b: Any) -> bool:
+    def equal(self, a: Value, b: Value) -> bool:
         check_time()
         return equal(a, b)
 
-    def less(self, a: Any, b: Any) -> bool:
+    def less(self, a: Value, b: Value) -> bool:
         check_time()
         return truth(COMPARE["<"](a, b))
 
-    def greater(self, a: Any, b: Any) -> bool:
+    def greater(self, a: Value, b: Value) -> bool:
         check_time()
         return truth(COMPARE[">"](a, b))
 
-    def truth(self, value: Any) -> bool:
+    def truth(self, value: Value) -> bool:
         return truth(value)
 
-    def hashable(self, value: Any) -> None:
+    def hashable(self, value: Value) -> None:
         comparing.check_hashable(value)
 
-    def iterate(self, value: Any) -> Iterator[Any]:
+    def iterate(self, value: Value) -> Iterator[Value]:
         return stepping(value)
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, function: Value, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> Value:
         return call(function, args, state.origin, kwargs)
 
-    def repr_of(self, value: Any) -> str:
+    def repr_of(self, value: Value) -> str:
         return repr_text(value)
 
-    def str_of(self, value: Any) -> str:
+    def str_of(self, value: Value) -> str:
         return str_text(value)
 
-    def format_of(self, value: Any, spec: str) -> str:
+    def format_of(self, value: Value, spec: str) -> str:
         if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
             return format_text(value.item(), spec)
         if not spec:
             return str_text(value)
         raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
 
-    def to_number(self, value: Any) -> int | float:
+    def to_number(self, value: Value) -> int | float:
         return to_number(value)
 
-    def type_name(self, value: Any) -> str:
+    def type_name(self, value: Value) -> str:
         return type_name(value)
 
 
 OPS = _Ops()
 
 
-def format_text(value: Any, spec: str) -> str:
+def format_text(value: Value, spec: str) -> str:
     """`format(value, spec)`."""
     if not spec and type(value) is not Tensor:
         return str_text(value)
     return format_value(OPS, value, spec)
 
 
-def as_size(result: Any) -> Any:
+def as_size(result: Value) -> Value:
     """A tuple of integers as a torch.Size: slices and sums of a torch.Size are torch.Size too."""
     return Size(result) if type(result) is tuple and all(type(item) is int for item in result) else result

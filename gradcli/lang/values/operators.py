@@ -1,9 +1,8 @@
-"""The operators on values of any type: host values, tensors, and values of our own."""
+"""The operators on values of any type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.calling.type_errors import type_error, unsupported_operands
 from gradcli.core.ops import operators as core
@@ -11,7 +10,7 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import DictView
-from gradcli.lang.python.object_protocol import HOST_TYPES
+from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import comparison
 from gradcli.lang.values.object_operations import OPS, as_size, index_of, iterate
 from gradcli.lang.values.shape_error_labels import label_operands
@@ -28,16 +27,16 @@ _HOST_BINARY = numbers.binary_table(OPS)
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-def _never(a: Tensor, b: Any) -> None:
+def _never(a: Tensor, b: Value) -> None:
     return None
 
 
-def _binary(symbol: str) -> Callable[[Any, Any], Any]:
+def _binary(symbol: str) -> Callable[[Value, Value], Value]:
     for_tensors = core.PLAIN[symbol]
     fast_path = core.FAST_PATHS.get(symbol, _never)
     for_host = _HOST_BINARY[symbol]
 
-    def operate(a: Any, b: Any) -> Any:
+    def operate(a: Value, b: Value) -> Value:
         if type(a) is Tensor:
             made = fast_path(a, b)
             if made is not None:
@@ -61,12 +60,12 @@ def _binary(symbol: str) -> Callable[[Any, Any], Any]:
     return operate
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: Value) -> bool:
     return type(value) in HOST_TYPES or isinstance(value, tuple | DictView)
 
 
-def _mixed(symbol: str, for_host: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """Operands of different worlds: a sequence times a 0-d tensor, text formatting; else Python's TypeError."""
+def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
+    """Operands that are neither both tensors nor both host values, as in `[1] * tensor(2)`. Raises TypeError with Python's text."""
     if symbol == "*":
         if isinstance(a, _SEQUENCES) and type(b) is Tensor:
             return for_host(a, index_of(b))
@@ -80,13 +79,13 @@ def _mixed(symbol: str, for_host: Callable[[Any, Any], Any], a: Any, b: Any) -> 
     raise unsupported_operands(symbol, a, b)
 
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {symbol: _binary(symbol) for symbol in numbers.BINARY}
+BINARY: dict[str, Callable[[Value, Value], Value]] = {symbol: _binary(symbol) for symbol in numbers.BINARY}
 
 
-def _inplace(symbol: str) -> Callable[[Any, Any], Any]:
+def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
     binary = BINARY[symbol]
 
-    def operate(a: Any, b: Any) -> Any:
+    def operate(a: Value, b: Value) -> Value:
         if type(a) is Tensor:
             try:
                 return core.augmented(symbol, a, b)
@@ -102,14 +101,14 @@ def _inplace(symbol: str) -> Callable[[Any, Any], Any]:
     return operate
 
 
-INPLACE: dict[str, Callable[[Any, Any], Any]] = {symbol: _inplace(symbol) for symbol in numbers.BINARY}
+INPLACE: dict[str, Callable[[Value, Value], Value]] = {symbol: _inplace(symbol) for symbol in numbers.BINARY}
 
 
-def _unary(symbol: str) -> Callable[[Any], Any]:
+def _unary(symbol: str) -> Callable[[Value], Value]:
     for_tensors = core.UNARY[symbol]
     for_host = numbers.UNARY[symbol]
 
-    def operate(a: Any) -> Any:
+    def operate(a: Value) -> Value:
         if type(a) is Tensor:
             return for_tensors(a)
         if type(a) in HOST_TYPES:
@@ -119,13 +118,13 @@ def _unary(symbol: str) -> Callable[[Any], Any]:
     return operate
 
 
-UNARY: dict[str, Callable[[Any], Any]] = {symbol: _unary(symbol) for symbol in "-+~"}
+UNARY: dict[str, Callable[[Value], Value]] = {symbol: _unary(symbol) for symbol in "-+~"}
 
 
 # --- membership and comparison ------------------------------------------------------------------------
 
 
-def contains(item: Any, container: Any) -> Any:
+def contains(item: Value, container: Value) -> Value:
     """`item in container`."""
     if type(container) is Tensor:
         return _tensor_contains(container, item)
@@ -139,7 +138,7 @@ def contains(item: Any, container: Any) -> Any:
     return comparing.contains(OPS, container, item)
 
 
-def _tensor_contains(tensor: Tensor, item: Any) -> bool:
+def _tensor_contains(tensor: Tensor, item: Value) -> bool:
     """`item in tensor`: whether any element is equal."""
     if type(item) is not Tensor and type(item) not in _NUMBERS:
         text = f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type_repr(item)}."
@@ -147,19 +146,19 @@ def _tensor_contains(tensor: Tensor, item: Any) -> bool:
     return bool(core.COMPARE["=="](tensor, item).array.any())
 
 
-def _is(a: Any, b: Any) -> bool:
+def _is(a: Value, b: Value) -> bool:
     return a is b
 
 
-def _is_not(a: Any, b: Any) -> bool:
+def _is_not(a: Value, b: Value) -> bool:
     return a is not b
 
 
-def _not_in(item: Any, container: Any) -> bool:
+def _not_in(item: Value, container: Value) -> bool:
     return not contains(item, container)
 
 
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+COMPARE: dict[str, Callable[[Value, Value], Value]] = {
     **comparison.COMPARE,
     "in": contains,
     "not in": _not_in,

@@ -1,9 +1,8 @@
-"""`repr`, `str` and `format` of any value: ours here, host values in reprs.py and formatting.py, tensors in core."""
+"""`repr` and `str` of values of any type. Host values are done by python.reprs, tensors by core."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
@@ -15,6 +14,7 @@ from gradcli.core.tensor.text import tensor_repr
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import QUALIFIED, ProgramError
 from gradcli.lang.python import reprs
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.type_names import path_of, type_name
@@ -31,12 +31,12 @@ from gradcli.lang.values.value_classes import (
 )
 
 
-def repr_text(value: Any) -> str:
+def repr_text(value: Value) -> str:
     """`repr(value)`."""
     return reprs.repr_host(value, _repr_own)
 
 
-def str_text(value: Any) -> str:
+def str_text(value: Value) -> str:
     """`str(value)`."""
     if type(value) is str:
         return value
@@ -47,16 +47,16 @@ def str_text(value: Any) -> str:
     return reprs.repr_host(value, _repr_own)
 
 
-def ascii_repr(value: Any) -> str:
+def ascii_repr(value: Value) -> str:
     """`ascii(value)`."""
     return reprs.ascii_text(repr_text(value))
 
 
 #: by the letter after `!` in an f-string
-CONVERSIONS: dict[str, Callable[[Any], str] | None] = {"": None, "r": repr_text, "s": str_text, "a": ascii_repr}
+CONVERSIONS: dict[str, Callable[[Value], str] | None] = {"": None, "r": repr_text, "s": str_text, "a": ascii_repr}
 
 
-def address(value: Any) -> str:
+def address(value: Value) -> str:
     """The number that stands for an object's address, as it is printed."""
     return hex(execution.addresses.of(value))
 
@@ -90,13 +90,14 @@ def _repr_result(value: NamedResult) -> str:
     return f"{path_of(value)}(\n{inside})"
 
 
-def _repr_torch_function(value: Any) -> str:
+def _repr_torch_function(value: Value) -> str:
     if not isinstance(value, Routine) and getattr(value, "namespace", "torch") == "torch":
         return f"<built-in method {value.name} of type object at {address(value)}>"
     return f"<function {value.name} at {address(value)}>"
 
 
-_OWN: dict[type, Callable[[Any], str]] = {
+#: by type, the repr of values that are not host values
+_OWN: dict[type, Callable[[Value], str]] = {
     Tensor: tensor_repr,
     Size: repr,
     DType: repr,
@@ -119,8 +120,8 @@ def _has_plain_repr(kind: type) -> bool:
     return kind.__repr__ is plain
 
 
-def _repr_own(value: Any) -> str:
-    """The repr of a value that is not of host type."""
+def _repr_own(value: Value) -> str:
+    """The repr of a value that is not a host value."""
     kind = type(value)
     known = _OWN.get(kind)
     if known is not None:

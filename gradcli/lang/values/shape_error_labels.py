@@ -1,14 +1,14 @@
-"""Shape errors label the operands with their shapes. Only ever called when there is an error."""
+"""Labels on errors about shapes: each operand is shown with its shape. Called only after an error."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Label, ProgramError
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, Step, TupleExpr
 
 _MOST = 4
@@ -16,7 +16,7 @@ _ABOUT_SHAPES = r"[Ss]ize|[Ss]hape|[Dd]imension|\b[0-9]-?D\b"
 
 
 def label_operands(error: ProgramError, a: Tensor, b: Tensor) -> None:
-    """Label both operands of the operator that runs now, where the error is about shapes."""
+    """Label both operands of the operator at `state.origin`, if the error is about shapes."""
     place = state.origin
     if isinstance(place, Step):
         _label(error, [(place.left, a), (place.right, b)])
@@ -24,16 +24,16 @@ def label_operands(error: ProgramError, a: Tensor, b: Tensor) -> None:
         _label(error, [(place.target, a), (place.value, b)])
 
 
-def label_tensor(error: ProgramError, place: Node, value: Any) -> None:
-    """Label a single value."""
+def label_tensor(error: ProgramError, place: Node, value: Value) -> None:
+    """Label one value, if it is a tensor and the error is about shapes."""
     _label(error, [(place, value)])
 
 
 def label_arguments(
-    error: ProgramError, node: Call, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, owner: Any = None
+    error: ProgramError, node: Call, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None, owner: Value = None
 ) -> None:
-    """Label the tensors among the arguments of a call, and its `owner` where that is one."""
-    pairs: list[tuple[Node, Any]] = []
+    """Label the tensors among the arguments of a call and its `owner`, the value whose method was called."""
+    pairs: list[tuple[Node, Value]] = []
     if type(owner) is Tensor and isinstance(node.function, Attribute):
         pairs.append((node.function.value, owner))
     if not any(isinstance(place, Starred) for place in node.args):
@@ -44,15 +44,15 @@ def label_arguments(
     _label(error, pairs)
 
 
-def _with_items(place: Expr, value: Any) -> Iterable[tuple[Node, Any]]:
-    """An argument, or the items of one that is written as a list."""
+def _with_items(place: Expr, value: Value) -> Iterable[tuple[Node, Value]]:
+    """An argument with its value, or the items of an argument that is written as a list or tuple."""
     if isinstance(place, ListExpr | TupleExpr) and isinstance(value, list | tuple) and len(place.items) == len(value):
         return zip(place.items, value, strict=True)
     return [(place, value)]
 
 
-def _label(error: ProgramError, pairs: Iterable[tuple[Node, Any]]) -> None:
-    # an error with a place comes from further inside, where other operands are at work
+def _label(error: ProgramError, pairs: Iterable[tuple[Node, Value]]) -> None:
+    # an error that has a span already came from inside a called function, with other operands
     if error.span is not None or error.labels or not _is_about_shapes(error.message):
         return
     tensors = [(place, value) for place, value in pairs if type(value) is Tensor]

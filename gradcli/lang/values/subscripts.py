@@ -1,8 +1,6 @@
-"""Subscripts: reading, assigning and deleting items of values of any type, and filling dicts and sets."""
+"""Subscripts: reading, assigning and deleting items of values of any type; making dicts and sets item by item."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.type_errors import not_subscriptable, type_error
@@ -10,14 +8,14 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
-from gradcli.lang.python.object_protocol import HOST_ERRORS, from_host, key_error
+from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import NumpyArray
 
 
-def getitem(container: Any, index: Any) -> Any:
-    """`container[index]`."""
+def getitem(container: Value, index: Value) -> Value:
+    """`container[index]`. Raises TypeError, IndexError, KeyError with Python's or PyTorch's texts."""
     kind = type(container)
     if kind is Tensor:
         return core.getitem(container, index)
@@ -33,7 +31,7 @@ def getitem(container: Any, index: Any) -> Any:
     raise not_subscriptable(container)
 
 
-def _lookup(container: dict[Any, Any], key: Any) -> Any:
+def _lookup(container: dict[Value, Value], key: Value) -> Value:
     comparing.check_hashable(key)
     try:
         return container[key]
@@ -41,7 +39,7 @@ def _lookup(container: dict[Any, Any], key: Any) -> Any:
         raise key_error(OPS, key) from None
 
 
-def _sequence_item(container: Any, index: Any) -> Any:
+def _sequence_item(container: Value, index: Value) -> Value:
     if type(index) is slice:
         found = container[_plain_slice(index)]
         return as_size(found) if type(container) is Size else found
@@ -51,7 +49,7 @@ def _sequence_item(container: Any, index: Any) -> Any:
         raise from_host(error) from None
 
 
-def _plain_index(container: Any, index: Any) -> int:
+def _plain_index(container: Value, index: Value) -> int:
     if type(index) is int or type(index) is bool:
         return index
     if type(index) is Tensor:
@@ -63,14 +61,14 @@ def _plain_index(container: Any, index: Any) -> int:
 
 
 def _plain_slice(index: slice) -> slice:
-    """A slice whose bounds are host integers."""
+    """The slice with bounds that are Python integers. Raises TypeError, ValueError."""
     bounds = [_bound(b) for b in (index.start, index.stop, index.step)]
     if bounds[2] == 0:
         raise ProgramError("ValueError", "slice step cannot be zero")
     return slice(*bounds)
 
 
-def _bound(value: Any) -> int | None:
+def _bound(value: Value) -> int | None:
     if value is None or isinstance(value, int):
         return value
     if type(value) is Tensor:
@@ -78,7 +76,7 @@ def _bound(value: Any) -> int | None:
     raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
 
 
-def setitem(container: Any, index: Any, value: Any) -> None:
+def setitem(container: Value, index: Value, value: Value) -> None:
     """`container[index] = value`."""
     kind = type(container)
     if kind is Tensor:
@@ -94,7 +92,7 @@ def setitem(container: Any, index: Any, value: Any) -> None:
         methods["__setitem__"](container, index, value)
 
 
-def _put_in_list(container: list[Any], index: Any, value: Any) -> None:
+def _put_in_list(container: list[Value], index: Value, value: Value) -> None:
     if type(index) is not slice:
         at = _plain_index(container, index)
         if not -len(container) <= at < len(container):
@@ -109,8 +107,8 @@ def _put_in_list(container: list[Any], index: Any, value: Any) -> None:
         raise from_host(error) from None
 
 
-def put(container: dict[Any, Any], key: Any, value: Any) -> None:
-    """`container[key] = value` of a dict."""
+def put(container: dict[Value, Value], key: Value, value: Value) -> None:
+    """`container[key] = value` of a dict. Raises TypeError for an unhashable key."""
     if type(key) is not str and type(key) is not int:
         comparing.check_hashable(key)
     container[key] = value
@@ -118,7 +116,7 @@ def put(container: dict[Any, Any], key: Any, value: Any) -> None:
         limits.check_list(len(container))
 
 
-def delitem(container: Any, index: Any) -> None:
+def delitem(container: Value, index: Value) -> None:
     """`del container[index]`."""
     if type(container) is dict:
         _lookup(container, index)
@@ -140,15 +138,15 @@ def delitem(container: Any, index: Any) -> None:
         methods["__delitem__"](container, index)
 
 
-def make_set(values: list[Any]) -> set[Any]:
-    """A set of the values."""
+def make_set(values: list[Value]) -> set[Value]:
+    """A set of the values. Raises TypeError for an unhashable value."""
     for value in values:
         comparing.check_hashable(value)
     return set(values)
 
 
-def update_dict(out: dict[Any, Any], more: Any) -> None:
-    """`{**more}`."""
+def update_dict(out: dict[Value, Value], more: Value) -> None:
+    """Add the items of `more`, as `{**more}` does. Raises TypeError unless it is a dict."""
     if type(more) is not dict:
         raise type_error("'{}' object is not a mapping", more)
     limits.check_list(len(out) + len(more))

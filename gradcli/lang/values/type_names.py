@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.script_types import Routine, ScriptType
@@ -14,6 +12,7 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import DictView
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.value_classes import (
     FUNCTIONS,
     BoundMethod,
@@ -25,7 +24,7 @@ from gradcli.lang.values.value_classes import (
     TypeValue,
 )
 
-#: names of types in messages, by host class, where they are not the host class's own
+#: by class, the name of the type where it is not the name of the class
 _PATHS: dict[type, str] = {
     Builtin: "builtin_function_or_method",
     BoundMethod: "builtin_function_or_method",
@@ -43,7 +42,7 @@ _PATHS: dict[type, str] = {
 }
 
 
-def path_of(value: Any) -> str:
+def path_of(value: Value) -> str:
     """The dotted name of a value's type, as PyTorch's messages give it."""
     kind = type(value)
     known = _PATHS.get(kind)
@@ -68,14 +67,14 @@ def path_of(value: Any) -> str:
     return str(getattr(kind, "SCRIPT_NAME", kind.__name__))
 
 
-def type_name(value: Any) -> str:
+def type_name(value: Value) -> str:
     """The name of a value's type in messages, such as "'int' object is not callable"."""
     path = path_of(value)
     whole = path.startswith("torch.return_types.") or (path.startswith(("torch.", "numpy.")) and path.count(".") == 1)
     return path if whole else path.rpartition(".")[2]
 
 
-def type_repr(value: Any) -> str:
+def type_repr(value: Value) -> str:
     """`repr(type(value))`, such as `<class 'int'>`, of a value that is not a tensor."""
     declared = getattr(type(value), "SCRIPT_TYPE", None)
     if declared is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
@@ -16,6 +15,7 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import library, torch_types
 from gradcli.errors import ProgramError, is_exception_subtype
 from gradcli.lang.python import dicts_and_sets, numbers, sequences
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import subscripts
 from gradcli.lang.values.comparison import truth
 from gradcli.lang.values.object_operations import OPS, index_of, stepping
@@ -32,8 +32,8 @@ _REQUIRES_GRAD = (
 )
 
 
-def _scalar(tensor: Tensor) -> Any:
-    """The number in a tensor, for conversions; PyTorch warns once where gradients would be lost."""
+def _scalar(tensor: Tensor) -> Value:
+    """The number in a tensor, for `int` and `float`. PyTorch warns once if the tensor requires grad."""
     if tensor.array.size != 1:
         raise not_one_element()
     if tensor.requires_grad:
@@ -41,7 +41,7 @@ def _scalar(tensor: Tensor) -> Any:
     return tensor.item()
 
 
-def _make_int(*args: Any, **kwargs: Any) -> int:
+def _make_int(*args: Value, **kwargs: Value) -> int:
     """`int(x)`, `int(text, base)`."""
     if len(args) == 1 and not kwargs:
         value = args[0]
@@ -54,7 +54,7 @@ def _make_int(*args: Any, **kwargs: Any) -> int:
     return numbers.to_int(*args, **kwargs)
 
 
-def _make_float(*args: Any, **kwargs: Any) -> float:
+def _make_float(*args: Value, **kwargs: Value) -> float:
     """`float(x)`."""
     if len(args) == 1 and not kwargs:
         value = args[0]
@@ -66,33 +66,33 @@ def _make_float(*args: Any, **kwargs: Any) -> float:
     return numbers.to_float(*args, **kwargs)
 
 
-def _at_most_one(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _at_most_one(name: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
     if kwargs:
         raise ProgramError("TypeError", f"{name}() takes no keyword arguments")
     if len(args) > 1:
         raise ProgramError("TypeError", f"{name} expected at most 1 argument, got {len(args)}")
 
 
-def _make_bool(*args: Any, **kwargs: Any) -> bool:
+def _make_bool(*args: Value, **kwargs: Value) -> bool:
     """`bool(x)`."""
     _at_most_one("bool", args, kwargs)
     return truth(args[0]) if args else False
 
 
-def _make_str(*args: Any, **kwargs: Any) -> str:
+def _make_str(*args: Value, **kwargs: Value) -> str:
     """`str(x)`."""
     if len(args) > 1 or kwargs:
         raise ProgramError("TypeError", "str() takes one argument here: bytes are not part of gradcli's language")
     return str_text(args[0]) if args else ""
 
 
-def _make_list(*args: Any, **kwargs: Any) -> list[Any]:
+def _make_list(*args: Value, **kwargs: Value) -> list[Value]:
     """`list(x)`."""
     _at_most_one("list", args, kwargs)
     return sequences.elements(OPS, args[0]) if args else []
 
 
-def _make_tuple(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+def _make_tuple(*args: Value, **kwargs: Value) -> tuple[Value, ...]:
     """`tuple(x)`."""
     _at_most_one("tuple", args, kwargs)
     if args and type(args[0]) is tuple:
@@ -100,31 +100,31 @@ def _make_tuple(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     return tuple(sequences.elements(OPS, args[0])) if args else ()
 
 
-def _make_set(*args: Any, **kwargs: Any) -> set[Any]:
+def _make_set(*args: Value, **kwargs: Value) -> set[Value]:
     """`set(x)`."""
     _at_most_one("set", args, kwargs)
     return dicts_and_sets.make_set(OPS, args[0]) if args else set()
 
 
-def _make_dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
+def _make_dict(*args: Value, **kwargs: Value) -> dict[Value, Value]:
     """`dict(x, **more)`."""
     if len(args) > 1:
         raise ProgramError("TypeError", f"dict expected at most 1 argument, got {len(args)}")
-    made: dict[Any, Any] = {}
+    made: dict[Value, Value] = {}
     dicts_and_sets.fill_dict(OPS, made, args, kwargs)
     return made
 
 
-def dict_from_keys(iterable: Any, value: Any = None, /) -> dict[Any, Any]:
+def dict_from_keys(iterable: Value, value: Value = None, /) -> dict[Value, Value]:
     """`dict.fromkeys(iterable, value)`."""
-    made: dict[Any, Any] = {}
+    made: dict[Value, Value] = {}
     for key in stepping(iterable):
         subscripts.put(made, key, value)
         limits.check_list(len(made))
     return made
 
 
-def _make_range(*args: Any, **kwargs: Any) -> range:
+def _make_range(*args: Value, **kwargs: Value) -> range:
     """`range(stop)`, `range(start, stop, step)`."""
     if kwargs:
         raise ProgramError("TypeError", "range() takes no keyword arguments")
@@ -137,7 +137,7 @@ def _make_range(*args: Any, **kwargs: Any) -> range:
     return range(*bounds)
 
 
-def _make_slice(*args: Any, **kwargs: Any) -> slice:
+def _make_slice(*args: Value, **kwargs: Value) -> slice:
     """`slice(stop)`, `slice(start, stop, step)`."""
     if kwargs:
         raise ProgramError("TypeError", "slice() takes no keyword arguments")
@@ -147,7 +147,7 @@ def _make_slice(*args: Any, **kwargs: Any) -> slice:
     return slice(*args)
 
 
-def _make_type(*args: Any, **kwargs: Any) -> Any:
+def _make_type(*args: Value, **kwargs: Value) -> Value:
     if len(args) != 1 or kwargs:
         raise ProgramError("TypeError", "type() takes 1 argument: classes are not part of gradcli's language")
     return type_of(args[0])
@@ -156,7 +156,7 @@ def _make_type(*args: Any, **kwargs: Any) -> Any:
 # --- types ------------------------------------------------------------------------------------------
 
 
-def _host(make: Callable[..., Any], kind: type, *also: type) -> TypeValue:
+def _host(make: Callable[..., Value], kind: type, *also: type) -> TypeValue:
     """The type object of a class of Python; instances of `also` belong to it too."""
     kinds = (kind, *also)
     return TypeValue(kind.__name__, lambda value: type(value) in kinds, make)
@@ -195,7 +195,7 @@ _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     Generator: seeds.GENERATOR,
 }
 
-#: types made when first asked for, by path
+#: by path, types that are made when they are first asked for
 _by_path: dict[str, TypeValue] = {}
 _exceptions: dict[str, ExceptionType] = {}
 
@@ -208,7 +208,7 @@ def exception_type(name: str) -> ExceptionType:
     return known
 
 
-def make_error(name: str, args: tuple[Any, ...]) -> ProgramError:
+def make_error(name: str, args: tuple[Value, ...]) -> ProgramError:
     """`name(*args)`: the error that `raise` takes; its message is what Python's `str` gives."""
     if not args:
         message = ""
@@ -226,7 +226,7 @@ def derives(name: str, ancestor: str) -> bool:
     return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
 
 
-def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
+def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType:
     """`type(value)`; equal types are the same object."""
     kind = type(value)
     known = _BY_CLASS.get(kind)
@@ -246,8 +246,8 @@ def type_of(value: Any) -> TypeValue | ExceptionType | ScriptType:
     return made
 
 
-def is_instance(value: Any, wanted: Any) -> bool:
-    """`isinstance(value, wanted)`: a type, or a tuple of them, nested."""
+def is_instance(value: Value, wanted: Value) -> bool:
+    """`isinstance(value, wanted)`, where `wanted` is a type or a tuple of types, nested or not. Raises TypeError."""
     pending = [wanted]
     while pending:
         one = pending.pop()

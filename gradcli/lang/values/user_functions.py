@@ -1,20 +1,23 @@
-"""Functions that scripts define: their compiled code, binding of arguments in Python's manner, and the call itself."""
+"""Functions that programs define: their compiled code, Python's binding of arguments to parameters, and calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from gradcli.core.calling.script_types import listed
 from gradcli.core.tensor.node import state
 from gradcli.errors import GradcliError, ProgramError
+from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Node
 from gradcli.lang.values.execution import execution, locate, tick, too_deep
 from gradcli.lang.values.value_classes import MISSING, UNBOUND, register
 
 
 class Code:
-    """What a `def` or `lambda` compiles to. Slots of a frame: globals, parameters in the order below, locals, cells."""
+    """The compiled code of a `def` or `lambda`.
+
+    The slots of its frame: globals, positional parameters, keyword-only parameters, `*`, `**`, other locals, cells.
+    """
 
     __slots__ = (
         "cell_slots",
@@ -41,26 +44,26 @@ class Code:
         only_positional: int = 0,
     ) -> None:
         self.name = name
-        #: with the functions around it, for messages: `outer.<locals>.inner`
+        #: the name with the functions around it, for messages: `outer.<locals>.inner`
         self.qualified = name
         self.positional = positional
         self.keyword_only = keyword_only
-        #: where a parameter given by name goes
+        #: by name, the index of each parameter that may be given by name
         self.places = {parameter: at for at, parameter in enumerate(positional + keyword_only) if at >= only_positional}
         self.star = star
         self.double_star = double_star
-        #: the number of arguments, when only positional ones are taken; else -1
+        #: the number of parameters where all are positional; else -1
         self.simple = len(positional) if not keyword_only and star is None and double_star is None else -1
         #: how many locals follow the parameters
         self.locals = 0
-        #: slots (parameters and locals) that inner functions share
+        #: the slots of parameters and locals that inner functions share
         self.cell_slots: tuple[int, ...] = ()
-        self.run: Callable[[Any], Any] = lambda frame: None
+        self.run: Callable[[Value], Value] = lambda frame: None
         self.counting = False
 
 
 class UserFunction:
-    """A function of the script; opaque but for its name. Core calls it like any host function."""
+    """A function that the program defines. Core calls it like any Python function."""
 
     __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "tail", "variables")
 
@@ -69,17 +72,17 @@ class UserFunction:
     def __init__(
         self,
         code: Code,
-        variables: dict[str, Any],
-        defaults: tuple[Any, ...],
-        keyword_defaults: dict[str, Any],
-        cells: tuple[Any, ...],
+        variables: dict[str, Value],
+        defaults: tuple[Value, ...],
+        keyword_defaults: dict[str, Value],
+        cells: tuple[Value, ...],
     ) -> None:
         self.code = code
         self.variables = variables
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
         self.cells = cells
-        #: what follows the parameters in a new frame
+        #: the slots that follow the parameters in a new frame
         self.tail = (UNBOUND,) * code.locals + cells
 
     @property
@@ -87,15 +90,15 @@ class UserFunction:
         """`__name__`."""
         return self.code.name
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return invoke(self, args, kwargs, state.origin)
 
 
 register(UserFunction)
 
 
-def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any], place: Any) -> Any:
-    """Call a function; `place` is the call's node, for the chain of calls of an error."""
+def invoke(function: UserFunction, args: Sequence[Value], kwargs: Mapping[str, Value], place: object) -> Value:
+    """Call a function; `place` is the syntax node of the call, which the chain of calls of an error names."""
     code = function.code
     if len(args) == code.simple and not kwargs:
         frame = [function.variables, *args, *function.tail]
@@ -118,17 +121,17 @@ def invoke(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any
         if error.span is None:
             locate(error)
         if isinstance(place, Node):
-            error.calls.append((place.span, code.name))  # innermost first here; the runner turns them round
+            error.calls.append((place.span, code.name))  # innermost first; the interpreter reverses the list
         raise
     finally:
         execution.depth -= 1
 
 
-def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The parameters' values in the order of their slots. Raises Python's TypeErrors."""
+def bind(function: UserFunction, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[Value]:
+    """The values of the parameters in the order of their slots. Raises TypeError with Python's texts."""
     code = function.code
     count = len(code.positional)
-    values: list[Any] = list(args[:count])
+    values: list[Value] = list(args[:count])
     values += [MISSING] * (count - len(values))
     values += [MISSING] * len(code.keyword_only)
     more = _bind_keywords(code, values, kwargs)
@@ -142,9 +145,9 @@ def bind(function: UserFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     return values
 
 
-def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Put keyword arguments in their places; returns those left for `**`."""
-    more: dict[str, Any] = {}
+def _bind_keywords(code: Code, values: list[Value], kwargs: Mapping[str, Value]) -> dict[str, Value]:
+    """Put keyword arguments into `values`; returns those that `**` takes. Raises TypeError."""
+    more: dict[str, Value] = {}
     for name, value in kwargs.items():
         at = code.places.get(name)
         if at is not None:
@@ -162,7 +165,7 @@ def _bind_keywords(code: Code, values: list[Any], kwargs: Mapping[str, Any]) -> 
     return more
 
 
-def _fill_defaults(function: UserFunction, values: list[Any]) -> None:
+def _fill_defaults(function: UserFunction, values: list[Value]) -> None:
     code = function.code
     count = len(code.positional)
     first_default = count - len(function.defaults)
@@ -189,7 +192,7 @@ def _missing(name: str, missing: list[str], kind: str) -> ProgramError:
     return ProgramError("TypeError", f"{name}() missing {len(missing)} required {kind} argument{plural}: {listed(missing)}")
 
 
-def _too_many(function: UserFunction, given: int, values: list[Any]) -> ProgramError:
+def _too_many(function: UserFunction, given: int, values: list[Value]) -> ProgramError:
     code = function.code
     most = len(code.positional)
     least = most - len(function.defaults)

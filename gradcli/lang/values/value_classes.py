@@ -1,7 +1,7 @@
-"""The values that are ours and not core's: functions, types, exception types, namespaces, iterators, cells of numpy text.
+"""The classes of values that belong to the language: functions, types, exception types, modules, iterators, numpy arrays.
 
-The set of values is closed: None, bool, int, float, str, list, tuple, dict, set, range, slice, Ellipsis, program errors,
-the classes of this module and of core. No object of the host that could lead further is ever a value.
+The set of values is closed: None, bool, int, float, str, list, tuple, dict, set, range, slice, Ellipsis, program errors, the
+classes of this module, and classes of core. No other Python object is ever a value, so that programs cannot reach Python.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
+from gradcli.lang.python.object_protocol import Value
 
 if TYPE_CHECKING:
     import numpy as np
 
-#: checked after every statement while the tests run
+#: whether the interpreter checks after every statement that all values belong to the closed set; tests set it
 CHECK_VALUES = False
-
-Value = Any
 
 NO_KEYWORDS: Mapping[str, Value] = {}
 
@@ -34,7 +33,7 @@ FUNCTIONS = (Function, InplaceFunction, Routine)
 
 
 class Builtin:
-    """A function of the language itself, opaque but for its name."""
+    """A built-in function."""
 
     __slots__ = ("__weakref__", "function", "name", "shown")
 
@@ -51,9 +50,10 @@ class Builtin:
 
 
 def wrong_call(builtin: Builtin, error: TypeError, args: Sequence[Value], kwargs: Mapping[str, Value] = NO_KEYWORDS) -> Exception:
-    """The program's TypeError, in Python's words, for arguments that a built-in function cannot take.
+    """The program's TypeError, with Python's text, for arguments that a built-in function does not take.
 
-    Where binding them failed, the innermost frame of the traceback is the caller's own; other TypeErrors are faults and stay.
+    If Python failed to bind the arguments, the traceback has one frame. Value other TypeError is a fault of gradcli and is returned
+    as it is.
     """
     trace = error.__traceback__
     code = getattr(builtin.function, "__code__", None)
@@ -146,7 +146,7 @@ class ExceptionType:
 
 
 class Namespace:
-    """What `import` binds: a read-only set of names. `find` supplies members that are made when first asked for."""
+    """A module, as `import` binds it: read-only names. `find` makes members when they are first asked for."""
 
     __slots__ = ("__weakref__", "find", "known", "members", "path")
 
@@ -183,18 +183,18 @@ class Missing:
 
 
 MISSING = Missing()
-#: what a slot of a frame holds before the local is bound
+#: the content of a frame's slot before the local is bound
 UNBOUND = Missing()
 
 
-#: iterators over iterators over ... at most: the host advances and frees a chain of them by recursion, unchecked
+#: the longest chain of iterators that read from one another: Python advances and frees such a chain by unchecked recursion
 _MAX_CHAIN = 200
 
 
 class IteratorValue:
-    """An iterator: a lazily advanced host iterator over values, never handed out itself. `kind` names it for printing.
+    """An iterator over values. It wraps a Python iterator, which programs never see; `kind` is the name of its type.
 
-    `sources` are the values it reads from. A chain of more than a few hundred iterators is refused.
+    `sources` are the values that it reads from. Raises LimitError for a chain of too many iterators.
     """
 
     __slots__ = ("__weakref__", "depth", "host", "kind")
@@ -211,7 +211,7 @@ class IteratorValue:
 
 
 class NumpyArray:
-    """What `tensor.numpy()` gives: an array that prints as numpy prints. It takes no part in arithmetic."""
+    """The result of `tensor.numpy()`: an array that prints as numpy prints it, without arithmetic."""
 
     __slots__ = ("array",)
 
