@@ -73,6 +73,10 @@ class PlainValue(Plain):
     type_name: str
     text: str = ""
 
+    def repr(self) -> str:
+        """The text."""
+        return self.text
+
 
 Value = TensorValue | PlainValue
 

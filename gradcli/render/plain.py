@@ -9,8 +9,7 @@ from gradcli.results import Array, Evaluation, GradientTable, TensorValue, Value
 
 def evaluation_repr(evaluation: Evaluation) -> str:
     """The value as PyTorch prints it."""
-    value = evaluation.value
-    return (value.repr() if isinstance(value, TensorValue) else value.text) + "\n"
+    return evaluation.value.repr() + "\n"
 
 
 def gradient_repr(table: GradientTable) -> str:
@@ -45,7 +44,7 @@ def _value_lines(value: Value) -> Iterator[str]:
     if isinstance(value, TensorValue):
         yield from number_lines(value.array)
     else:
-        yield value.text
+        yield value.repr()
 
 
 def number_lines(array: Array) -> Iterator[str]:

@@ -118,7 +118,7 @@ def evaluation_table(evaluation: Evaluation, *, colour: bool = False, columns: i
 
 def cell(value: Value) -> str:
     """The text of a value in a table."""
-    return escape_lines(value.cell() if isinstance(value, TensorValue) else value.text)
+    return escape_lines(value.cell() if isinstance(value, TensorValue) else value.repr())
 
 
 def _cells(row: Row) -> list[str]:
