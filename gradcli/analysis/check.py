@@ -18,7 +18,7 @@ from gradcli.core.tensor.node import AccumulateGrad
 from gradcli.core.tensor.tensor import Array, Tensor, ones_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.differences import along
-from gradcli.results import CheckResult, Comparison, InputCheck, Origin
+from gradcli.results.checks import CheckResult, Comparison, InputCheck, Origin
 
 #: outputs of so many elements are checked one by one, larger ones through a weighted sum
 MOST_OUTPUTS = 64

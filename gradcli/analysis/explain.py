@@ -24,7 +24,8 @@ from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 from gradcli.lang.syntax import nodes as syntax
-from gradcli.results import Arithmetic, Explanation, Link, Made, StepResult, TensorValue
+from gradcli.results.explanations import Arithmetic, Explanation, Link, Made, StepResult
+from gradcli.results.values import TensorValue
 
 #: more steps than this are left out, the oldest first
 MOST = 2000

@@ -11,7 +11,8 @@ from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.syntax import nodes
-from gradcli.results import GraphNode, GraphNodes, TensorValue
+from gradcli.results.explanations import GraphNode, GraphNodes
+from gradcli.results.values import TensorValue
 
 #: more nodes than this are not shown
 MOST = 500

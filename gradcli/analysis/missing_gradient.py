@@ -9,7 +9,7 @@ from gradcli.analysis.operands import walk
 from gradcli.analysis.step_names import named_tensors
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.syntax import nodes as syntax
-from gradcli.results import Explanation
+from gradcli.results.explanations import Explanation
 from gradcli.source import Span
 
 #: methods and functions whose result has no graph

@@ -16,7 +16,7 @@ from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.syntax import nodes
-from gradcli.results import Origin
+from gradcli.results.checks import Origin
 
 #: so far up the graph a choice that masks a gradient is looked for
 _FAR = 50

@@ -19,7 +19,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.lang.syntax import nodes
-from gradcli.results import TensorValue
+from gradcli.results.values import TensorValue
 
 Show = Callable[[Tensor], TensorValue]
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from gradcli import limits
 from gradcli.errors import DataError, UsageError
 from gradcli.limits import Limits
-from gradcli.results import Answer
+from gradcli.results.answers import Answer
 from gradcli.session import Session
 from gradcli.source import Source, Span
 

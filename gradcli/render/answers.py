@@ -5,7 +5,9 @@ from __future__ import annotations
 from gradcli.errors import GradcliError
 from gradcli.render.diagnostic import error_object
 from gradcli.render.json_text import dump, tensor
-from gradcli.results import Answer, Derivatives, TensorValue
+from gradcli.results.answers import Answer
+from gradcli.results.derivatives import Derivatives
+from gradcli.results.values import TensorValue
 
 
 def answer_json(identity: object, line: int, answer: Answer) -> str:

@@ -10,7 +10,7 @@ from gradcli.render.colour import paint
 from gradcli.render.escape import escape, width
 from gradcli.render.json_text import dump
 from gradcli.render.tables import layout
-from gradcli.results import CheckResult, Comparison, InputCheck, Origin
+from gradcli.results.checks import CheckResult, Comparison, InputCheck, Origin
 
 #: so many elements of an input are listed
 _MOST = 10

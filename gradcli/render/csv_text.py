@@ -8,7 +8,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.results import Array, Evaluation, GradientTable, TensorValue
+from gradcli.results.derivatives import GradientTable
+from gradcli.results.values import Array, Evaluation, TensorValue
 
 
 def evaluation_csv(evaluation: Evaluation) -> str:

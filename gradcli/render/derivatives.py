@@ -8,7 +8,7 @@ from gradcli.render import csv_text, json_text
 from gradcli.render.escape import escape
 from gradcli.render.plain import number_lines
 from gradcli.render.tables import cell, layout, shape, short
-from gradcli.results import Block, Derivatives, Row
+from gradcli.results.derivatives import Block, Derivatives, Row
 
 
 def table(found: Derivatives, *, colour: bool = False, columns: int | None = None) -> str:

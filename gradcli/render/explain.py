@@ -8,7 +8,7 @@ import io
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.json_text import dump
 from gradcli.render.tables import cell, layout
-from gradcli.results import Arithmetic, Explanation, Made, StepResult
+from gradcli.results.explanations import Arithmetic, Explanation, Made, StepResult
 
 #: longer texts are cut in the middle; JSON has them whole
 _LONGEST = 60

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 
-from gradcli.results import Evaluation, GradientTable, Row, TensorValue
+from gradcli.results.derivatives import GradientTable, Row
+from gradcli.results.values import Evaluation, TensorValue
 
 
 def evaluation_json(evaluation: Evaluation) -> str:

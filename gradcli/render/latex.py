@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gradcli.results import Explanation, Made, StepResult
+from gradcli.results.explanations import Explanation, Made, StepResult
 
 _HEAD = r"""\documentclass{article}
 \usepackage{amsmath,amssymb}

@@ -6,7 +6,9 @@ from gradcli.render.colour import paint
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.reference import derivative
 from gradcli.render.tables import cell, layout
-from gradcli.results import Description, GraphNodes, TensorValue, Variable
+from gradcli.results.explanations import GraphNodes
+from gradcli.results.reference import Description
+from gradcli.results.values import TensorValue, Variable
 
 #: a cell of a listing has so many lines at most
 _LINES = 6

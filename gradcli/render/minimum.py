@@ -6,7 +6,7 @@ from gradcli.render import csv_text, json_text
 from gradcli.render.escape import escape
 from gradcli.render.plain import number_lines
 from gradcli.render.tables import cell, layout
-from gradcli.results import Minimum
+from gradcli.results.derivatives import Minimum
 
 
 def table(found: Minimum, *, colour: bool = False, columns: int | None = None) -> str:

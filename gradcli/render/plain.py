@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.results import Array, Evaluation, GradientTable, TensorValue, Value
+from gradcli.results.derivatives import GradientTable
+from gradcli.results.values import Array, Evaluation, TensorValue, Value
 
 
 def evaluation_repr(evaluation: Evaluation) -> str:

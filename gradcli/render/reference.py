@@ -12,7 +12,7 @@ from gradcli.render.escape import escape_lines, width
 from gradcli.render.explain import shortened
 from gradcli.render.json_text import dump
 from gradcli.render.tables import folded, layout
-from gradcli.results import Entry
+from gradcli.results.reference import Entry
 
 #: columns of the table: longer calls are cut, longer formulas go on in the next line
 _CALL, _FORMULA = 44, 60

@@ -22,7 +22,9 @@ from gradcli.render.pictures.node_labels import base
 from gradcli.render.pictures.plot_svg import plot_svg
 from gradcli.render.pictures.plot_svg import style as plot_style
 from gradcli.render.tables import cell
-from gradcli.results import Explanation, Made, Report, StepResult, TensorValue, Value
+from gradcli.results.explanations import Explanation, Made, StepResult
+from gradcli.results.reports import Report
+from gradcli.results.values import TensorValue, Value
 
 _HERE = Path(__file__)
 _STYLE = re.compile(r"<style>(.*?)</style>\n?", re.S)

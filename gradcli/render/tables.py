@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.render.colour import paint
 from gradcli.render.escape import escape, escape_lines, pad, width
-from gradcli.results import Evaluation, GradientTable, Row, TensorValue, Value
+from gradcli.results.derivatives import GradientTable, Row
+from gradcli.results.values import Evaluation, TensorValue, Value
 
 _GAP = "  "
 #: longer expressions are cut in the middle; JSON has them whole

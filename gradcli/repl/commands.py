@@ -17,7 +17,7 @@ from gradcli.render.listing import description_text, nodes_table, variables_tabl
 from gradcli.render.pictures.tree import graph_tree
 from gradcli.render.reference import reference_text
 from gradcli.render.tables import layout
-from gradcli.results import Description, Entry
+from gradcli.results.reference import Description, Entry
 
 if TYPE_CHECKING:
     from gradcli.repl.loop import Prompt

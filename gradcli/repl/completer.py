@@ -9,7 +9,7 @@ from prompt_toolkit.completion import Completion as Shown
 from prompt_toolkit.document import Document
 
 from gradcli.repl.commands import COMMANDS, Command, split
-from gradcli.results import Completion
+from gradcli.results.reference import Completion
 
 Complete = Callable[[str], list[Completion]]
 

@@ -15,7 +15,7 @@ from gradcli.render.plain import evaluation_repr
 from gradcli.render.tables import evaluation_table
 from gradcli.repl.commands import Leave, describe, dispatch
 from gradcli.repl.screen import Screen
-from gradcli.results import Evaluation
+from gradcli.results.values import Evaluation
 from gradcli.session import Session
 
 #: path, content, files that must not be written over

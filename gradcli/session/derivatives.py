@@ -14,7 +14,7 @@ from gradcli import limits
 from gradcli.core.tensor.tensor import Tensor, ones_like, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.errors import Code, GradcliError, runtime_error
-from gradcli.results import Block, Derivatives, GradientTable, Row
+from gradcli.results.derivatives import Block, Derivatives, GradientTable, Row
 from gradcli.session.gradients import gradient_table, locate_error
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span

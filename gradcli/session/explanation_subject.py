@@ -16,7 +16,7 @@ from gradcli.errors import GradcliError, Label, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
 from gradcli.lang.values.value_classes import MISSING
-from gradcli.results import Explanation
+from gradcli.results.explanations import Explanation
 from gradcli.session import input_values
 from gradcli.session.gradients import locate_error
 from gradcli.session.result_values import tensor_value

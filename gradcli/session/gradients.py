@@ -11,7 +11,7 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
-from gradcli.results import GradientTable, Row
+from gradcli.results.derivatives import GradientTable, Row
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
 

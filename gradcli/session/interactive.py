@@ -26,7 +26,9 @@ from gradcli.lang.syntax.nodes import Assign, ExprStmt, Name, Program
 from gradcli.lang.values.execution import count_output
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import MISSING, NumpyArray
-from gradcli.results import Completion, Description, Entry, Evaluation, GraphNodes, Value, Variable
+from gradcli.results.explanations import GraphNodes
+from gradcli.results.reference import Completion, Description, Entry
+from gradcli.results.values import Evaluation, Value, Variable
 from gradcli.session.result_values import result_value, tensor_value
 from gradcli.source import Source
 

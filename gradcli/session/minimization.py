@@ -10,7 +10,7 @@ from gradcli import limits
 from gradcli.analysis.minimize import METHODS, Descent, Progress
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError
-from gradcli.results import Found, Minimum
+from gradcli.results.derivatives import Found, Minimum
 from gradcli.session.gradients import locate_error
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Span

@@ -11,7 +11,8 @@ from gradcli.analysis.sampling import MOST_CURVES, Sampler, Table, visible
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, UsageError
-from gradcli.results import Array, Curve, Curves, HeatMap
+from gradcli.results.plots import Curve, Curves, HeatMap
+from gradcli.results.values import Array
 from gradcli.source import Span
 
 Evaluate = Callable[[Mapping[str, Tensor]], Tensor]

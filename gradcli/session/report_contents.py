@@ -15,7 +15,9 @@ from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
 from gradcli.lang.values.value_classes import MISSING
-from gradcli.results import Curve, Curves, Explanation, HeatMap, Report
+from gradcli.results.explanations import Explanation
+from gradcli.results.plots import Curve, Curves, HeatMap
+from gradcli.results.reports import Report
 from gradcli.session import explanation_subject, plotting
 from gradcli.session.bindings import Bindings
 from gradcli.session.explanation_subject import Subject, Walks, newest

@@ -12,7 +12,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import grad_fn_name, tangent_text
 from gradcli.errors import LimitError
 from gradcli.lang.values.type_names import type_name
-from gradcli.results import PlainValue, TensorValue, Value
+from gradcli.results.values import PlainValue, TensorValue, Value
 
 Text = Callable[[object], str]
 

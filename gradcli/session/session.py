@@ -17,7 +17,12 @@ from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
 from gradcli.limits import Limits
-from gradcli.results import CheckResult, Curves, Derivatives, Evaluation, Explanation, GradientTable, HeatMap, Minimum, Report
+from gradcli.results.checks import CheckResult
+from gradcli.results.derivatives import Derivatives, GradientTable, Minimum
+from gradcli.results.explanations import Explanation
+from gradcli.results.plots import Curves, HeatMap
+from gradcli.results.reports import Report
+from gradcli.results.values import Evaluation
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
 from gradcli.session.gradients import SUMMED, gradient_table, locate_error

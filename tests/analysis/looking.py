@@ -9,7 +9,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.errors import GradcliError
-from gradcli.results import Explanation, TensorValue
+from gradcli.results.explanations import Explanation
+from gradcli.results.values import TensorValue
 from gradcli.session import Session
 from gradcli.source import Source
 

@@ -16,7 +16,7 @@ from gradcli.core.graph.record import Rule
 from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import wrap
 from gradcli.lang.syntax.parser import parse_expression
-from gradcli.results import CheckResult
+from gradcli.results.checks import CheckResult
 from gradcli.source import Source
 from tests.analysis.looking import session
 

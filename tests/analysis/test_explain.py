@@ -12,7 +12,8 @@ import pytest
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, UsageError
-from gradcli.results import Arithmetic, TensorValue
+from gradcli.results.explanations import Arithmetic
+from gradcli.results.values import TensorValue
 from gradcli.source import Source
 from tests.analysis.formula_samples import SAMPLES
 from tests.analysis.looking import explain, recomputed, rows, script, session

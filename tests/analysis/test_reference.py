@@ -10,7 +10,7 @@ from gradcli.core.functions.function import InplaceFunction
 from gradcli.core.random import seeds
 from gradcli.core.vocabulary import library, settings
 from gradcli.errors import ProgramError
-from gradcli.results import Entry
+from gradcli.results.reference import Entry
 
 ENTRIES = entries.all_entries()
 NAMES = {name for entry in ENTRIES for name in (entry.name, *entry.aliases)}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gradcli.limits import Limits
-from gradcli.results import Curves, HeatMap
+from gradcli.results.plots import Curves, HeatMap
 from gradcli.session import Session
 from gradcli.source import Source
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli import limits
-from gradcli.results import Row
+from gradcli.results.derivatives import Row
 from gradcli.session import Session
 from gradcli.source import Source
 from tests.conformance import harness

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from gradcli.render import csv_text, json_text, plain, tables
-from gradcli.results import Evaluation, GradientTable, PlainValue, Row, TensorValue
+from gradcli.results.derivatives import GradientTable, Row
+from gradcli.results.values import Evaluation, PlainValue, TensorValue
 
 
 def tensor(data: object, cell: str, dtype: str = "float32") -> TensorValue:

@@ -14,7 +14,7 @@ import pytest
 
 from gradcli.render import latex
 from gradcli.render.pictures import dot, graph_svg, layout, mermaid, tree
-from gradcli.results import Explanation, Link, Made, StepResult
+from gradcli.results.explanations import Explanation, Link, Made, StepResult
 from tests.analysis.looking import explain, script, session
 from tests.conformance import harness
 

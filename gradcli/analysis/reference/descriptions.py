@@ -14,7 +14,7 @@ from gradcli.lang.names.builtins import ONE_OFF
 from gradcli.lang.prompt import completion
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import BoundMethod, Builtin
-from gradcli.results import Description
+from gradcli.results.reference import Description
 
 
 def describe(path: str, value: Any) -> Description | None:

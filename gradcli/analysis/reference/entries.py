@@ -17,7 +17,7 @@ from gradcli.core.functions._index import FUNCTIONS
 from gradcli.core.functions.function import Function, InplaceFunction
 from gradcli.core.tensor import dtypes
 from gradcli.core.vocabulary import library
-from gradcli.results import Derivative, Entry
+from gradcli.results.reference import Derivative, Entry
 
 #: families of operations -> what the reference calls them; several may share a title
 _TITLES = {

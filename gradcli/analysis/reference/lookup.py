@@ -18,7 +18,7 @@ from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.lang.names.builtins import ONE_OFF
 from gradcli.lang.values.value_classes import BoundMethod, Builtin
-from gradcli.results import Entry
+from gradcli.results.reference import Entry
 
 _SHORT = {"F.": "nn.functional.", "Tensor.": "Tensor.", "nn.": "nn.", "optim.": "optim."}
 _SUFFIX = re.compile(r"[A-Za-z]\w*Backward\d*\Z")

@@ -15,7 +15,7 @@ from gradcli.errors import UsageError
 
 if TYPE_CHECKING:
     from gradcli.cli.request import Request
-    from gradcli.results import Minimum
+    from gradcli.results.derivatives import Minimum
 
 EXAMPLES = """\
 gradcli minimize '(x-3)**2' x=0

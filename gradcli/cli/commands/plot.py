@@ -12,7 +12,7 @@ from gradcli.cli.options import Shared
 
 if TYPE_CHECKING:
     from gradcli.cli.request import Request
-    from gradcli.results import Curves, HeatMap
+    from gradcli.results.plots import Curves, HeatMap
 
 EXAMPLES = """\
 gradcli plot 'x*sin(x)' x=-6..6 --grad
@@ -77,7 +77,7 @@ def _order(request: Request, grad: bool, second: bool) -> int:
 def _in_terminal(request: Request, grad: bool, second: bool) -> int:
     """Draw with the width and the abilities of the terminal."""
     from gradcli.render.pictures.plot_terminal import Look, curves_text, heat_size, heat_text
-    from gradcli.results import Curves
+    from gradcli.results.plots import Curves
 
     columns, rows = _size(request)
     look = Look(columns, rows, colour=request.colour, unicode=_has_unicode(request))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from gradcli.results import Array, Curve
+from gradcli.results.plots import Curve
+from gradcli.results.values import Array
 
 Point = tuple[float, float]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.render.escape import escape
 from gradcli.render.pictures.node_labels import base, kind, label
-from gradcli.results import Explanation
+from gradcli.results.explanations import Explanation
 
 _LOOKS = {
     "leaf": 'shape=box, style="rounded,filled", fillcolor="#d7ecd9"',

@@ -9,7 +9,7 @@ from gradcli.render.escape import escape, width
 from gradcli.render.explain import titled
 from gradcli.render.pictures.layout import NUMBERED, Box, Edge, arrange
 from gradcli.render.pictures.node_labels import base, kind, label
-from gradcli.results import Explanation, StepResult
+from gradcli.results.explanations import Explanation, StepResult
 
 #: of the usual monospaced fonts at 12 pixels; `textLength` holds others to it
 _CHARACTER, _LINE = 7.23, 15.0

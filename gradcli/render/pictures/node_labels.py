@@ -5,7 +5,8 @@ from __future__ import annotations
 from gradcli.render.escape import escape
 from gradcli.render.explain import shortened, titled
 from gradcli.render.tables import folded
-from gradcli.results import Made, StepResult, TensorValue
+from gradcli.results.explanations import Made, StepResult
+from gradcli.results.values import TensorValue
 
 #: longer texts are cut in pictures; those of steps take two lines of `_LINE` characters
 _TEXT, _LINE, _VALUE = 72, 40, 38

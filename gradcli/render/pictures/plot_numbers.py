@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gradcli.render import csv_text
 from gradcli.render.json_text import dump
-from gradcli.results import Curves, HeatMap
+from gradcli.results.plots import Curves, HeatMap
 
 
 def plot_csv(plot: Curves | HeatMap) -> str:

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from gradcli.render.pictures.axes import spread, strokes
-from gradcli.results import Curves, HeatMap
+from gradcli.results.plots import Curves, HeatMap
 
 _DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 5)), (0, (1, 6)), (0, (9, 3, 3, 3)), (0, (2, 2)))
 

@@ -6,7 +6,7 @@ import math
 
 from gradcli.render.escape import escape
 from gradcli.render.pictures.axes import shares, spread, strokes, tick_texts, ticks
-from gradcli.results import Curves, HeatMap
+from gradcli.results.plots import Curves, HeatMap
 
 _WIDTH, _HEIGHT = 720.0, 400.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 16.0, 36.0, 44.0

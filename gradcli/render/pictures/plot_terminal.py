@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gradcli.render.escape import escape, width
 from gradcli.render.pictures.axes import pieces, shares, strokes, tick_texts, ticks
-from gradcli.results import Curves, HeatMap
+from gradcli.results.plots import Curves, HeatMap
 
 #: dashes of the curves in dots: on, off, on, off
 DASHES: tuple[tuple[float, ...], ...] = ((), (7, 5), (1, 3), (9, 3, 1, 3), (3, 6), (1, 6), (12, 3, 3, 3), (2, 2))

@@ -6,7 +6,8 @@ from gradcli.render.colour import paint
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import notes, shortened, titled
 from gradcli.render.pictures.node_labels import base
-from gradcli.results import Explanation, StepResult, TensorValue
+from gradcli.results.explanations import Explanation, StepResult
+from gradcli.results.values import TensorValue
 
 #: branches below this depth go on at the left margin
 _DEEPEST = 24

@@ -1,0 +1,19 @@
+"""The answer to a request of a batch."""
+
+from __future__ import annotations
+
+from gradcli.plain import Plain
+from gradcli.results.derivatives import Derivatives, GradientTable
+from gradcli.results.values import Evaluation
+
+
+class Answer(Plain):
+    """The answer to a request of a batch: what its script printed, warnings, and what its expression gave of what it wanted."""
+
+    output: str | None
+    warnings: tuple[str, ...]
+    evaluation: Evaluation | None
+    gradients: GradientTable | None
+    jacobian: Derivatives | None
+    hessian: Derivatives | None
+    want: tuple[str, ...]

@@ -1,0 +1,54 @@
+"""What is known of a name: for the reference, the prompt and its completion."""
+
+from __future__ import annotations
+
+from gradcli.plain import Plain
+
+
+class Description(Plain):
+    """What is known of a name. `formulas` are (argument, derivative, remark); `example` is pairs of input and output."""
+
+    name: str
+    signatures: tuple[str, ...]
+    doc: str
+    grad_fns: tuple[str, ...]
+    formulas: tuple[tuple[str, str, str], ...]
+    example: tuple[tuple[str, str], ...]
+
+
+class Completion(Plain):
+    """One way to go on typing: `text` replaces the last `length` characters; `about` says what it is, "" where there are too many."""
+
+    text: str
+    length: int
+    kind: str
+    about: str
+
+
+class Derivative(Plain):
+    """What reaches one argument of an operation: the formula, or words after `= `; `note` is on points without derivative."""
+
+    grad_fn: str
+    argument: str
+    formula: str
+    note: str
+
+
+class Entry(Plain):
+    """A function, type, routine or constant of torch's. `name` is its full one, `aliases` are others, `kind` is what it is.
+
+    `example` has pairs of what is typed and what is printed; it is empty where nobody asked for examples.
+    """
+
+    name: str
+    family: str
+    kind: str
+    signatures: tuple[str, ...]
+    doc: str
+    aliases: tuple[str, ...] = ()
+    grad_fns: tuple[str, ...] = ()
+    derivatives: tuple[Derivative, ...] = ()
+    is_method: bool = False
+    inplace: bool = False
+    takes_out: bool = False
+    example: tuple[tuple[str, str], ...] = ()
