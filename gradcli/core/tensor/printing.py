@@ -7,7 +7,6 @@ tensors over `threshold` elements show `edgeitems` at both ends of every long ax
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -99,11 +98,6 @@ def set_printoptions(
     if linewidth is not None:
         options.linewidth = linewidth
     options.sci_mode = None if sci_mode is None else bool(sci_mode)
-
-
-def size_text(shape: Sequence[int]) -> str:
-    """A shape as PyTorch prints it: `torch.Size([2, 3])`."""
-    return f"torch.Size([{', '.join(map(str, shape))}])"
 
 
 def tensor_text(
