@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.autograd.grad_mode import check_flag
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Routine, Scripted, ScriptType, script_type
 from gradcli.core.tensor.node import Node, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -39,16 +38,13 @@ def point_at(node: Node) -> None:
     warnings.emit(f"Error detected in {node.name()}. {told}")
 
 
-class AnomalyMode:
+class AnomalyMode(Scripted):
     """`set_detect_anomaly(mode)`: acts at once, and restores as a block."""
 
     __slots__ = ("before", "__weakref__")
 
     SCRIPT_NAME = "set_detect_anomaly"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, mode: Any, check_nan: Any = True) -> None:
         self.before = (state.anomaly, state.anomaly_nan)

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from gradcli.core.autograd.walk import Walk
-from gradcli.core.calling.script_types import Routine, sequence_of
+from gradcli.core.calling.script_types import Routine, Scripted, sequence_of
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 
-class HookHandle:
+class HookHandle(Scripted):
     """What `register_hook` and its like return: `remove()` takes the hook away.
 
     `take_away(number)` removes the hook of that number from wherever it hangs.
@@ -23,9 +23,7 @@ class HookHandle:
     __slots__ = ("take_away", "number")
 
     SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"id": lambda handle: handle.number}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_ATTRIBUTES = {"id": lambda handle: handle.number}
 
     _count = 0
 
@@ -37,6 +35,8 @@ class HookHandle:
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
         self.take_away(self.number)
+
+    SCRIPT_METHODS = {"remove": Routine(remove)}
 
     def enter(self) -> HookHandle:
         """As a block the hook is there for its duration."""
@@ -53,9 +53,6 @@ class MultiHandle(HookHandle):
     __slots__ = ()
 
     SCRIPT_NAME = "torch.autograd.graph._MultiHandle"
-
-
-HookHandle.SCRIPT_METHODS["remove"] = Routine(HookHandle.remove)
 
 
 def register_hook(self: Tensor, hook: Any) -> HookHandle:

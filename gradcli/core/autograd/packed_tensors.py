@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.script_types import Routine, Scripted
 from gradcli.core.calling.signature import hooks
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
@@ -241,15 +241,12 @@ _FREED = (
 )
 
 
-class SavedTensor:
+class SavedTensor(Scripted):
     """`grad_fn._raw_saved_NAME`: the place where a node keeps a tensor."""
 
     __slots__ = ("node", "place", "__weakref__")
 
     SCRIPT_NAME = "torch._C._autograd.SavedTensor"
-    SCRIPT_ATTRIBUTES: dict[str, Function] = {}
-    SCRIPT_SETTERS: dict[str, Function] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, node: OpNode, place: tuple[int, int]) -> None:
         self.node = node
@@ -280,8 +277,7 @@ class SavedTensor:
             raise ProgramError("RuntimeError", "Calling register_hooks on a saved tensor with value None is forbidden")
         _hook(node)
 
-
-SavedTensor.SCRIPT_METHODS["register_hooks"] = Routine(SavedTensor.register_hooks, "register_hooks", hide_first=True)
+    SCRIPT_METHODS = {"register_hooks": Routine(register_hooks, hide_first=True)}
 
 
 def raw_names(node: OpNode) -> dict[str, tuple[int, int]]:

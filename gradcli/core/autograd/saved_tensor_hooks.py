@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.autograd.packed_tensors import Pair
-from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import shown
@@ -34,7 +34,7 @@ _NO_FUNCTIONS = (
 )
 
 
-class SavedTensorsHooks:
+class SavedTensorsHooks(Scripted):
     """`saved_tensors_hooks(pack_hook, unpack_hook)`: what nodes keep goes through `pack_hook`, and back through the other."""
 
     __slots__ = ("pack_hook", "unpack_hook")
@@ -43,7 +43,6 @@ class SavedTensorsHooks:
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES = Attributes.read("pack_hook unpack_hook")
     SCRIPT_SETTERS = Attributes.write("pack_hook unpack_hook")
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
         self.pack_hook = pack_hook
@@ -78,15 +77,12 @@ SAVED_TENSORS_HOOKS = script_type(SavedTensorsHooks, "torch.autograd.graph")
 SAVE_ON_CPU = script_type(SaveOnCpu, "torch.autograd.graph")
 
 
-class _GeneratorBlock(Decorating):
+class _GeneratorBlock(Decorating, Scripted):
     """A block that PyTorch writes as a generator."""
 
     __slots__ = ()
 
     SCRIPT_NAME = "contextlib._GeneratorContextManager"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
 
 class Disabled(_GeneratorBlock):
@@ -116,15 +112,12 @@ class Disabled(_GeneratorBlock):
         self.exit()
 
 
-class MutationContext:
+class MutationContext(Scripted):
     """What `allow_mutation_on_saved_tensors()` binds: the copies that were made while it lasts."""
 
     __slots__ = ("copies", "__weakref__")
 
     SCRIPT_NAME = "torch.autograd.graph._AllowMutationOnSavedContext"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self) -> None:
         self.copies: dict[int, Tensor] | None = {}
