@@ -12,7 +12,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine, Scripted, ScriptType, script_type
 from gradcli.core.tensor.node import Node, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 
 def check_nan(node: Node, results: list[Any]) -> None:
@@ -22,7 +22,7 @@ def check_nan(node: Node, results: list[Any]) -> None:
     for i, result in enumerate(results):
         array = result.array if type(result) is Tensor else result
         if array is not None and np.isnan(array).any():
-            raise ProgramError("RuntimeError", f"Function '{node.type_name}' returned nan values in its {i}th output.")
+            raise runtime_error(f"Function '{node.type_name}' returned nan values in its {i}th output.")
 
 
 def point_at(node: Node) -> None:

@@ -98,14 +98,13 @@ def grad(
     result: list[Tensor | None] = []
     for i, (tensor, value) in enumerate(zip(inputs, found, strict=True)):
         if value is None and not allow_unused:
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior.",
             )
         if value is None and materialize_grads:
             if type(tensor) is not Tensor:
-                raise ProgramError("RuntimeError", "materialize_grads cannot be used when the given input is a GradientEdge")
+                raise runtime_error("materialize_grads cannot be used when the given input is a GradientEdge")
             value = zeros_like(tensor)
             value.requires_grad = create_graph
         result.append(value if value is None or create_graph or type(value) is Tensor else own(value, meta_of(tensor)[1]))
@@ -134,12 +133,12 @@ def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batc
         if gradient is not None:
             if not batched and gradient.array.shape != shape:
                 text = f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {Size(shape)}."
-                raise ProgramError("RuntimeError", text)
+                raise runtime_error(text)
         elif (type(output) is not Tensor or output.requires_grad) and math.prod(shape) != 1:
             text = "grad can be implicitly created only for scalar outputs"
             raise runtime_error(text, Code.IMPLICIT_GRADIENT_OF_MANY, shape=shape)
     if len(gradients) != len(outputs):
-        raise ProgramError("RuntimeError", f"got {len(outputs)} tensors and {len(gradients)} gradients")
+        raise runtime_error(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     for i, output in enumerate(outputs):
         if type(output) is Tensor and not output.requires_grad:
             raise no_graph_error(i)

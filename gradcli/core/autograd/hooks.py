@@ -11,7 +11,7 @@ from gradcli.core.calling.script_types import Routine, Scripted, sequence_of
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 class HookHandle(Scripted):
@@ -58,7 +58,7 @@ class MultiHandle(HookHandle):
 def register_hook(self: Tensor, hook: Any) -> HookHandle:
     """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if anything, replaces it."""
     if not self.requires_grad:
-        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+        raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     node = self.grad_fn
     if node is None:
         node = self.sink()
@@ -89,9 +89,9 @@ def register_node_prehook(node: Node, fn: Any) -> HookHandle:
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
     """Call `hook(leaf)` each time its `.grad` has been filled."""
     if not self.requires_grad:
-        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+        raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
-        raise ProgramError("RuntimeError", "post accumulate grad hooks cannot be registered on non-leaf tensors")
+        raise runtime_error("post accumulate grad hooks cannot be registered on non-leaf tensors")
 
     def take_away(known: int) -> None:
         self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])

@@ -18,7 +18,7 @@ from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
 from gradcli.core.tensor.node import AccumulateGrad, Node, PackHooks, freed_error, recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Function = Callable[..., Any]
 
@@ -85,7 +85,7 @@ class Packed:
         with recording(False):
             self.held = _call(pair.pack_hook, tensor if given is None else given)
         if version.count != before:
-            raise ProgramError("RuntimeError", _MODIFIED)
+            raise runtime_error(_MODIFIED)
 
     def open(self, owner: Node) -> Tensor:
         """The tensor, from the unpack hook, at the place in the graph that the packed one had."""
@@ -257,9 +257,9 @@ class SavedTensor(Scripted):
         node, (kind, at) = self.node, self.place
         value = _held(node, kind, at)
         if type(value) is Packed:
-            raise ProgramError("RuntimeError", _TWICE)
+            raise runtime_error(_TWICE)
         if node.freed:
-            raise ProgramError("RuntimeError", _FREED)
+            raise runtime_error(_FREED)
         pair = Pair(pack_hook, unpack_hook)
         if isinstance(value, Saved):
             plain = Tensor(value.array, value.dtype)
@@ -274,7 +274,7 @@ class SavedTensor(Scripted):
         elif isinstance(value, np.ndarray):
             _put(node, kind, at, _packed(value, pair))
         else:
-            raise ProgramError("RuntimeError", "Calling register_hooks on a saved tensor with value None is forbidden")
+            raise runtime_error("Calling register_hooks on a saved tensor with value None is forbidden")
         _hook(node)
 
     SCRIPT_METHODS = {"register_hooks": Routine(register_hooks, hide_first=True)}

@@ -11,13 +11,13 @@ from gradcli.core.calling.script_types import Attributes, Routine, Scripted, Scr
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import shown
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def push(pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
     """Put a pair of hooks in force. Raises RuntimeError where `disable_saved_tensors_hooks` forbids that."""
     if state.saving_forbidden is not None:
-        raise ProgramError("RuntimeError", state.saving_forbidden)
+        raise runtime_error(state.saving_forbidden)
     state.saving, state.observed = Pair(pack_hook, unpack_hook, state.saving), True
 
 
@@ -99,7 +99,7 @@ class Disabled(_GeneratorBlock):
 
     def enter(self) -> None:
         if state.saving is not None:
-            raise ProgramError("RuntimeError", self.message)
+            raise runtime_error(self.message)
         self.before, state.saving_forbidden = state.saving_forbidden, self.message
 
     def exit(self) -> None:
@@ -156,7 +156,7 @@ class AllowMutation(_GeneratorBlock):
 
     def enter(self) -> MutationContext:
         if AllowMutation.running is not None:
-            raise ProgramError("RuntimeError", "allow_mutation_on_saved_tensors contexts cannot be nested")
+            raise runtime_error("allow_mutation_on_saved_tensors contexts cannot be nested")
         push(self.context.pack, self.context.unpack)
         AllowMutation.running = self
         return self.context

@@ -16,7 +16,7 @@ from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.device import kind_of
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 class Symbol(Scripted):
@@ -104,7 +104,7 @@ def _device(*args: Any, **kwargs: Any) -> Device:
     if type(given[1]) is not int:
         raise ProgramError("TypeError", f"device(): argument 'index' (position 2) must be int, not {hooks.type_name(given[1])}")
     if kind != named:
-        raise ProgramError("RuntimeError", f"type (string) must not include an index because index was passed explicitly: {named}")
+        raise runtime_error(f"type (string) must not include an index because index was passed explicitly: {named}")
     return Device(f"{kind}:{given[1]}")
 
 
