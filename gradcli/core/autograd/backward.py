@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.autograd.accumulation import accumulate
-from gradcli.core.autograd.gradient_edge import edge_of
+from gradcli.core.autograd.gradient_edge import Target, edge_of
 from gradcli.core.autograd.walk import Capture, Walk
 from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
@@ -22,12 +22,12 @@ from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def backward(
-    tensors: Sequence[Any],
+    tensors: Sequence[Target],
     gradients: Sequence[Tensor | None] | None = None,
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Sequence[Any] | None = None,
+    inputs: Sequence[Target] | None = None,
     capture: Capture | None = None,
 ) -> None:
     """`torch.autograd.backward`: accumulate gradients into the leaves (into `inputs` only, where given).
@@ -72,8 +72,8 @@ def retain_grad(tensor: Tensor) -> None:
 
 
 def grad(
-    outputs: Sequence[Any],
-    inputs: Sequence[Any],
+    outputs: Sequence[Target],
+    inputs: Sequence[Target],
     gradients: Sequence[Tensor | None] | None = None,
     *,
     retain_graph: bool | None = None,
@@ -111,7 +111,7 @@ def grad(
     return tuple(result)
 
 
-def meta_of(output: Any) -> tuple[tuple[int, ...], DType]:
+def meta_of(output: Target) -> tuple[tuple[int, ...], DType]:
     """Shape and dtype of a tensor or of a GradientEdge."""
     if type(output) is Tensor:
         return output.array.shape, output.dtype
@@ -126,7 +126,7 @@ def no_graph_error(i: int = 0) -> ProgramError:
     return runtime_error(text, Code.NO_GRAPH)
 
 
-def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
+def check_roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
     """Raise RuntimeError for a gradient of the wrong shape, a missing gradient of several elements, or an output without history."""
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
         shape = meta_of(output)[0]
@@ -144,7 +144,7 @@ def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batc
             raise no_graph_error(i)
 
 
-def roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
+def roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
     """Where the walk starts: the edges of `outputs`, tensors or GradientEdges, and a gradient for each: 1 where None is given."""
     given: Sequence[Tensor | None] = [None] * len(outputs) if gradients is None else gradients
     if len(given) == len(outputs) == 1 and given[0] is None:

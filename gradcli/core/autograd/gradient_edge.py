@@ -31,6 +31,10 @@ GradientEdge = named_tuple("torch.autograd.graph.GradientEdge", _gradient_edge, 
 GRADIENT_EDGE = GradientEdge.SCRIPT_TYPE
 
 
+#: what may be differentiated: a tensor, or a GradientEdge in its place
+Target = Tensor | tuple[Any, ...]
+
+
 def get_gradient_edge(tensor: Any) -> Any:
     """The node and output number that compute a tensor; may stand for the tensor in `backward` and `grad`."""
     if type(tensor) is not Tensor:
@@ -40,7 +44,7 @@ def get_gradient_edge(tensor: Any) -> Any:
     return GradientEdge((*edge_of(tensor), None))
 
 
-def edge_of(target: Any) -> Edge:
+def edge_of(target: Target) -> Edge:
     """The edge that a tensor or a GradientEdge stands for."""
     if type(target) is Tensor:
         return target.edge()

@@ -17,11 +17,10 @@ from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-Place = Tensor | tuple[Any, ...]  # a tensor or a GradientEdge
 Gradients = list[Tensor | None]
 
 
-def is_place(value: Any) -> bool:
+def is_target(value: Any) -> bool:
     """Whether a value is a tensor or a GradientEdge."""
     return type(value) is Tensor or type(value) is GradientEdge
 
@@ -34,11 +33,11 @@ def _sequence(value: Any) -> tuple[Any, ...]:
 
 
 def _outputs(value: Any) -> tuple[Any, ...]:
-    return (value,) if is_place(value) else _sequence(value)
+    return (value,) if is_target(value) else _sequence(value)
 
 
 def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
-    if is_place(value):
+    if is_target(value):
         return (value,)
     if isinstance(value, dict):
         given = tuple(value.values())
@@ -56,7 +55,7 @@ def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
 
 def _check_inputs(values: Sequence[Any]) -> None:
     for value in values:
-        if not is_place(value):
+        if not is_target(value):
             raise runtime_error(f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
 
 
@@ -68,7 +67,7 @@ def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gra
     given: Sequence[Any] = [None] * len(outputs) if value is None else (value,) if type(value) is Tensor else _sequence(value)
     made: Gradients = []
     for i, (output, gradient) in enumerate(zip(outputs, given, strict=False)):
-        if not is_place(output):
+        if not is_target(output):
             raise ProgramError("AssertionError", "Expected output to be a torch.Tensor")
         if type(gradient) is Tensor:
             if batched and _first(gradient) != engine.meta_of(output)[0]:
