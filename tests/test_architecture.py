@@ -19,6 +19,8 @@ from typing import NamedTuple
 import pytest
 
 from gradcli.core.functions import _index, catalog
+from gradcli.core.graph import namespaces
+from gradcli.core.tensor import tensor
 from gradcli.core.vocabulary import library
 
 ROOT = Path(__file__).parent.parent
@@ -186,6 +188,11 @@ def test_tables_of_names_follow_the_table() -> None:
     assert places | families <= SOURCES.keys()
     assert not [name for name in places if offence("core.vocabulary", name)]
     assert not [name for name in families if offence("core", name)]
+
+
+def test_the_composition_root_provides_what_lower_wings_declare() -> None:
+    for provided in (tensor.provided, namespaces.provided, catalog.provided):
+        assert all(hasattr(provided, name) for name in provided.__slots__)
 
 
 def test_only_the_parser_imports_lark() -> None:

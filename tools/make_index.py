@@ -14,7 +14,7 @@ OPS = ROOT / "gradcli" / "core" / "ops"
 sys.path.insert(0, str(ROOT))
 
 from gradcli.core.functions import catalog  # noqa: E402
-from gradcli.core.functions.function import Function  # noqa: E402
+from gradcli.core.functions.function import Declared  # noqa: E402
 
 
 def families() -> set[str]:
@@ -29,7 +29,7 @@ def index_text() -> str:
         raise ValueError(f"catalog.FAMILIES and the modules with FUNCTIONS differ in {sorted(families() ^ set(catalog.FAMILIES))}")
     functions: dict[str, str] = {}
     methods: dict[str, str] = {}
-    owners: dict[str, Function] = {}
+    owners: dict[str, Declared] = {}
     for family in catalog.FAMILIES:
         for function in catalog.provided.load_family(family):
             for name, _ in catalog.places(function):

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.core.tensor.printing import PrintOptions, set_printoptions, size_text, tensor_text, values_text
+from gradcli.core.tensor.printing import PrintOptions, set_printoptions, tensor_text, values_text
+from gradcli.core.tensor.tensor import Size
 from gradcli.errors import LimitError, ProgramError
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("printing_recorded.json").read_text(encoding="utf-8"))
@@ -147,7 +148,7 @@ def test_options_that_are_no_numbers(name: str, value: object) -> None:
 
 
 def test_size_text() -> None:
-    assert [size_text(s) for s in ((), (3,), (2, 3))] == ["torch.Size([])", "torch.Size([3])", "torch.Size([2, 3])"]
+    assert [repr(Size(s)) for s in ((), (3,), (2, 3))] == ["torch.Size([])", "torch.Size([3])", "torch.Size([2, 3])"]
 
 
 def test_length_is_bounded_before_the_text_is_made() -> None:

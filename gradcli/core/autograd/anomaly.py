@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.autograd.grad_mode import check_flag
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Routine, Scripted, ScriptType, script_type
 from gradcli.core.tensor.node import Node, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 
 def check_nan(node: Node, results: list[Any]) -> None:
@@ -23,7 +22,7 @@ def check_nan(node: Node, results: list[Any]) -> None:
     for i, result in enumerate(results):
         array = result.array if type(result) is Tensor else result
         if array is not None and np.isnan(array).any():
-            raise ProgramError("RuntimeError", f"Function '{node.type_name}' returned nan values in its {i}th output.")
+            raise runtime_error(f"Function '{node.type_name}' returned nan values in its {i}th output.")
 
 
 def point_at(node: Node) -> None:
@@ -39,16 +38,13 @@ def point_at(node: Node) -> None:
     warnings.emit(f"Error detected in {node.name()}. {told}")
 
 
-class AnomalyMode:
+class AnomalyMode(Scripted):
     """`set_detect_anomaly(mode)`: acts at once, and restores as a block."""
 
     __slots__ = ("before", "__weakref__")
 
     SCRIPT_NAME = "set_detect_anomaly"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, mode: Any, check_nan: Any = True) -> None:
         self.before = (state.anomaly, state.anomaly_nan)

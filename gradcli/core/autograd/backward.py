@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.autograd.accumulation import accumulate
-from gradcli.core.autograd.gradient_edge import edge_of
+from gradcli.core.autograd.gradient_edge import Target, edge_of
 from gradcli.core.autograd.walk import Capture, Walk
 from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
@@ -22,12 +22,12 @@ from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def backward(
-    tensors: Sequence[Any],
+    tensors: Sequence[Target],
     gradients: Sequence[Tensor | None] | None = None,
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Sequence[Any] | None = None,
+    inputs: Sequence[Target] | None = None,
     capture: Capture | None = None,
 ) -> None:
     """`torch.autograd.backward`: accumulate gradients into the leaves (into `inputs` only, where given).
@@ -72,8 +72,8 @@ def retain_grad(tensor: Tensor) -> None:
 
 
 def grad(
-    outputs: Sequence[Any],
-    inputs: Sequence[Any],
+    outputs: Sequence[Target],
+    inputs: Sequence[Target],
     gradients: Sequence[Tensor | None] | None = None,
     *,
     retain_graph: bool | None = None,
@@ -98,21 +98,20 @@ def grad(
     result: list[Tensor | None] = []
     for i, (tensor, value) in enumerate(zip(inputs, found, strict=True)):
         if value is None and not allow_unused:
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior.",
             )
         if value is None and materialize_grads:
             if type(tensor) is not Tensor:
-                raise ProgramError("RuntimeError", "materialize_grads cannot be used when the given input is a GradientEdge")
+                raise runtime_error("materialize_grads cannot be used when the given input is a GradientEdge")
             value = zeros_like(tensor)
             value.requires_grad = create_graph
         result.append(value if value is None or create_graph or type(value) is Tensor else own(value, meta_of(tensor)[1]))
     return tuple(result)
 
 
-def meta_of(output: Any) -> tuple[tuple[int, ...], DType]:
+def meta_of(output: Target) -> tuple[tuple[int, ...], DType]:
     """Shape and dtype of a tensor or of a GradientEdge."""
     if type(output) is Tensor:
         return output.array.shape, output.dtype
@@ -127,25 +126,25 @@ def no_graph_error(i: int = 0) -> ProgramError:
     return runtime_error(text, Code.NO_GRAPH)
 
 
-def check_roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
+def check_roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None], batched: bool = False) -> None:
     """Raise RuntimeError for a gradient of the wrong shape, a missing gradient of several elements, or an output without history."""
     for i, (output, gradient) in enumerate(zip(outputs, gradients, strict=False)):
         shape = meta_of(output)[0]
         if gradient is not None:
             if not batched and gradient.array.shape != shape:
                 text = f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {Size(shape)}."
-                raise ProgramError("RuntimeError", text)
+                raise runtime_error(text)
         elif (type(output) is not Tensor or output.requires_grad) and math.prod(shape) != 1:
             text = "grad can be implicitly created only for scalar outputs"
             raise runtime_error(text, Code.IMPLICIT_GRADIENT_OF_MANY, shape=shape)
     if len(gradients) != len(outputs):
-        raise ProgramError("RuntimeError", f"got {len(outputs)} tensors and {len(gradients)} gradients")
+        raise runtime_error(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     for i, output in enumerate(outputs):
         if type(output) is Tensor and not output.requires_grad:
             raise no_graph_error(i)
 
 
-def roots(outputs: Sequence[Any], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
+def roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None] | None) -> tuple[list[Edge], list[Tensor]]:
     """Where the walk starts: the edges of `outputs`, tensors or GradientEdges, and a gradient for each: 1 where None is given."""
     given: Sequence[Tensor | None] = [None] * len(outputs) if gradients is None else gradients
     if len(given) == len(outputs) == 1 and given[0] is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.calling.script_types import Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Routine, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.tensor.node import state
 from gradcli.errors import ProgramError
@@ -67,16 +67,13 @@ class GradMode(Decorating):
         state.enabled, state.grad_mode, state.inference = self._saved.pop()
 
 
-class Multithreading(Decorating):
+class Multithreading(Decorating, Scripted):
     """`set_multithreading_enabled(mode)`: acts at once, restores as a block. One thread walks the graph in any case."""
 
     __slots__ = ("mode", "before", "__weakref__")
 
     SCRIPT_NAME = "set_multithreading_enabled"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, mode: Any) -> None:
         self.mode = check_flag("set_multithreading_enabled", mode)

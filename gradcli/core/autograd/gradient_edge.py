@@ -10,7 +10,7 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.tensor.node import Edge, Node
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _no_node() -> None:
@@ -31,16 +31,20 @@ GradientEdge = named_tuple("torch.autograd.graph.GradientEdge", _gradient_edge, 
 GRADIENT_EDGE = GradientEdge.SCRIPT_TYPE
 
 
+#: what may be differentiated: a tensor, or a GradientEdge in its place
+Target = Tensor | tuple[Any, ...]
+
+
 def get_gradient_edge(tensor: Any) -> Any:
     """The node and output number that compute a tensor; may stand for the tensor in `backward` and `grad`."""
     if type(tensor) is not Tensor:
         raise no_attribute(tensor, "requires_grad")
     if not tensor.requires_grad:
-        raise ProgramError("RuntimeError", "It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise runtime_error("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge((*edge_of(tensor), None))
 
 
-def edge_of(target: Any) -> Edge:
+def edge_of(target: Target) -> Edge:
     """The edge that a tensor or a GradientEdge stands for."""
     if type(target) is Tensor:
         return target.edge()
@@ -53,10 +57,10 @@ def edge_of(target: Any) -> Edge:
 def increment_version(tensor: Any) -> None:
     """Count an in-place write of a tensor, or of several, that autograd could not see."""
     if type(tensor) is not Tensor and not isinstance(tensor, (list, tuple)):
-        raise ProgramError("RuntimeError", "increment_version expect a Iterable[Tensor] as input")
+        raise runtime_error("increment_version expect a Iterable[Tensor] as input")
     for one in (tensor,) if type(tensor) is Tensor else tensor:
         if type(one) is not Tensor:
-            raise ProgramError("RuntimeError", "increment_version expects each element of the iterable to be a tensor")
+            raise runtime_error("increment_version expects each element of the iterable to be a tensor")
         if not one.property_of("inference"):
             one.counter().count += 1
 

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from gradcli.core.autograd.walk import Walk
-from gradcli.core.calling.script_types import Routine, sequence_of
+from gradcli.core.calling.script_types import Routine, Scripted, sequence_of
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
-class HookHandle:
+class HookHandle(Scripted):
     """What `register_hook` and its like return: `remove()` takes the hook away.
 
     `take_away(number)` removes the hook of that number from wherever it hangs.
@@ -23,9 +23,7 @@ class HookHandle:
     __slots__ = ("take_away", "number")
 
     SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"id": lambda handle: handle.number}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_ATTRIBUTES = {"id": lambda handle: handle.number}
 
     _count = 0
 
@@ -37,6 +35,8 @@ class HookHandle:
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
         self.take_away(self.number)
+
+    SCRIPT_METHODS = {"remove": Routine(remove)}
 
     def enter(self) -> HookHandle:
         """As a block the hook is there for its duration."""
@@ -55,13 +55,10 @@ class MultiHandle(HookHandle):
     SCRIPT_NAME = "torch.autograd.graph._MultiHandle"
 
 
-HookHandle.SCRIPT_METHODS["remove"] = Routine(HookHandle.remove)
-
-
 def register_hook(self: Tensor, hook: Any) -> HookHandle:
     """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if anything, replaces it."""
     if not self.requires_grad:
-        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+        raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     node = self.grad_fn
     if node is None:
         node = self.sink()
@@ -92,9 +89,9 @@ def register_node_prehook(node: Node, fn: Any) -> HookHandle:
 def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> HookHandle:
     """Call `hook(leaf)` each time its `.grad` has been filled."""
     if not self.requires_grad:
-        raise ProgramError("RuntimeError", "cannot register a hook on a tensor that doesn't require gradient")
+        raise runtime_error("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
-        raise ProgramError("RuntimeError", "post accumulate grad hooks cannot be registered on non-leaf tensors")
+        raise runtime_error("post accumulate grad hooks cannot be registered on non-leaf tensors")
 
     def take_away(known: int) -> None:
         self.set_property("after_accumulation", [h for h in self.property_of("after_accumulation") or () if h[0] != known])

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.script_types import Routine, Scripted
 from gradcli.core.calling.signature import hooks
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
 from gradcli.core.tensor.node import AccumulateGrad, Node, PackHooks, freed_error, recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Function = Callable[..., Any]
 
@@ -85,7 +85,7 @@ class Packed:
         with recording(False):
             self.held = _call(pair.pack_hook, tensor if given is None else given)
         if version.count != before:
-            raise ProgramError("RuntimeError", _MODIFIED)
+            raise runtime_error(_MODIFIED)
 
     def open(self, owner: Node) -> Tensor:
         """The tensor, from the unpack hook, at the place in the graph that the packed one had."""
@@ -241,15 +241,12 @@ _FREED = (
 )
 
 
-class SavedTensor:
+class SavedTensor(Scripted):
     """`grad_fn._raw_saved_NAME`: the place where a node keeps a tensor."""
 
     __slots__ = ("node", "place", "__weakref__")
 
     SCRIPT_NAME = "torch._C._autograd.SavedTensor"
-    SCRIPT_ATTRIBUTES: dict[str, Function] = {}
-    SCRIPT_SETTERS: dict[str, Function] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, node: OpNode, place: tuple[int, int]) -> None:
         self.node = node
@@ -260,9 +257,9 @@ class SavedTensor:
         node, (kind, at) = self.node, self.place
         value = _held(node, kind, at)
         if type(value) is Packed:
-            raise ProgramError("RuntimeError", _TWICE)
+            raise runtime_error(_TWICE)
         if node.freed:
-            raise ProgramError("RuntimeError", _FREED)
+            raise runtime_error(_FREED)
         pair = Pair(pack_hook, unpack_hook)
         if isinstance(value, Saved):
             plain = Tensor(value.array, value.dtype)
@@ -277,11 +274,10 @@ class SavedTensor:
         elif isinstance(value, np.ndarray):
             _put(node, kind, at, _packed(value, pair))
         else:
-            raise ProgramError("RuntimeError", "Calling register_hooks on a saved tensor with value None is forbidden")
+            raise runtime_error("Calling register_hooks on a saved tensor with value None is forbidden")
         _hook(node)
 
-
-SavedTensor.SCRIPT_METHODS["register_hooks"] = Routine(SavedTensor.register_hooks, "register_hooks", hide_first=True)
+    SCRIPT_METHODS = {"register_hooks": Routine(register_hooks, hide_first=True)}
 
 
 def raw_names(node: OpNode) -> dict[str, tuple[int, int]]:

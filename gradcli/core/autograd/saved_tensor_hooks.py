@@ -7,17 +7,17 @@ from typing import Any
 
 from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.autograd.packed_tensors import Pair
-from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import shown
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def push(pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
     """Put a pair of hooks in force. Raises RuntimeError where `disable_saved_tensors_hooks` forbids that."""
     if state.saving_forbidden is not None:
-        raise ProgramError("RuntimeError", state.saving_forbidden)
+        raise runtime_error(state.saving_forbidden)
     state.saving, state.observed = Pair(pack_hook, unpack_hook, state.saving), True
 
 
@@ -34,7 +34,7 @@ _NO_FUNCTIONS = (
 )
 
 
-class SavedTensorsHooks:
+class SavedTensorsHooks(Scripted):
     """`saved_tensors_hooks(pack_hook, unpack_hook)`: what nodes keep goes through `pack_hook`, and back through the other."""
 
     __slots__ = ("pack_hook", "unpack_hook")
@@ -43,7 +43,6 @@ class SavedTensorsHooks:
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES = Attributes.read("pack_hook unpack_hook")
     SCRIPT_SETTERS = Attributes.write("pack_hook unpack_hook")
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
         self.pack_hook = pack_hook
@@ -78,15 +77,12 @@ SAVED_TENSORS_HOOKS = script_type(SavedTensorsHooks, "torch.autograd.graph")
 SAVE_ON_CPU = script_type(SaveOnCpu, "torch.autograd.graph")
 
 
-class _GeneratorBlock(Decorating):
+class _GeneratorBlock(Decorating, Scripted):
     """A block that PyTorch writes as a generator."""
 
     __slots__ = ()
 
     SCRIPT_NAME = "contextlib._GeneratorContextManager"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
 
 class Disabled(_GeneratorBlock):
@@ -103,7 +99,7 @@ class Disabled(_GeneratorBlock):
 
     def enter(self) -> None:
         if state.saving is not None:
-            raise ProgramError("RuntimeError", self.message)
+            raise runtime_error(self.message)
         self.before, state.saving_forbidden = state.saving_forbidden, self.message
 
     def exit(self) -> None:
@@ -116,15 +112,12 @@ class Disabled(_GeneratorBlock):
         self.exit()
 
 
-class MutationContext:
+class MutationContext(Scripted):
     """What `allow_mutation_on_saved_tensors()` binds: the copies that were made while it lasts."""
 
     __slots__ = ("copies", "__weakref__")
 
     SCRIPT_NAME = "torch.autograd.graph._AllowMutationOnSavedContext"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self) -> None:
         self.copies: dict[int, Tensor] | None = {}
@@ -163,7 +156,7 @@ class AllowMutation(_GeneratorBlock):
 
     def enter(self) -> MutationContext:
         if AllowMutation.running is not None:
-            raise ProgramError("RuntimeError", "allow_mutation_on_saved_tensors contexts cannot be nested")
+            raise runtime_error("allow_mutation_on_saved_tensors contexts cannot be nested")
         push(self.context.pack, self.context.unpack)
         AllowMutation.running = self
         return self.context

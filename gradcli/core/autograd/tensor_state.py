@@ -24,8 +24,7 @@ def detach(input: Tensor) -> Tensor:
 def detach_(self: Tensor) -> Tensor:
     """Cut the tensor itself out of the graph."""
     if self.view is not None:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
@@ -58,15 +57,15 @@ def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
 def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
     """Make a leaf require grad or not; `kinds` is what the error for integers calls the dtypes. Raises RuntimeError."""
     if type(flag) is not bool:
-        raise ProgramError("RuntimeError", "requires_grad must be a bool")
+        raise runtime_error("requires_grad must be a bool")
     if tensor.node is not None:
         if not flag:
             raise runtime_error(_ONLY_LEAVES + _DETACH_INSTEAD, Code.FLAG_OF_NON_LEAF)
         return
     if flag and not tensor.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", f"only Tensors of {kinds} dtype can require gradients")
+        raise runtime_error(f"only Tensors of {kinds} dtype can require gradients")
     if flag and tensor.property_of("inference") and not state.inference:
-        raise ProgramError("RuntimeError", "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        raise runtime_error("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     tensor.requires_grad = flag
     for reference in () if tensor.version is None else tensor.version.views:
         view = reference()
@@ -101,18 +100,16 @@ def write_grad(tensor: Tensor, value: Any) -> None:
     if type(value) is not Tensor:
         raise ProgramError("TypeError", f"assigned grad expected to be a Tensor or None but got grad of type {hooks.type_name(value)}")
     if value is tensor:
-        raise ProgramError("RuntimeError", "can't assign Variable as its own grad")
+        raise runtime_error("can't assign Variable as its own grad")
     if value.dtype is not tensor.dtype:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"attempting to assign a gradient with dtype '{value.dtype.c_name}' to a tensor with grad_dtype "
             f"'{tensor.dtype.torch_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
             "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
             "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
         )
     if value.array.shape != tensor.array.shape:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
             f"'{list(tensor.array.shape)}'. Please ensure that the gradient and the tensor are the same size",
         )
@@ -130,5 +127,5 @@ def to_numpy(tensor: Tensor) -> Array:
 def read_version(tensor: Tensor) -> int:
     """`._version`: how often the storage was written in place."""
     if tensor.property_of("inference"):
-        raise ProgramError("RuntimeError", "Inference tensors do not track version counter.")
+        raise runtime_error("Inference tensors do not track version counter.")
     return tensor.version_number

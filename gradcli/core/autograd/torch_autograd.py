@@ -15,13 +15,12 @@ from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
-Place = Tensor | tuple[Any, ...]  # a tensor or a GradientEdge
 Gradients = list[Tensor | None]
 
 
-def is_place(value: Any) -> bool:
+def is_target(value: Any) -> bool:
     """Whether a value is a tensor or a GradientEdge."""
     return type(value) is Tensor or type(value) is GradientEdge
 
@@ -34,11 +33,11 @@ def _sequence(value: Any) -> tuple[Any, ...]:
 
 
 def _outputs(value: Any) -> tuple[Any, ...]:
-    return (value,) if is_place(value) else _sequence(value)
+    return (value,) if is_target(value) else _sequence(value)
 
 
 def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
-    if is_place(value):
+    if is_target(value):
         return (value,)
     if isinstance(value, dict):
         given = tuple(value.values())
@@ -50,14 +49,14 @@ def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
     else:
         given = _sequence(value)
     if not given:
-        raise ProgramError("RuntimeError", f"`inputs` argument to `{caller}()` cannot be empty.")
+        raise runtime_error(f"`inputs` argument to `{caller}()` cannot be empty.")
     return given
 
 
 def _check_inputs(values: Sequence[Any]) -> None:
     for value in values:
-        if not is_place(value):
-            raise ProgramError("RuntimeError", f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
+        if not is_target(value):
+            raise runtime_error(f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
 
 
 def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gradients:
@@ -68,7 +67,7 @@ def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gra
     given: Sequence[Any] = [None] * len(outputs) if value is None else (value,) if type(value) is Tensor else _sequence(value)
     made: Gradients = []
     for i, (output, gradient) in enumerate(zip(outputs, given, strict=False)):
-        if not is_place(output):
+        if not is_target(output):
             raise ProgramError("AssertionError", "Expected output to be a torch.Tensor")
         if type(gradient) is Tensor:
             if batched and _first(gradient) != engine.meta_of(output)[0]:
@@ -92,8 +91,7 @@ def _first(gradient: Tensor) -> tuple[int, ...]:
 
 
 def _mismatch(i: int, gradient: Tensor, shape: tuple[int, ...]) -> ProgramError:
-    return ProgramError(
-        "RuntimeError",
+    return runtime_error(
         "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
         "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
         f"grad_output[{i}] has a shape of {Size(gradient.array.shape[2:])} and output[{i}] has a shape of {Size(shape)}. If you only want "
@@ -113,8 +111,7 @@ def backward(
     if grad_variables is not None:
         warnings.emit("`grad_variables` is deprecated. Use `grad_tensors` instead.", "FutureWarning")
         if grad_tensors is not None:
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.",
             )
         grad_tensors = grad_variables
@@ -187,7 +184,7 @@ def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradie
         )
     count = sizes[0]
     if not count:
-        raise ProgramError("RuntimeError", "is_grads_batched=True needs a batch size of at least 1")
+        raise runtime_error("is_grads_batched=True needs a batch size of at least 1")
     row, stack = catalog.method("select").method, catalog.function("stack")
     rows = [walk([row(g, (0, i), {}) for g in given], keep or i < count - 1) for i in range(count)]
     return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])

@@ -22,7 +22,7 @@ from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import GradcliError, ProgramError
+from gradcli.errors import GradcliError, runtime_error
 
 _newest_first = attrgetter("sequence")
 
@@ -113,8 +113,7 @@ class Walk:
     def reaches(self, node: Node | None) -> bool:
         """Whether this walk comes to a node."""
         if self.capturing and type(node) is AccumulateGrad and node in self.waiting:
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
                 "supported.",
             )
@@ -329,7 +328,7 @@ class Walk:
             if len(given) != len(own):
                 name = getattr(hook, "name", "function")
                 text = f"hook '{name}' has returned an incorrect number of values (got {len(given)}, but expected {len(own)})"
-                raise ProgramError("RuntimeError", text)
+                raise runtime_error(text)
             for i, (value, before) in enumerate(zip(given, own, strict=True)):
                 if value is not None:
                     _check_replacement(hook, before, value)
@@ -351,13 +350,12 @@ def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
         return
     name = getattr(hook, "name", "function")
     if changed.dtype is not tensor.dtype:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"hook '{name}' has changed the type of value (was torch.{tensor.dtype.torch_name}Tensor got "
             f"torch.{changed.dtype.torch_name}Tensor)",
         )
     if changed.array.shape != tensor.array.shape:
-        raise ProgramError("RuntimeError", f"hook '{name}' has changed the size of value")
+        raise runtime_error(f"hook '{name}' has changed the size of value")
 
 
 def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:

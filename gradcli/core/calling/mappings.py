@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from gradcli.core.calling.script_types import Routine, sequence_of
+from gradcli.core.calling.script_types import Routine, Scripted, sequence_of
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
@@ -13,15 +13,12 @@ from gradcli.errors import ProgramError
 Pairs = list[tuple[Any, Any]]
 
 
-class MappingView:
+class MappingView(Scripted):
     """`keys()`, `values()` or `items()` of a mapping, as it is when asked for."""
 
     __slots__ = ("name", "found")
 
     SCRIPT_NAME = "mapping_view"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, name: str, found: list[Any]) -> None:
         self.name = name
@@ -39,20 +36,15 @@ class MappingView:
     def __contains__(self, item: Any) -> bool:
         return item in self.found
 
-
-for _name in ("__len__", "__iter__", "__contains__"):
-    MappingView.SCRIPT_METHODS[_name] = Routine(vars(MappingView)[_name])
+    SCRIPT_METHODS = {method.__name__: Routine(method) for method in (__len__, __iter__, __contains__)}
 
 
-class Mapping:
+class Mapping(Scripted):
     """A dictionary with the methods of dict that scripts use."""
 
     __slots__ = ("table",)
 
     SCRIPT_NAME = "dict"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
     #: the prefix of the views' names
     VIEWS = "dict"
 
@@ -117,10 +109,13 @@ class Mapping:
         """Pairs of key and value."""
         return MappingView(f"{self.VIEWS}_items", list(self.table.items()))
 
-
-_METHODS = ("__len__", "__iter__", "__contains__", "__getitem__", "__setitem__", "__delitem__")
-for _name in (*_METHODS, "get", "pop", "update", "copy", "keys", "values", "items"):
-    Mapping.SCRIPT_METHODS[_name] = Routine(vars(Mapping)[_name], _name)
+    SCRIPT_METHODS = {
+        method.__name__: Routine(method)
+        for method in (
+            *(__len__, __iter__, __contains__, __getitem__, __setitem__, __delitem__),
+            *(get, pop, update, copy, keys, values, items),
+        )
+    }
 
 
 class Metadata(Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.calling import argument_errors, warnings
+from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import Signature, hooks
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -97,5 +97,7 @@ class Parser:
         plausible = [s for s in self.signatures if not s.deprecated and s.min_args <= count <= len(s.parameters)]
         if len(plausible) == 1:
             plausible[0].bind(self.name, args, kwargs, True)
+        from gradcli.core.calling import argument_errors  # most calls are right
+
         text = argument_errors.describe(self._offered(), args, kwargs, hooks.type_name)
         return ProgramError("TypeError", f"{self.name}() received an invalid combination of arguments - {text}")

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 from gradcli.core.calling.type_errors import not_iterable
@@ -134,6 +135,16 @@ def listed(names: list[str]) -> str:
     return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
 
 
+class Scripted:
+    """A base for classes whose instances are script values: tables without entries, which a class replaces by its own."""
+
+    __slots__ = ()
+
+    SCRIPT_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
+    SCRIPT_SETTERS: Mapping[str, Callable[[Any, Any], None]] = MappingProxyType({})
+    SCRIPT_METHODS: Mapping[str, Routine] = MappingProxyType({})
+
+
 class ScriptType:
     """A class that scripts can call and test with isinstance: an optimiser, a module, torch.Tensor ...
 
@@ -191,15 +202,12 @@ class Attributes:
         return {name: setter(name) for name in names.split()}
 
 
-class Generated:
+class Generated(Scripted):
     """An iterator that a method of ours returns, such as `module.parameters()`."""
 
     __slots__ = ("host", "name", "__weakref__")
 
     SCRIPT_NAME = "generator"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, host: Iterator[Any], name: str) -> None:
         self.host = host
@@ -211,9 +219,7 @@ class Generated:
     def __next__(self) -> Any:
         return next(self.host)
 
-
-Generated.SCRIPT_METHODS["__iter__"] = Routine(Generated.__iter__)
-Generated.SCRIPT_METHODS["__next__"] = Routine(Generated.__next__)
+    SCRIPT_METHODS = {"__iter__": Routine(__iter__), "__next__": Routine(__next__)}
 
 
 class Hooks:
@@ -235,15 +241,12 @@ class Hooks:
         return iter(list(self.functions.values()))
 
 
-class Removable:
+class Removable(Scripted):
     """What registering a hook returns: `remove()` takes the hook away."""
 
     __slots__ = ("functions", "number", "__weakref__")
 
     SCRIPT_NAME = "RemovableHandle"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, functions: dict[int, Callable[..., Any]], number: int) -> None:
         self.functions = functions
@@ -253,8 +256,7 @@ class Removable:
         """Take the hook away; a second time does nothing."""
         self.functions.pop(self.number, None)
 
-
-Removable.SCRIPT_METHODS["remove"] = Routine(Removable.remove)
+    SCRIPT_METHODS = {"remove": Routine(remove)}
 
 
 def sequence_of(value: Any) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 _SHOWN = {
     "Operand": "Tensor",
@@ -369,4 +369,4 @@ _C_TYPES = {"int32": "int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
 
 def _overflow(dtype: DType, name: str) -> ProgramError:
     name = name or _C_TYPES.get(dtype.name, f"{dtype.name}_t")
-    return ProgramError("RuntimeError", f"value cannot be converted to type {name} without overflow")
+    return runtime_error(f"value cannot be converted to type {name} without overflow")

@@ -13,7 +13,7 @@ from gradcli.core.calling.signature import Signature
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Overload = tuple[str, Callable[..., Any]]
 
@@ -153,8 +153,7 @@ class Function:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
         if state.enabled and any(t.requires_grad for t in tensors):
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad.",
             )

@@ -55,7 +55,7 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
     view = tensor.view
     if view is not None:
         if view.creation != "default":
-            raise ProgramError("RuntimeError", _why_not(tensor, "is being modified inplace", "is being modified inplace"))
+            raise runtime_error(_why_not(tensor, "is being modified inplace", "is being modified inplace"))
         if tensor.requires_grad and view.base.node is None:
             raise leaf_error("a view of a leaf Variable")
     if tensor.requires_grad and tensor.node is None:
@@ -65,8 +65,7 @@ def check_writable(tensor: Tensor, wanted: bool = False) -> None:
 def bump(tensor: Tensor) -> None:
     """Count a write that has been done. PyTorch notices only here that an inference tensor was not to be written to."""
     if tensor.meta is not None and tensor.property_of("inference") and not state.inference:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
             "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
         )
@@ -95,8 +94,7 @@ def _why_not(tensor: Tensor, what: str, deed: str) -> str:
 def _check_memory(tensor: Tensor) -> None:
     array = tensor.array
     if array.size and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation.",
         )
@@ -104,8 +102,7 @@ def _check_memory(tensor: Tensor) -> None:
 
 def _check_fits(tensor: Tensor, result: Tensor) -> None:
     if result.array.shape != tensor.array.shape:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}",
         )
     if result.dtype.category > tensor.dtype.category:
@@ -252,9 +249,7 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
     """`tensor.fill_(value)` for a number or a 0-d tensor."""
     if type(value) is Tensor:
         if value.array.ndim:
-            raise ProgramError(
-                "RuntimeError", f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
-            )
+            raise runtime_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
         number = value.array.copy()
         return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
     return write_part(tensor, FILL, (), (), lambda array: _store(array, scalar_of(value, tensor.dtype), tensor.dtype))
@@ -361,7 +356,7 @@ def refresh_view(tensor: Tensor) -> None:
     base = view.base
     if view.creation != "default" and base.requires_grad:
         deed = "its base or another view of its base has been modified inplace"
-        raise ProgramError("RuntimeError", _why_not(tensor, deed, deed))
+        raise runtime_error(_why_not(tensor, deed, deed))
     view.version = tensor.version.count
     if not base.requires_grad:
         return

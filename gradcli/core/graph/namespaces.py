@@ -5,15 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array, elementary, products, summation
+from gradcli.core.kernels import Array, Axes, elementary, products, summation
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap, zeros_like
+
+if TYPE_CHECKING:
+    from gradcli.core.graph.record import Op
+
+#: what rules compute with: arrays and numbers, or tensors
+Value = Tensor | Array | np.generic | float
+Shape = int | Sequence[int]
 
 
 class Provided:
@@ -32,7 +39,7 @@ class Provided:
 provided = Provided()
 
 
-def as_tensor(value: Any) -> Tensor:
+def as_tensor(value: Value) -> Tensor:
     """Arrays and numpy scalars as tensors; tensors as they are."""
     return value if type(value) is Tensor else wrap(value)
 
@@ -74,12 +81,12 @@ class Numeric:
     triu = staticmethod(np.triu)
 
     @staticmethod
-    def sum(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
         """Sum over axes; of everything by default."""
         return summation.total(x, axis, keepdims)
 
     @staticmethod
-    def broadcast_to(x: Any, shape: Any) -> Array:
+    def broadcast_to(x: Any, shape: Sequence[int]) -> Array:
         """Repeated to a larger shape without copying; read-only."""
         if not x.ndim:  # the common case, without numpy's iterator
             x = np.asarray(x)
@@ -89,7 +96,7 @@ class Numeric:
         return np.broadcast_to(x, shape)
 
     @staticmethod
-    def transpose(x: Array, axes: Any) -> Array:
+    def transpose(x: Array, axes: Sequence[int]) -> Array:
         """Axes in another order."""
         return x.transpose(axes)
 
@@ -99,12 +106,12 @@ class Numeric:
         return x.swapaxes(-1, -2)
 
     @staticmethod
-    def zeros(shape: Any, dtype: DType) -> Array:
+    def zeros(shape: Shape, dtype: DType) -> Array:
         """Zeros."""
         return np.zeros(shape, dtype.np)
 
     @staticmethod
-    def ones(shape: Any, dtype: DType) -> Array:
+    def ones(shape: Shape, dtype: DType) -> Array:
         """Ones."""
         return np.ones(shape, dtype.np)
 
@@ -145,7 +152,7 @@ class Numeric:
         return x if x.shape == shape else np.broadcast_to(x, shape)
 
     @staticmethod
-    def call(op: Any, *args: Any) -> Any:
+    def call(op: Op, *args: Any) -> Any:
         """Run an operation record on arrays."""
         result = op.forward(*[a.array if type(a) is Tensor else a for a in args])
         return result
@@ -161,7 +168,7 @@ class Traced:
         return function
 
     @staticmethod
-    def sum(x: Tensor, axis: Any = None, keepdims: bool = False) -> Any:
+    def sum(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Any:
         """Sum over axes; of everything by default."""
         function = provided.function("sum")
         if axis is None:
@@ -179,12 +186,12 @@ class Traced:
         return provided.function("clamp")(a, b) if type(b) is not Tensor else provided.function("maximum")(a, b)
 
     @staticmethod
-    def reshape(x: Tensor, shape: Any) -> Any:
+    def reshape(x: Tensor, shape: Shape) -> Any:
         """Another shape."""
         return provided.function("reshape")(x, tuple(shape) if not isinstance(shape, int) else (shape,))
 
     @staticmethod
-    def transpose(x: Tensor, axes: Any) -> Any:
+    def transpose(x: Tensor, axes: Sequence[int]) -> Any:
         """Axes in another order."""
         return provided.function("permute")(x, tuple(axes))
 
@@ -194,34 +201,34 @@ class Traced:
         return provided.function("transpose")(x, -1, -2)
 
     @staticmethod
-    def expand_dims(x: Tensor, axis: Any) -> Any:
+    def expand_dims(x: Tensor, axis: int | Sequence[int]) -> Any:
         """New axes of size 1."""
         for at in sorted((axis,) if isinstance(axis, int) else axis):
             x = provided.function("unsqueeze")(x, at)
         return x
 
     @staticmethod
-    def broadcast_to(x: Tensor, shape: Any) -> Any:
+    def broadcast_to(x: Tensor, shape: Sequence[int]) -> Any:
         """Repeated to a larger shape without copying."""
         return provided.function("broadcast_to")(as_tensor(x), tuple(shape))
 
     @staticmethod
-    def flip(x: Tensor, axis: Any) -> Any:
+    def flip(x: Tensor, axis: int | Sequence[int]) -> Any:
         """Reversed along axes."""
         return provided.function("flip")(x, (axis,) if isinstance(axis, int) else tuple(axis))
 
     @staticmethod
-    def roll(x: Tensor, shift: Any, axis: Any = None) -> Any:
+    def roll(x: Tensor, shift: int | Sequence[int], axis: Axes = None) -> Any:
         """Rolled along axes."""
         return provided.function("roll")(x, shift) if axis is None else provided.function("roll")(x, shift, axis)
 
     @staticmethod
-    def zeros(shape: Any, dtype: DType) -> Tensor:
+    def zeros(shape: Shape, dtype: DType) -> Tensor:
         """Zeros."""
         return Tensor(np.zeros(shape, dtype.np), dtype)
 
     @staticmethod
-    def ones(shape: Any, dtype: DType) -> Tensor:
+    def ones(shape: Shape, dtype: DType) -> Tensor:
         """Ones."""
         return Tensor(np.ones(shape, dtype.np), dtype)
 
@@ -251,7 +258,7 @@ class Traced:
         return x if x.array.shape == shape else Traced.broadcast_to(x, shape)
 
     @staticmethod
-    def call(op: Any, *args: Any) -> Any:
+    def call(op: Op, *args: Any) -> Any:
         """Run an operation record on tensors."""
         n = len(op.tensors)
         return op(*[wrap(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in args[:n]], *args[n:])

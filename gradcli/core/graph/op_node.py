@@ -15,7 +15,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error, recount, state
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from gradcli.core.graph.record import Op
@@ -355,8 +355,7 @@ def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, numb
     """PyTorch's error when a saved tensor was written to before backward needed it."""
     kind = "CPUBoolType" if dtype is dtypes.bool_ else f"torch.{dtype.torch_name}Tensor"
     where = "" if node is None else f", which is output {number} of {short_name(node.name())},"
-    return ProgramError(
-        "RuntimeError",
+    return runtime_error(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "
         f"Hint: {_FOUND if state.anomaly else _NOT_FOUND}",

@@ -316,8 +316,7 @@ def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> ProgramError:
         x = a[-back] if back <= len(a) else 1
         y = b[-back] if back <= len(b) else 1
         if x != y and x != 1 and y != 1:
-            return ProgramError(
-                "RuntimeError",
+            return runtime_error(
                 f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {rank - back}",
                 code=Code.BROADCAST,
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, Axes
 
 _LANES = 8
 _RUNS = 4
@@ -30,7 +30,7 @@ _join: Any = np.concatenate
 _ZERO = np.float32(0)
 
 
-def total(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
+def total(x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
     """`x.sum(axis, keepdims)`; for small float32 arrays in PyTorch's order."""
     if type(x) is not np.ndarray and x.size <= LARGEST:
         x = np.asarray(x)

@@ -195,8 +195,7 @@ def augmented(symbol: str, target: Tensor, value: Any) -> Any:
 def truth(tensor: Tensor) -> bool:
     """`bool(tensor)`; PyTorch's errors for none or several elements."""
     if state.mapped:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, "
             "please file an issue at https://github.com/pytorch/pytorch/issues .",
         )
@@ -204,7 +203,7 @@ def truth(tensor: Tensor) -> bool:
     if array.size == 1:
         return bool(array.item())
     if array.size == 0:
-        raise ProgramError("RuntimeError", "Boolean value of Tensor with no values is ambiguous")
+        raise runtime_error("Boolean value of Tensor with no values is ambiguous")
     raise runtime_error("Boolean value of Tensor with more than one value is ambiguous", Code.TRUTH_OF_MANY)
 
 
@@ -245,6 +244,6 @@ def set_data(tensor: Tensor, value: Any) -> None:
 
         raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(value)}")
     if tensor.requires_grad and not value.dtype.is_floating_point:
-        raise ProgramError("RuntimeError", "data set to a tensor that requires gradients must be floating point or complex dtype")
+        raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
     tensor.array = value.array
     tensor.dtype = value.dtype

@@ -9,7 +9,7 @@ from gradcli.core.autograd import backward, hooks, tensor_state, torch_autograd
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 
 def _is_floating_point(input: Tensor) -> bool:
@@ -24,8 +24,7 @@ def _tolist(input: Tensor) -> Any:
 def item(input: Tensor) -> Any:
     """`tensor.item()`; not within vmap, where the number would be that of one sample."""
     if state.mapped:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please "
             "try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, "
             "please file a bug report.",

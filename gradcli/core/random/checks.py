@@ -10,7 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 LOWEST64 = -(2**63)
 #: Bits of the significand, the hidden one included.
@@ -175,4 +175,4 @@ def weights_all_at_once(weights: Array) -> None:
 
 def _require(condition: bool, message: str) -> None:
     if not condition:
-        raise ProgramError("RuntimeError", message)
+        raise runtime_error(message)

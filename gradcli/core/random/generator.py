@@ -23,7 +23,7 @@ from gradcli.core.random import checks
 from gradcli.core.random.normals import box_muller32, box_muller64, each, fma32, fma64
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from random import Random
@@ -104,11 +104,11 @@ class Generator:
             raise ProgramError("TypeError", "RNG state must be a torch.ByteTensor")
         if state.size != _STATE.itemsize:
             size = f"{_STATE.itemsize} but found the input RNG state size to be {state.size}"
-            raise ProgramError("RuntimeError", f"Expected a CPUGeneratorImplState of size {size}")
+            raise runtime_error(f"Expected a CPUGeneratorImplState of size {size}")
         held = np.frombuffer(state.tobytes(), _STATE)[0]
         position = int(held["next"])
         if held["seeded"] != 1 or not 0 < held["left"] <= _STATE_WORDS or position > _STATE_WORDS:
-            raise ProgramError("RuntimeError", "Invalid mt19937 state")
+            raise runtime_error("Invalid mt19937 state")
         words = tuple(w & 0xFFFFFFFF for w in held["words"].tolist())
         self.manual_seed(int(held["seed"]))
         self._start = words
@@ -206,7 +206,7 @@ class Generator:
         """`normal_(mean, std)`, `randn`: Box-Muller, in runs of 16 or, for fewer or not contiguous elements, in pairs."""
         kind = _kind(dtype, bfloat16)
         if not std >= 0.0:
-            raise ProgramError("RuntimeError", f"normal expects std >= 0.0, but found std {std:g}")
+            raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
         count = math.prod(shape)
         if not count:
             return np.empty(shape, dtype)
@@ -257,7 +257,7 @@ class Generator:
             out = self.normal(shape, dtype, 0.0, std, bfloat16=bfloat16)
         else:
             if std.size and not std.min() >= 0:
-                raise ProgramError("RuntimeError", "normal expects all elements of std >= 0.0")
+                raise runtime_error("normal expects all elements of std >= 0.0")
             out = dtypes.cast(self.normal(shape, dtype, bfloat16=bfloat16) * std, kind)
         centre = mean if isinstance(mean, np.ndarray) else dtypes.cast(np.array([mean]), kind)[0]
         return dtypes.cast(out + centre, kind).reshape(shape)
@@ -266,10 +266,10 @@ class Generator:
         """`exponential_(lambd)`: -log(1 - u) / lambd."""
         kind = _kind(dtype, bfloat16)
         if not lambd > 0.0:
-            raise ProgramError("RuntimeError", f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+            raise runtime_error(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
         if not kind.is_floating_point:
             text = "Exponential distribution is a continuous probability distribution. dtype must be a floating point"
-            raise ProgramError("RuntimeError", f"{text} but you specified {kind.torch_name}")
+            raise runtime_error(f"{text} but you specified {kind.torch_name}")
         out = -1.0 / lambd * each(math.log1p, -self._double(math.prod(shape)))
         return _narrow(out, kind).reshape(shape)
 
@@ -279,7 +279,7 @@ class Generator:
         """`log_normal_(mean, std)`: exp of a normal, which is always drawn in pairs."""
         kind = _kind(dtype, bfloat16)
         if not std > 0.0:
-            raise ProgramError("RuntimeError", f"log_normal_ expects std > 0.0, but found std={std:g}")
+            raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std:g}")
         count = math.prod(shape)
         if not count:
             return np.empty(shape, dtype)
@@ -295,10 +295,10 @@ class Generator:
         """`cauchy_(median, sigma)`: the tangent of a uniform angle."""
         kind = _kind(dtype, bfloat16)
         if not sigma > 0.0:
-            raise ProgramError("RuntimeError", f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+            raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
         if not kind.is_floating_point:
             text = "Cauchy distribution is a continuous probability distribution. dtype must be a floating point"
-            raise ProgramError("RuntimeError", f"{text} but you specified {kind.c_name}")
+            raise runtime_error(f"{text} but you specified {kind.c_name}")
         tangents = each(math.tan, math.pi * (self._double(math.prod(shape)) - 0.5))
         return _narrow(fma64(tangents, sigma, median), kind).reshape(shape)
 
@@ -308,7 +308,7 @@ class Generator:
         """`geometric_(p)`: the number of trials up to the first success."""
         kind = _kind(dtype, bfloat16)
         if not 0.0 < p < 1.0:
-            raise ProgramError("RuntimeError", f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+            raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
         if kind is dtypes.bool_ and 0 not in shape:
             checks.refuse_dtype(kind, "geometric_cpu")
         with np.errstate(divide="ignore"):
@@ -370,7 +370,7 @@ class Generator:
         """
         if not isinstance(p, np.ndarray):
             if not 0.0 <= p <= 1.0:
-                raise ProgramError("RuntimeError", f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+                raise runtime_error(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
             size: Shape = () if shape is None else shape
             return (self._double(math.prod(size)) < float(p)).astype(dtype).reshape(size)
         size = p.shape if shape is None else shape
@@ -381,7 +381,7 @@ class Generator:
         if bad.size:
             draw(int(bad[0]))  # PyTorch has drawn for all elements before the one that it refuses
             text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?"
-            raise ProgramError("RuntimeError", text + "  If so, please report an enhancement request to PyTorch.)")
+            raise runtime_error(text + "  If so, please report an enhancement request to PyTorch.)")
         return (draw(flat.size) < flat).astype(dtype).reshape(size)
 
     def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, *, bfloat16: bool = False) -> Array:
@@ -411,10 +411,10 @@ class Generator:
         precise = row if row.dtype == np.float64 else row.astype(np.float32)
         text = "invalid multinomial distribution (encountering probability entry "
         for value in precise[~((precise >= 0) & np.isfinite(precise))][:1].tolist():
-            raise ProgramError("RuntimeError", f"{text}= infinity or NaN)" if value > 0 else f"{text}< 0)")
+            raise runtime_error(f"{text}= infinity or NaN)" if value > 0 else f"{text}< 0)")
         total = np.add.accumulate(precise, dtype=precise.dtype)  # one by one, as torch adds them
         if not row.size or not total[-1] > 0:
-            raise ProgramError("RuntimeError", "invalid multinomial distribution (sum of probabilities <= 0)")
+            raise runtime_error("invalid multinomial distribution (sum of probabilities <= 0)")
         total /= total[-1]
         total[-1] = 1
         return np.searchsorted(total.astype(np.float64), self._double(num_samples), side="left")

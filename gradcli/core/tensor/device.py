@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 _KINDS = (
     *("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps"),
@@ -17,18 +17,18 @@ def kind_of(name: str) -> str:
     """The kind in a device's name, such as `cuda` in `cuda:0`. Raises RuntimeError for a name that PyTorch does not take."""
     kind = name.partition(":")[0]
     if not re.fullmatch("[a-zA-Z_]+(:(0|[1-9][0-9]{0,3}))?", name):
-        raise ProgramError("RuntimeError", f"Invalid device string: '{name}'")
+        raise runtime_error(f"Invalid device string: '{name}'")
     if kind not in _KINDS:
-        raise ProgramError("RuntimeError", f"Expected one of {', '.join(_KINDS)} device type at start of device string: {kind}")
+        raise runtime_error(f"Expected one of {', '.join(_KINDS)} device type at start of device string: {kind}")
     return kind
 
 
 def check(device: Any) -> None:
     """Raise an error for any device but the CPU; `device` is a name, a number or a `torch.device`."""
     if type(device) is int:
-        raise ProgramError("RuntimeError", "Cannot access accelerator device when none is available.")
+        raise runtime_error("Cannot access accelerator device when none is available.")
     kind = kind_of(str(device))
     if kind == "cuda":
         raise ProgramError("AssertionError", "Torch not compiled with CUDA enabled")
     if kind != "cpu":
-        raise ProgramError("RuntimeError", f"the device '{device}' is not part of gradcli; tensors live on the cpu")
+        raise runtime_error(f"the device '{device}' is not part of gradcli; tensors live on the cpu")

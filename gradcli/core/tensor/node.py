@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli import limits
-from gradcli.errors import Code, InternalFault, LimitError, ProgramError
+from gradcli.errors import Code, InternalFault, LimitError, ProgramError, runtime_error
 
 if TYPE_CHECKING:
     from gradcli.core.tensor.dtypes import DType
@@ -255,8 +255,7 @@ class AccumulateGrad(Node):
 
 def freed_error() -> ProgramError:
     """The error of a second walk through a graph whose saved tensors are gone."""
-    return ProgramError(
-        "RuntimeError",
+    return runtime_error(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
         "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
         "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "

@@ -7,12 +7,11 @@ tensors over `threshold` elements show `edgeitems` at both ends of every long ax
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.errors import LimitError, ProgramError
+from gradcli.errors import LimitError, ProgramError, runtime_error
 
 _FLOATING = frozenset(("float16", "bfloat16", "float32", "float64"))
 #: dtypes that are never named in a suffix, besides the default one, as long as there are elements to tell them by
@@ -99,11 +98,6 @@ def set_printoptions(
     if linewidth is not None:
         options.linewidth = linewidth
     options.sci_mode = None if sci_mode is None else bool(sci_mode)
-
-
-def size_text(shape: Sequence[int]) -> str:
-    """A shape as PyTorch prints it: `torch.Size([2, 3])`."""
-    return f"torch.Size([{', '.join(map(str, shape))}])"
 
 
 def tensor_text(
@@ -208,7 +202,7 @@ def _visible(array: Array, edge: int, max_chars: float) -> tuple[Array, list[int
         head = array[:edge]
         return np.concatenate((head, array[-edge:])), [len(head)]
     if edge < 0:
-        raise ProgramError("RuntimeError", "stack expects a non-empty TensorList")
+        raise runtime_error("stack expects a non-empty TensorList")
     heads: list[int | None] = [edge if size > 2 * edge else None for size in array.shape]
     # Axes that are long together need not be long each: a broadcast of shape (6, 6, 6, ...) shows all it has.
     _check_length(3 * math.prod(size if head is None else 2 * edge for size, head in zip(array.shape, heads, strict=True)), max_chars)

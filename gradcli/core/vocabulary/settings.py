@@ -10,7 +10,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def reset(seed: int = 0) -> None:
@@ -86,9 +86,9 @@ def _set_num_threads(num_threads: int) -> None:
     if not isinstance(num_threads, int):
         raise ProgramError("TypeError", f"set_num_threads expects an int, but got {hooks.type_name(num_threads)}")
     if num_threads <= 0:
-        raise ProgramError("RuntimeError", "set_num_threads expects a positive integer")
+        raise runtime_error("set_num_threads expects a positive integer")
     if num_threads > _MOST_THREADS:
-        raise ProgramError("RuntimeError", f"set_num_threads: there is no machine with {num_threads:,} threads")
+        raise runtime_error(f"set_num_threads: there is no machine with {num_threads:,} threads")
 
 
 def _get_num_threads() -> int:

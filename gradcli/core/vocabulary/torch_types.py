@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.script_types import Routine, Scripted, ScriptType
 from gradcli.core.calling.signature import hooks
 from gradcli.core.ops.create import creation
 from gradcli.core.tensor import dtypes
@@ -16,17 +16,14 @@ from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.device import kind_of
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
-class Symbol:
+class Symbol(Scripted):
     """A named constant of torch's that only stands for itself: `torch.strided`, a memory format."""
 
     __slots__ = ("name", "type_name")
 
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
     SCRIPT_NAME = "layout"
 
     def __init__(self, name: str) -> None:
@@ -41,15 +38,13 @@ CONTIGUOUS_FORMAT = Symbol("contiguous_format")
 PRESERVE_FORMAT = Symbol("preserve_format")
 
 
-class Device:
+class Device(Scripted):
     """`torch.device`. Others than the cpu can be named, and hold no tensors. `str(d)` is its name."""
 
     __slots__ = ("name",)
 
     SCRIPT_NAME = "device"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"type": lambda d: d.kind, "index": lambda d: d.index}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_ATTRIBUTES = {"type": lambda d: d.kind, "index": lambda d: d.index}
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -109,7 +104,7 @@ def _device(*args: Any, **kwargs: Any) -> Device:
     if type(given[1]) is not int:
         raise ProgramError("TypeError", f"device(): argument 'index' (position 2) must be int, not {hooks.type_name(given[1])}")
     if kind != named:
-        raise ProgramError("RuntimeError", f"type (string) must not include an index because index was passed explicitly: {named}")
+        raise runtime_error(f"type (string) must not include an index because index was passed explicitly: {named}")
     return Device(f"{kind}:{given[1]}")
 
 
@@ -131,52 +126,45 @@ SEED_NOTHING = Routine(_seed_nothing, "manual_seed")
 DEVICE = ScriptType("device", "torch", _device, lambda v: type(v) is Device)
 
 
-class TypeInfo:
+_BFLOAT16 = {
+    "eps": 0.0078125,
+    "max": 3.3895313892515355e38,
+    "min": -3.3895313892515355e38,
+    "tiny": 1.1754943508222875e-38,
+    "resolution": 0.01,
+}
+
+
+class TypeInfo(Scripted):
     """`torch.finfo` and `torch.iinfo`."""
 
     __slots__ = ("dtype", "info")
 
     SCRIPT_NAME = "finfo"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+    SCRIPT_ATTRIBUTES = {
         "eps": lambda t: t.number("eps"),
         "max": lambda t: t.number("max"),
         "min": lambda t: t.number("min"),
         "tiny": lambda t: t.number("tiny"),
-        "smallest_normal": lambda t: t.number("tiny"),
+        "smallest_normal": lambda t: t.number("tiny", "smallest_normal"),
         "resolution": lambda t: t.number("resolution"),
         "bits": lambda t: t.dtype.itemsize * 8,
         "dtype": lambda t: t.dtype.name,
     }
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init__(self, dtype: DType) -> None:
         self.dtype = dtype
         self.info: Any = np.finfo(dtype.np) if dtype.is_floating_point else np.iinfo(dtype.np)
 
-    def number(self, name: str) -> float | int:
-        """One of numpy's figures as a Python number."""
-        value = {"eps": "eps", "max": "max", "min": "min", "tiny": "tiny", "resolution": "resolution"}[name]
+    def number(self, name: str, shown: str = "") -> float | int:
+        """One of numpy's figures as a Python number. Raises AttributeError for one that integers do not have, called `shown`."""
         if self.dtype is dtypes.bfloat16:
-            table = {
-                "eps": 0.0078125,
-                "max": 3.3895313892515355e38,
-                "min": -3.3895313892515355e38,
-                "tiny": 1.1754943508222875e-38,
-                "resolution": 0.01,
-            }
-            return table[name]
-        found = {
-            "eps": lambda i: i.eps,
-            "max": lambda i: i.max,
-            "min": lambda i: i.min,
-            "tiny": lambda i: i.tiny,
-            "resolution": lambda i: i.resolution,
-        }
-        if not self.dtype.is_floating_point and name not in ("max", "min"):
-            raise ProgramError("AttributeError", f"'torch.iinfo' object has no attribute '{value}'")
-        number = found[name](self.info)
-        return int(number) if not self.dtype.is_floating_point else float(number)
+            return _BFLOAT16[name]
+        if self.dtype.is_floating_point:
+            return float(getattr(self.info, name))
+        if name not in ("max", "min"):
+            raise ProgramError("AttributeError", f"'torch.iinfo' object has no attribute '{shown or name}'")
+        return int(getattr(self.info, name))
 
     def __repr__(self) -> str:
         def g(name: str) -> str:
