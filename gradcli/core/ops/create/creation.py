@@ -11,14 +11,13 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import hooks, scalar_of, stored
-from gradcli.core.calling.type_errors import not_one_element
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import elementary
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 _MAX_DIMS = 128
 _MOST_DIMS = 64
@@ -29,7 +28,7 @@ def finish(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
     out = Tensor(array, dtype)
     if requires_grad:
         if not dtype.is_floating_point:
-            raise dtypes.cannot_require_grad()
+            raise runtime_error("Only Tensors of floating point and complex dtype can require gradients")
         out.requires_grad = True
     if state.inference:
         out.meta = {"inference": True}
@@ -88,7 +87,7 @@ def _infer(elements: list[Any]) -> DType:
             value = next(e for e in elements if type(e) is kind)
             if kind is str:
                 raise ProgramError("TypeError", "new(): invalid data type 'str'")
-            raise ProgramError("RuntimeError", f"Could not infer dtype of {hooks.type_name(value)}")
+            raise runtime_error(f"Could not infer dtype of {hooks.type_name(value)}")
         found = dtype if found is None else dtypes.promote(found, dtype)
     for element in elements:
         if type(element) is Tensor:
@@ -123,14 +122,14 @@ def _numbers(elements: list[Any], dtype: DType) -> Array:
         info = np.iinfo(dtype.np)
         low = info.min or -info.max
         if array.max(initial=0) > info.max or array.min(initial=0) < low:
-            raise ProgramError("RuntimeError", f"value cannot be converted to type {dtype.name} without overflow")
+            raise runtime_error(f"value cannot be converted to type {dtype.name} without overflow")
     return array.astype(dtype.np)
 
 
 def _scalar(element: Any, dtype: DType) -> Any:
     if type(element) is Tensor:
         if element.array.size != 1 and dtype.is_floating_point:
-            raise not_one_element()
+            raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
         if element.array.size != 1:
             raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
         return element.item()
@@ -184,7 +183,7 @@ def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
 def check_rank(rank: int) -> None:
     """numpy's arrays end at 64 dimensions."""
     if rank > _MOST_DIMS:
-        raise ProgramError("RuntimeError", f"tensors of more than {_MOST_DIMS} dimensions are not part of gradcli, got {rank}")
+        raise runtime_error(f"tensors of more than {_MOST_DIMS} dimensions are not part of gradcli, got {rank}")
 
 
 def _size(name: str, size: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
@@ -192,11 +191,11 @@ def _size(name: str, size: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
     count = 1
     for n in size:
         if n < 0:
-            raise ProgramError("RuntimeError", f"{name}: Dimension size must be non-negative.")
+            raise runtime_error(f"{name}: Dimension size must be non-negative.")
         count *= n
     limits.check_elements(count, dtype.itemsize)
     if math.prod(n or 1 for n in size) >= 1 << 63:
-        raise ProgramError("RuntimeError", "Stride calculation overflowed")
+        raise runtime_error("Stride calculation overflowed")
     return size
 
 
@@ -277,11 +276,11 @@ def _range_dtype(values: tuple[Any, ...], dtype: DType | None) -> DType:
 def arange_values(start: Any, end: Any, step: Any, dtype: DType) -> Array:
     """start, start + step, ... below end (above, for a negative step)."""
     if step == 0:
-        raise ProgramError("RuntimeError", "step must be nonzero")
+        raise runtime_error("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
-        raise ProgramError("RuntimeError", f"unsupported range: {start} -> {end}")
+        raise runtime_error(f"unsupported range: {start} -> {end}")
     if (step > 0 and end < start) or (step < 0 and end > start):
-        raise ProgramError("RuntimeError", "upper bound and lower bound inconsistent with step sign")
+        raise runtime_error("upper bound and lower bound inconsistent with step sign")
     count = math.ceil((end - start) / step)
     limits.check_elements(count, dtype.itemsize)
     if dtype.is_floating_point:
@@ -309,10 +308,10 @@ def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     given = {what: value for what, value in (("start", start), ("end", end)) if type(value) is Tensor}
     if any(value.array.ndim for value in given.values()):
         found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
-        raise ProgramError("RuntimeError", f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
+        raise runtime_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
     start, end = (value.item() if type(value) is Tensor else value for value in (start, end))
     if steps < 0:
-        raise ProgramError("RuntimeError", "number of steps must be non-negative")
+        raise runtime_error("number of steps must be non-negative")
     limits.check_elements(steps, dtype.itemsize)
     work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
     if steps == 1:
@@ -357,7 +356,7 @@ def _eye_square(n: int, *rest: Any) -> Tensor:
 def _eye(n: int, m: int, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     for name, size in (("n", n), ("m", m)):
         if size < 0:
-            raise ProgramError("RuntimeError", f"{name} must be greater or equal to 0, got {size}")
+            raise runtime_error(f"{name} must be greater or equal to 0, got {size}")
     wanted = dtype or dtypes.get_default()
     limits.check_elements(n * m, wanted.itemsize)
     return finish(np.eye(n, m, dtype=wanted.np), wanted, requires_grad)

@@ -14,13 +14,14 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.create.creation import check_rank, finish
 from gradcli.core.ops.linalg.product_overloads import seeded
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.views import expanded_shape
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 
 def _source(given: Generator | None) -> Generator:
@@ -29,7 +30,7 @@ def _source(given: Generator | None) -> Generator:
 
 def _floating(dtype: DType, kernel: str) -> DType:
     if not dtype.is_floating_point:
-        raise ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for '{dtype.torch_name}'")
+        raise not_implemented(f"{kernel}", dtype)
     return dtype
 
 
@@ -38,7 +39,7 @@ def _checked(name: str, size: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
     count = 1
     for n in size:
         if n < 0:
-            raise ProgramError("RuntimeError", f"Trying to create tensor with negative dimension {n}: {list(size)}")
+            raise runtime_error(f"Trying to create tensor with negative dimension {n}: {list(size)}")
         count *= n
     limits.check_elements(count, dtype.itemsize)
     return size
@@ -130,13 +131,13 @@ def _randint_like_to(input: Tensor, high: int, *rest: Any) -> Tensor:
 
 def _randint_like_up_to(input: Tensor, high: Tensor, *rest: Any) -> Tensor:
     if high.array.ndim:
-        raise ProgramError("RuntimeError", "high must be a scalar tensor and on CPU")
+        raise runtime_error("high must be a scalar tensor and on CPU")
     return _randint_like(input, 0, int(high.item()), *rest)
 
 
 def _randperm(n: int, generator: Any, dtype: DType | None, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
     if n < 0:
-        raise ProgramError("RuntimeError", f"Trying to create tensor with negative dimension {n}: [{n}]")
+        raise runtime_error(f"Trying to create tensor with negative dimension {n}: [{n}]")
     wanted = dtype or dtypes.int64
     limits.check_elements(n, wanted.itemsize)
     return finish(_source(generator).randperm(n, wanted.np), wanted, requires_grad)
@@ -146,7 +147,7 @@ def _normal_tensors(mean: Any, std: Any, generator: Any) -> Tensor:
     given = mean if type(mean) is Tensor else std
     means = mean.array if type(mean) is Tensor else np.full(given.array.shape, mean, given.dtype.np)
     if type(std) is not Tensor and std < 0:
-        raise ProgramError("RuntimeError", f"normal expects std >= 0.0, but found std {std:g}")
+        raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
     stds = std.array if type(std) is Tensor else np.full(given.array.shape, std, given.dtype.np)
     return finish(_source(generator).normal_tensors(means, stds, given.dtype.np), given.dtype)
 
@@ -163,7 +164,7 @@ def _normal_numbers(
     requires_grad: bool,
 ) -> Tensor:
     if std < 0:
-        raise ProgramError("RuntimeError", f"normal expects std >= 0.0, but found std {std:g}")
+        raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
     wanted = dtype or dtypes.get_default()
     return finish(_normal(_checked("normal", size, wanted), wanted, generator, mean, std), wanted, requires_grad)
 
@@ -214,13 +215,13 @@ def _draw_float(input: Tensor, grad_fn: str, draw: Callable[..., Array], *option
 
 def _uniform_(input: Tensor, low: float, high: float, generator: Any) -> Tensor:
     if low > high:
-        raise ProgramError("RuntimeError", f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+        raise runtime_error(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     return _fill(input, "UniformBackward0", lambda shape, _: _uniform(shape, input.dtype, generator, low, high))
 
 
 def _normal_(input: Tensor, mean: float, std: float, generator: Any) -> Tensor:
     if std < 0:
-        raise ProgramError("RuntimeError", f"normal expects std >= 0.0, but found std {std:g}")
+        raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
     return _fill(input, "NormalBackward0", lambda shape, flat: _normal(shape, input.dtype, generator, mean, std, flat))
 
 

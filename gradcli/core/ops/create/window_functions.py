@@ -16,7 +16,7 @@ from gradcli.core.ops.create.creation import finish
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 #: what rounds a value to the dtype
 Rounding = Callable[[Any], Array]
@@ -75,13 +75,12 @@ def _window(name: str, shape: Shape, more: tuple[float, ...], given: int = 0) ->
 
 def _check(name: str, window_length: int, dtype: DType) -> None:
     if not dtype.is_floating_point:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.c_name}, device=cpu, layout=Strided (default), "
-            "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))",
+            "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))"
         )
     if window_length < 0:
-        raise ProgramError("RuntimeError", f"{name} requires non-negative window_length, got window_length={window_length}")
+        raise runtime_error(f"{name} requires non-negative window_length, got window_length={window_length}")
     limits.check_elements(window_length, 8)
 
 

@@ -20,15 +20,11 @@ from gradcli.core.ops.layers import normalization
 from gradcli.core.ops.layers.softmax import SOFTMAX
 from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _call(name: str, *args: Any) -> Any:
     return catalog.function(name)(*args)
-
-
-def _fail(text: str) -> ProgramError:
-    return ProgramError("RuntimeError", text)
 
 
 # --- attention in one piece ---
@@ -109,19 +105,19 @@ SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     ranks = [t.array.ndim for t in (query, key, value)]
     if min(ranks) < 2:
-        raise _fail(
+        raise runtime_error(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} key.dim: {ranks[1]} and "
             f"value.dim: {ranks[2]} instead."
         )
     kinds = [_C_TYPES.get(t.dtype.torch_name, t.dtype.torch_name) for t in (query, key, value)]
     if len(set(kinds)) > 1:
-        raise _fail(
+        raise runtime_error(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {kinds[0]} key.dtype: {kinds[1]} and "
             f"value.dtype: {kinds[2]} instead."
         )
     if mask is not None and mask.dtype is not query.dtype and mask.dtype.torch_name not in ("Bool", "Float"):
         kind = _C_TYPES.get(mask.dtype.torch_name, mask.dtype.torch_name)
-        raise _fail(
+        raise runtime_error(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} and  query.dtype: "
             f"{kinds[0]} instead."
         )
@@ -171,7 +167,7 @@ def scaled_dot_product_attention(
         return ATTENTION(query, key, value, both, factor)
     if is_causal:
         if mask is not None:
-            raise _fail("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+            raise runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         mask = _causal(query, key)
     root = math.sqrt(factor)
     scores = _call("matmul", scalars.times(traced, query, root), scalars.times(traced, _call("transpose", key, -2, -1), root))
@@ -239,16 +235,16 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """`input1 @ weight[k] @ input2` for each k, plus bias."""
     first, second = input1.array.shape, input2.array.shape
     if len(first) != len(second):
-        raise _fail(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
+        raise runtime_error(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
     for at, (n, m) in enumerate(zip(first[:-1], second[:-1], strict=True)):
         if n != m:
-            raise _fail(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
+            raise runtime_error(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
     for number, (shape, size) in enumerate(((first, weight.array.shape[1]), (second, weight.array.shape[2])), 1):
         if shape[-1] != size:
-            raise _fail(f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but expected {size}")
+            raise runtime_error(f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but expected {size}")
     out = weight.array.shape[0]
     if bias is not None and bias.array.shape[0] != out:
-        raise _fail(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")
+        raise runtime_error(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")
     view, rows = catalog.method("view"), math.prod(first[:-1])
     limits.check_work(rows * weight.array.size)
     limits.check_elements(rows * out * max(first[-1], second[-1], 1), weight.dtype.itemsize)

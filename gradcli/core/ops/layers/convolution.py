@@ -14,7 +14,7 @@ from gradcli.core.ops.layers import records
 from gradcli.core.ops.layers.convolution_records import BIAS_GRADIENT, CONVOLUTION, INPUT_GRADIENT, WEIGHT_GRADIENT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 Sizes = tuple[int, ...]
 
@@ -29,10 +29,9 @@ def _checked_count(name: str, value: Sizes, rank: int) -> Sizes:
     if len(value) == 1:
         return value * rank
     if len(value) != rank:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"expected {name} to be a single integer value or a list of {rank} values to match the convolution dimensions, but got "
-            f"{name}={list(value)}",
+            f"{name}={list(value)}"
         )
     return value
 
@@ -51,40 +50,35 @@ def _check_settings(stride: Sizes, padding: Sizes, dilation: Sizes, output_paddi
     }
     for text, found in wrong.items():
         if found:
-            raise ProgramError("RuntimeError", text)
+            raise runtime_error(text)
 
 
 def _check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, groups: int) -> None:
     x, w = list(input.array.shape), list(weight.array.shape)
     if len(x) != len(w):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, but got {len(x)}-dimensional input of size {x} "
-            "instead",
+            "instead"
         )
     if w[0] < groups:
-        raise ProgramError(
-            "RuntimeError",
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead",
+        raise runtime_error(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
         )
     if w[0] % groups:
-        raise ProgramError(
-            "RuntimeError",
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{w}] instead",
+        raise runtime_error(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{w}] instead"
         )
     channels = w[0] if transposed else w[1] * groups
     given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
     if x[1] != channels:
-        raise ProgramError(
-            "RuntimeError",
-            f"Given {given}, weight of size {w}, expected input{x} to have {channels} channels, but got {x[1]} channels instead",
+        raise runtime_error(
+            f"Given {given}, weight of size {w}, expected input{x} to have {channels} channels, but got {x[1]} channels instead"
         )
     made = w[1] * groups if transposed else w[0]
     if bias is not None and bias.array.shape != (made,):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be 1-dimensional with {made} elements, "
-            f"but got bias of size {list(bias.array.shape)} instead",
+            f"but got bias of size {list(bias.array.shape)} instead"
         )
 
 
@@ -95,9 +89,9 @@ def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     x, w = input.dtype.torch_name, weight.dtype.torch_name
     if bias is not None and bias.dtype is not input.dtype:
         first, second = (_C_TYPES.get(name, name.lower()) for name in (x, bias.dtype.torch_name))
-        raise ProgramError("RuntimeError", f"Input type ({first}) and bias type ({second}) should be the same")
+        raise runtime_error(f"Input type ({first}) and bias type ({second}) should be the same")
     if weight.dtype is not input.dtype:
-        raise runtime_error(f"expected scalar type {x} but found {w}", Code.DTYPES_DIFFER)
+        raise runtime_error(f"expected scalar type {x} but found {w}")
     if input.dtype is dtypes.bool_:
         raise ProgramError("NotImplementedError", "\"slow_conv2d_cpu\" not implemented for 'Bool'")
 
@@ -114,18 +108,17 @@ def _check_sizes(sizes: Sizes, kernel: Sizes, padding: Sizes, dilation: Sizes) -
     whole = tuple(n + 2 * p for n, p in zip(sizes, padding, strict=True))
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
     if any(r > n for r, n in zip(reach, whole, strict=True)):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"Calculated padded input size per channel: ({_times(whole)}). Kernel size: ({_times(reach)}). Kernel size can't be greater "
-            "than actual input size",
+            "than actual input size"
         )
 
 
 def _check_kernel(kernel: Sizes, dilation: Sizes) -> None:
     if 0 in kernel:
-        raise ProgramError("RuntimeError", f"kernel size should be greater than zero, but got{_kernel_text(kernel)}")
+        raise runtime_error(f"kernel size should be greater than zero, but got{_kernel_text(kernel)}")
     if 0 in dilation:
-        raise ProgramError("RuntimeError", f"dilation should be greater than zero, but got {[1, *dilation][-max(len(dilation), 2) :]}")
+        raise runtime_error(f"dilation should be greater than zero, but got {[1, *dilation][-max(len(dilation), 2) :]}")
 
 
 def _check_output(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes) -> Sizes:
@@ -135,17 +128,16 @@ def _check_output(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, di
         words = {1: ("height", "width"), 2: ("height", "width"), 3: ("depth", "height", "width")}[len(kernel)]
         fill = {"output_padding": 0, "stride": 1, "dilation": 1}
         shown = " ".join(f"{n}_{w}: {v}" for n, given in named for w, v in zip(words, (fill[n], *given)[-len(words) :], strict=True))
-        raise ProgramError("RuntimeError", f"output padding must be smaller than either stride or dilation, but got {shown}")
+        raise runtime_error(f"output padding must be smaller than either stride or dilation, but got {shown}")
     made = tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
         for n, k, s, p, d, extra in zip(sizes, kernel, stride, padding, dilation, output_padding, strict=True)
     )
     if any(n < 1 for n in made):
         before, after = ((1, *shape)[-max(len(shape), 2) :] for shape in (sizes, made))
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"Given input size per channel: ({_times(before)}). Calculated output size per channel: ({_times(after)}). "
-            "Output size is too small",
+            "Output size is too small"
         )
     return made
 
@@ -164,7 +156,7 @@ def convolution(
     """All of them, for a batch."""
     rank = weight.array.ndim - 2
     if rank <= 0:
-        raise ProgramError("RuntimeError", "weight should have at least three dimensions")
+        raise runtime_error("weight should have at least three dimensions")
     given = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
     stride, padding, dilation, output_padding = (_checked_count(name, value, rank) for name, value in given.items())
     _check_settings(stride, padding, dilation, output_padding, groups)
@@ -184,9 +176,8 @@ def _batched(name: str, input: Tensor, rank: int) -> tuple[Any, bool]:
     if input.array.ndim == rank + 2:
         return input, False
     if input.array.ndim != rank + 1:
-        raise ProgramError(
-            "RuntimeError",
-            f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: {list(input.array.shape)}",
+        raise runtime_error(
+            f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: {list(input.array.shape)}"
         )
     return catalog.function("unsqueeze")(input, 0), True
 
@@ -195,12 +186,12 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
     """With padding so that the sizes stay, one more at the end where it is uneven."""
     rank = weight.array.ndim - 2
     if rank <= 0:
-        raise ProgramError("RuntimeError", "weight should have at least three dimensions")
+        raise runtime_error("weight should have at least three dimensions")
     for name, value in (("stride", stride), ("dilation", dilation)):
         if len(value) not in (1, rank):
-            raise ProgramError("RuntimeError", f"{name} cannot broadcast to {rank} dimensions")
+            raise runtime_error(f"{name} cannot broadcast to {rank} dimensions")
     if any(s != 1 for s in stride):
-        raise ProgramError("RuntimeError", "padding='same' is not supported for strided convolutions")
+        raise runtime_error("padding='same' is not supported for strided convolutions")
     dilation = dilation * rank if len(dilation) == 1 else dilation
     whole = [d * (k - 1) for d, k in zip(dilation, weight.array.shape[2:], strict=True)]
     if any(n % 2 for n in whole):
@@ -224,7 +215,7 @@ def _forward(rank: int) -> Callable[..., Any]:
         if padding == "same":
             out = _same(x, weight, bias, stride, dilation, groups)
         elif isinstance(padding, str) and padding != "valid":
-            raise ProgramError("RuntimeError", f"Invalid padding string: '{padding}'")
+            raise runtime_error(f"Invalid padding string: '{padding}'")
         else:
             around = _expanded(0 if padding == "valid" else padding, rank)
             out = convolution(x, weight, bias, stride, around, dilation, False, (0,), groups)

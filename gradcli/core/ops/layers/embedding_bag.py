@@ -17,12 +17,7 @@ from gradcli.core.kernels import windows
 from gradcli.core.ops.layers import records
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
-
-
-def _fail(text: str, kind: str = "RuntimeError") -> ProgramError:
-    return ProgramError(kind, text)
-
+from gradcli.errors import ProgramError, runtime_error
 
 # --- bags; a share says how much of a row goes into a bag ---
 
@@ -161,25 +156,25 @@ def _bags(input: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Array
     if input.array.ndim == 2:
         if offsets is not None:
             kind = "<class 'torch.Tensor'>" if type(offsets) is Tensor else f"<class '{hooks.type_name(offsets)}'>"
-            raise _fail(
+            raise ProgramError(
+                "ValueError",
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
                 f"found offsets of type {kind}",
-                "ValueError",
             )
         rows, columns = input.array.shape
         return input.array.reshape(-1), np.repeat(np.arange(rows), columns), rows
     if input.array.ndim != 1:
-        raise _fail(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}", "ValueError")
+        raise ProgramError("ValueError", f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}")
     if type(offsets) is not Tensor:
-        raise _fail("offsets has to be a 1D Tensor but got None", "ValueError")
+        raise ProgramError("ValueError", "offsets has to be a 1D Tensor but got None")
     if offsets.array.ndim != 1:
-        raise _fail("offsets has to be a 1D Tensor", "ValueError")
+        raise ProgramError("ValueError", "offsets has to be a 1D Tensor")
     starts, size = offsets.array, input.array.size
     if starts.size and starts[0] != 0:
         text = f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}"
-        raise _fail(text)
+        raise runtime_error(text)
     if starts.size and starts[-1] > size:
-        raise _fail(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {starts[-1]}")
+        raise runtime_error(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {starts[-1]}")
     count = starts.size - 1 if include_last_offset else starts.size
     return input.array, np.searchsorted(starts[:count], np.arange(size), "right") - 1, count
 
@@ -199,25 +194,25 @@ def embedding_bag(
 ) -> Any:
     """Sums, means or maxima of the rows of a table in each bag."""
     if mode not in ("sum", "mean", "max"):
-        raise _fail("mode has to be one of sum, mean or max", "ValueError")
+        raise ProgramError("ValueError", "mode has to be one of sum, mean or max")
     if sparse or scale_grad_by_freq:
-        raise _fail("embedding_bag with sparse=True or scale_grad_by_freq=True is not part of gradcli", "NotImplementedError")
+        raise ProgramError("NotImplementedError", "embedding_bag with sparse=True or scale_grad_by_freq=True is not part of gradcli")
     if input.dtype.torch_name not in ("Long", "Int"):
-        raise _fail(
+        raise runtime_error(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch."
             f"{input.dtype.torch_name}Tensor instead (while checking arguments for embedding_bag)"
         )
     indices, bags, count = _bags(input, offsets, include_last_offset)
     if per_sample_weights is not None and mode != "sum":
-        raise _fail(
+        raise ProgramError(
+            "NotImplementedError",
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub.",
-            "NotImplementedError",
         )
     rows, width = weight.array.shape
     for at, index in enumerate(indices.tolist()):
         if not 0 <= index < rows:
-            raise _fail(f"Index {at} of input takes value {index} which is not in the valid range [0, {rows})")
+            raise runtime_error(f"Index {at} of input takes value {index} which is not in the valid range [0, {rows})")
     limits.check_elements(max(indices.size, count) * width, weight.dtype.itemsize)
     if max_norm is not None:
         records.shorten(weight, indices, float(max_norm), float(norm_type))
@@ -302,7 +297,7 @@ def _check_windows(kernel: Any, dilation: Any, padding: Any, stride: Any) -> Non
     ):
         if min(pair) < least:
             what = "greater than zero" if least else "non-negative"
-            raise _fail(f"{name} should be {what}, but got {text}_height: {pair[0]} {text}_width: {pair[1]}")
+            raise runtime_error(f"{name} should be {what}, but got {text}_height: {pair[0]} {text}_width: {pair[1]}")
 
 
 def _blocks(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:
@@ -315,14 +310,14 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     _check_windows(*pairs)
     shape = input.array.shape
     if len(shape) not in (3, 4):
-        raise _fail(
+        raise runtime_error(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but got: {list(shape)}"
         )
     kernel, gaps, border, step = pairs
     found = _blocks(shape[-2:], kernel, gaps, border, step)
     if min(found) < 1:
-        raise _fail(
+        raise runtime_error(
             f"Given input with spatial size {tuple(shape[-2:])}, kernel_size={kernel}, dilation={gaps}, padding={border}, calculated shape "
             f"of the array of sliding blocks as {found}, but its components must be at least one."
         )
@@ -338,19 +333,19 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     kernel, gaps, border, step = pairs
     shape = input.array.shape
     if len(shape) not in (2, 3):
-        raise _fail(
+        raise runtime_error(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
             f"input, but got: {list(shape)}"
         )
     rank = len(shape) - 2
     if shape[rank] % math.prod(kernel):
-        raise _fail(
+        raise runtime_error(
             f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={shape[rank]} and "
             f"kernel_size={kernel}."
         )
     found = _blocks(size, kernel, gaps, border, step)
     if shape[rank + 1] != math.prod(found):
-        raise _fail(
+        raise runtime_error(
             f"Given output_size={size}, kernel_size={kernel}, dilation={gaps}, padding={border}, stride={step}, expected size of input's "
             f"dimension 2 to match the calculated number of sliding blocks {found[0]} * {found[1]} = {math.prod(found)}, but got "
             f"input.size(2)={shape[rank + 1]}."

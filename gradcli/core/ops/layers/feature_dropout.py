@@ -16,7 +16,7 @@ from gradcli.core.ops.elementwise.arithmetic_records import ADD, MUL
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 #: minus the limit of SELU for small arguments
 _ALPHA = 1.7580993408473766
@@ -27,7 +27,7 @@ def _noise(input: Tensor, p: float, features: bool) -> Any:
     shape = input.array.shape
     if features:
         if len(shape) < 2:
-            raise ProgramError("RuntimeError", "Feature dropout requires at least 2 dimensions in the input")
+            raise runtime_error("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1 for _ in shape[2:]))
     return generator.default.bernoulli(1 - p, shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
 
@@ -35,14 +35,14 @@ def _noise(input: Tensor, p: float, features: bool) -> Any:
 def drop(input: Tensor, p: float, train: bool, features: bool, alpha: bool) -> Any:
     """What PyTorch's four kinds of dropout have in common; p is checked already, or not."""
     if not 0.0 <= p <= 1.0:
-        raise ProgramError("RuntimeError", f"dropout probability has to be between 0 and 1, but got {p:g}")
+        raise runtime_error(f"dropout probability has to be between 0 and 1, but got {p:g}")
     if not train or p == 0 or not input.array.size:
         return input
     if p == 1:
         return MUL(input, Tensor(np.zeros((), input.dtype.np), input.dtype))
     noise = _noise(input, p, features)
     if not input.dtype.is_floating_point:
-        raise inplace.result_dtype_error("Float", input.dtype)
+        raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
     kind = noise.dtype.type
     if not alpha:
         return MUL(input, Tensor(dtypes.cast(np.asarray(noise / kind(1 - p)), input.dtype), input.dtype))
@@ -79,10 +79,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     _check(p)
     rank = input.array.ndim
     if rank not in (2, 3):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to provide channel-wise dropout "
-            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).",
+            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     return _framed(input, p, training, inplace, rank == 3)
 

@@ -16,10 +16,11 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers import normalization, records
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.view_records import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -28,10 +29,6 @@ def _call(name: str, *args: Any) -> Any:
 
 def _view(x: Any, shape: tuple[int, ...]) -> Any:
     return catalog.method("view").method(x, (shape,), {})
-
-
-def _fail(text: str, kind: str = "RuntimeError") -> ProgramError:
-    return ProgramError(kind, text)
 
 
 # --- groups of channels ---
@@ -93,22 +90,22 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
     """As torch has it: without the check of Python's."""
     shape = list(input.array.shape)
     if num_groups <= 0:
-        raise _fail(f"Expected num groups to be greater than 0, got {num_groups}")
+        raise runtime_error(f"Expected num groups to be greater than 0, got {num_groups}")
     if shape[1] % num_groups:
-        raise _fail(
+        raise runtime_error(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {shape} and "
             f"num_groups={num_groups}"
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.array.shape != (shape[1],):
-            raise _fail(
+            raise runtime_error(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(tensor.array.shape)} and input of shape {shape}"
             )
     if not input.dtype.is_floating_point:
-        raise _fail(f"\"GroupNormKernelImpl\" not implemented for '{input.dtype.torch_name}'", "NotImplementedError")
+        raise not_implemented("GroupNormKernelImpl", input.dtype)
     if any(t is not None and t.dtype is not input.dtype for t in (weight, bias)):
-        raise _fail("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")
     return GROUP_NORM(input, weight, bias, num_groups, eps)
 
 
@@ -116,10 +113,10 @@ def checked_group_norm(input: Tensor, num_groups: Any, weight: Tensor | None = N
     """Mean 0 and variance 1 within groups of channels, then scaled and shifted for each channel."""
     shape = input.array.shape
     if len(shape) < 2:
-        raise _fail(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+        raise runtime_error(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
     if sizes[0] * math.prod(sizes[2:]) == 1:
-        raise _fail(f"Expected more than 1 value per channel when training, got input size {sizes}", "ValueError")
+        raise ProgramError("ValueError", f"Expected more than 1 value per channel when training, got input size {sizes}")
     return catalog.function("group_norm")(input, num_groups, weight, bias, eps)
 
 
@@ -139,7 +136,7 @@ def _instance_norm(
 ) -> Any:
     """Batch normalisation, with every image a batch of its own: its channels stand beside those of the others."""
     if not use_input_stats and (running_mean is None or running_var is None):
-        raise _fail("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise runtime_error("Expected running_mean and running_var to be defined when use_input_stats is false")
     shape = input.array.shape
     images, channels = shape[:2]
     repeat = catalog.method("repeat")
@@ -147,7 +144,7 @@ def _instance_norm(
     mean, var, scale, shift = (None if t is None else repeat.method(t, (images,), {}) for t in kept)
     side_by_side = _view(catalog.method("contiguous").method(input, (), {}), (1, images * channels, *shape[2:]))
     if not input.dtype.is_floating_point:
-        raise _fail(f"\"batch_norm\" not implemented for '{input.dtype.torch_name}'", "NotImplementedError")
+        raise not_implemented("batch_norm", input.dtype)
     out = normalization.batch_norm(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
     for own, repeated in ((running_mean, mean), (running_var, var)):
         if own is not None and repeated is not None:
@@ -169,7 +166,7 @@ def instance_norm(
 ) -> Any:
     """Mean 0 and variance 1 for each channel of each image."""
     if use_input_stats and math.prod(input.array.shape[2:]) == 1:
-        raise _fail(f"Expected more than 1 spatial element when training, got input size {input.shape!r}", "ValueError")
+        raise ProgramError("ValueError", f"Expected more than 1 spatial element when training, got input size {input.shape!r}")
     return catalog.function("instance_norm")(input, weight, bias, running_mean, running_var, bool(use_input_stats), momentum, eps, True)
 
 
@@ -180,19 +177,19 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
     """Divided by the root of the mean square over the last dimensions, then scaled."""
     inner, shape = tuple(normalized_shape), input.array.shape
     if not inner:
-        raise _fail(
+        raise runtime_error(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
         )
     if weight is not None and weight.array.shape != inner:
-        raise _fail(
+        raise runtime_error(
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.array.shape)} and "
             f"normalized_shape = {list(inner)}"
         )
     if shape[-len(inner) :] != inner:
         text = ", ".join(map(str, inner))
-        raise _fail(f"Given normalized_shape=[{text}], expected input with shape [*{text}], but got input of size{list(shape)}")
+        raise runtime_error(f"Given normalized_shape=[{text}], expected input with shape [*{text}], but got input of size{list(shape)}")
     if not input.dtype.is_floating_point:
-        raise _fail(f"\"rms_norm\" not implemented for '{input.dtype.torch_name}'", "NotImplementedError")
+        raise not_implemented("rms_norm", input.dtype)
     wide = traced.cast(input, dtypes.float32) if input.dtype.itemsize < 4 else input
     least = eps if eps is not None else float(np.finfo(wide.dtype.np).eps)
     mean = _call("mean", _call("pow", wide, 2), tuple(range(-len(inner), 0)), True)
@@ -220,7 +217,7 @@ def local_response_norm(input: Tensor, size: Any, alpha: Any = 1e-4, beta: Any =
     shape = input.array.shape
     if len(shape) < 3:
         gap = " " * 25
-        raise _fail(f"Expected 3D or higher dimensionality {gap}input (got {len(shape)} dimensions)", "ValueError")
+        raise ProgramError("ValueError", f"Expected 3D or higher dimensionality {gap}input (got {len(shape)} dimensions)")
     if not input.array.size:
         return input
     squares = input * input

@@ -14,8 +14,9 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.ops.layers import pixel_shuffle
 from gradcli.core.ops.layers.resampling_records import INTERPOLATION
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Sizes = tuple[int, ...]
 
@@ -23,24 +24,21 @@ _PLAIN = ("nearest", "area", "nearest-exact")
 _NEEDS = {"linear": 3, "bilinear": 4, "trilinear": 5}
 
 
-def _fail(text: str, kind: str = "ValueError") -> ProgramError:
-    return ProgramError(kind, text)
-
-
 def _of_size(size: Any, spatial: list[int]) -> Sizes:
     if not isinstance(size, (tuple, list)):
         return (size,) * len(spatial)
     if len(size) != len(spatial):
-        raise _fail(
+        raise ProgramError(
+            "ValueError",
             f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} and "
             f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
-            "format."
+            "format.",
         )
     if not all(isinstance(n, int) for n in size):
         kinds = ", ".join(f"<class '{hooks.type_name(n)}'>" for n in size)
-        raise _fail(
-            f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types [{kinds}]",
+        raise ProgramError(
             "TypeError",
+            f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types [{kinds}]",
         )
     return tuple(size)
 
@@ -49,10 +47,11 @@ def _of_scale(scale: Any, spatial: list[int]) -> tuple[float, ...]:
     if not isinstance(scale, (tuple, list)):
         return (float(scale),) * len(spatial)
     if len(scale) != len(spatial):
-        raise _fail(
+        raise ProgramError(
+            "ValueError",
             f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} "
             f"and scale_factor of shape {scale}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
-            "(s1, s2, ...,sK) format."
+            "(s1, s2, ...,sK) format.",
         )
     return tuple(map(float, scale))
 
@@ -69,20 +68,22 @@ def interpolate(
     """Images of another size."""
     if mode in _PLAIN:
         if align_corners is not None:
-            raise _fail("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+            raise ProgramError(
+                "ValueError", "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+            )
     elif align_corners is None:
         align_corners = False
     spatial = list(input.array.shape[2:])
     if size is not None and scale_factor is not None:
-        raise _fail("only one of size or scale_factor should be defined")
+        raise ProgramError("ValueError", "only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:
-        raise _fail("either size or scale_factor should be defined")
+        raise ProgramError("ValueError", "either size or scale_factor should be defined")
     wanted = None if size is None else _of_size(size, spatial)
     scales = None if scale_factor is None else _of_scale(scale_factor, spatial)
     if recompute_scale_factor and size is not None:
-        raise _fail("recompute_scale_factor is not meaningful with an explicit size.")
+        raise ProgramError("ValueError", "recompute_scale_factor is not meaningful with an explicit size.")
     if antialias:
-        raise _fail("interpolate with antialias=True is not part of gradcli", "NotImplementedError")
+        raise ProgramError("NotImplementedError", "interpolate with antialias=True is not part of gradcli")
     if scales is not None:
         wanted = tuple(math.floor(n * scale) for n, scale in zip(spatial, scales, strict=True))
         if recompute_scale_factor or mode == "area":
@@ -96,19 +97,19 @@ def _resized(input: Tensor, wanted: Sizes, scales: tuple[float, ...] | None, mod
     if mode == "area" and rank in (1, 2, 3):
         return catalog.function(f"nn.functional.adaptive_avg_pool{rank}d")(input, wanted[0] if rank == 1 else wanted)
     if rank in (1, 2, 3) and mode in _NEEDS and _NEEDS[mode] != rank + 2:
-        raise _fail(f"Got {rank + 2}D input, but {mode} mode needs {_NEEDS[mode]}D input", "NotImplementedError")
+        raise ProgramError("NotImplementedError", f"Got {rank + 2}D input, but {mode} mode needs {_NEEDS[mode]}D input")
     if (mode, rank) not in INTERPOLATION:
-        raise _fail(
+        raise ProgramError(
+            "NotImplementedError",
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank + 2}D) for the modes: nearest | linear | bilinear | "
             f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})",
-            "NotImplementedError",
         )
     shape = input.array.shape
     if any(n <= 0 for n in (*shape[2:], *wanted)):
         before, after = (", ".join(f"{a}: {n}" for a, n in zip("DHW"[-rank:], sizes, strict=True)) for sizes in (shape[2:], wanted))
-        raise _fail(f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})", "RuntimeError")
+        raise runtime_error(f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})")
     if not input.dtype.is_floating_point:
-        raise _fail(f"\"upsample_{mode}{rank}d_channels_last\" not implemented for '{input.dtype.torch_name}'", "NotImplementedError")
+        raise not_implemented(f"upsample_{mode}{rank}d_channels_last", input.dtype)
     limits.check_elements(max(shape[0] * shape[1], 1) * math.prod(wanted), input.dtype.itemsize)
     return INTERPOLATION[mode, rank].forward(input, wanted, scales, align_corners)
 

@@ -15,11 +15,11 @@ from gradcli.core.graph import in_place as inplace
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.ops.elementwise.arithmetic_records import MUL
 from gradcli.core.ops.layers import records
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -34,7 +34,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     """`input @ weight.T + bias`."""
     rank, width = input.array.ndim, weight.array.ndim
     if not rank or not width:
-        raise ProgramError("RuntimeError", f"both arguments to linear need to be at least 1D, but they are {rank}D and {width}D")
+        raise runtime_error(f"both arguments to linear need to be at least 1D, but they are {rank}D and {width}D")
     transposed = _call("t", weight)
     if bias is None:
         return _call("mm" if rank == width == 2 else "matmul", input, transposed)
@@ -56,18 +56,18 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 def one_hot(input: Tensor, num_classes: int) -> Tensor:
     """Class numbers as rows with a single 1."""
     if input.dtype is not dtypes.int64:
-        raise ProgramError("RuntimeError", "one_hot is only applicable to index tensor of type LongTensor.")
+        raise runtime_error("one_hot is only applicable to index tensor of type LongTensor.")
     indices = input.array
     if not indices.size and num_classes <= 0:
         if num_classes == -1:
-            raise ProgramError("RuntimeError", "Can not infer total number of classes from empty tensor.")
-        raise ProgramError("RuntimeError", "num_classes should be positive")
+            raise runtime_error("Can not infer total number of classes from empty tensor.")
+        raise runtime_error("num_classes should be positive")
     if indices.size and indices.min() < 0:
-        raise ProgramError("RuntimeError", "Class values must be non-negative.")
+        raise runtime_error("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(indices.max()) + 1
     elif indices.size and indices.max() >= num_classes:
-        raise ProgramError("RuntimeError", "Class values must be smaller than num_classes.")
+        raise runtime_error("Class values must be smaller than num_classes.")
     limits.check_elements(indices.size * num_classes, 8)
     made = np.zeros((*indices.shape, num_classes), np.int64)
     np.put_along_axis(made, np.expand_dims(indices, -1), 1, -1)
@@ -78,7 +78,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
     """The cosine of the angle between vectors along a dimension; their norms count as eps at least."""
     dtype = dtypes.promote(x1.dtype, x2.dtype)
     if not dtype.is_floating_point:
-        raise ProgramError("RuntimeError", f"expected common dtype to be floating point, yet common dtype is {dtype.torch_name}")
+        raise runtime_error(f"expected common dtype to be floating point, yet common dtype is {dtype.torch_name}")
     x1, x2 = _call("broadcast_tensors", x1, x2) if x1.array.shape != x2.array.shape else (x1, x2)
     dim = wrap_dim(dim, x1.array.ndim)
     parts = [x / _at_least(_call("clone", _call("linalg.vector_norm", x, 2, (dim,), True)), eps) for x in (x1, x2)]
@@ -98,19 +98,15 @@ def layer_norm(
     shape = input.array.shape
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.array.shape != tuple(normalized_shape):
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.array.shape)} and "
-                f"normalized_shape = {list(normalized_shape)}",
+                f"normalized_shape = {list(normalized_shape)}"
             )
     if not normalized_shape or shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
-        raise ProgramError(
-            "RuntimeError",
-            f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}",
-        )
+        raise runtime_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
     if not input.dtype.is_floating_point:
-        raise ProgramError("NotImplementedError", f"\"LayerNormKernelImpl\" not implemented for '{input.dtype.torch_name}'")
+        raise not_implemented("LayerNormKernelImpl", input.dtype)
     return records.LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
 
 
@@ -130,11 +126,11 @@ def batch_norm(
         raise ProgramError("ValueError", f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
-        raise ProgramError("RuntimeError", f"{missing} must be defined in evaluation mode")
+        raise runtime_error(f"{missing} must be defined in evaluation mode")
     tensors = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     for name, tensor in tensors:
         if tensor is not None and tensor.array.size != shape[1]:
-            raise ProgramError("RuntimeError", f"{name} should contain {shape[1]} elements not {tensor.array.size}")
+            raise runtime_error(f"{name} should contain {shape[1]} elements not {tensor.array.size}")
     if training:
         if running_mean is not None and running_var is not None:
             records.follow(input.array, running_mean, running_var, momentum)
@@ -153,7 +149,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def drop(input: Tensor, p: float, training: bool, in_place: bool = False) -> Any:
     """Dropout of checked arguments."""
     if not 0.0 <= p <= 1.0:
-        raise ProgramError("RuntimeError", f"dropout probability has to be between 0 and 1, but got {p:g}")
+        raise runtime_error(f"dropout probability has to be between 0 and 1, but got {p:g}")
     if not training or p == 0 or not input.array.size:
         return input
     if p == 1:
@@ -161,7 +157,7 @@ def drop(input: Tensor, p: float, training: bool, in_place: bool = False) -> Any
     else:
         mask = generator.default.bernoulli(1 - p, input.array.shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
         if not input.dtype.is_floating_point:  # PyTorch has drawn by then
-            raise inplace.result_dtype_error("Float", input.dtype)
+            raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
         mask = dtypes.cast(np.asarray(mask / mask.dtype.type(1 - p)), input.dtype)
     factor = Tensor(mask, input.dtype)
     return inplace.apply(input, "dropout_", lambda x: MUL(x, factor)) if in_place else MUL(input, factor)
@@ -183,12 +179,11 @@ def embedding(
             raise ProgramError("AssertionError", "Padding_idx must be within num_embeddings")
         padding_idx %= rows
     if weight.array.ndim != 2:
-        raise ProgramError("RuntimeError", "'weight' must be 2-D")
+        raise runtime_error("'weight' must be 2-D")
     if input.dtype not in (dtypes.int64, dtypes.int32):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{input.dtype.torch_name}Tensor instead (while checking arguments for embedding)",
+            f"torch.{input.dtype.torch_name}Tensor instead (while checking arguments for embedding)"
         )
     indices = input.array
     if indices.size and not (indices.min() >= 0 and indices.max() < rows):

@@ -15,39 +15,35 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.ops.layers import records
 from gradcli.core.ops.layers.resampling_records import REFLECT, REPLICATE
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Sizes = tuple[int, ...]
-
-
-def _fail(text: str, kind: str = "RuntimeError") -> ProgramError:
-    return ProgramError(kind, text)
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """Rows and columns added around, or with negative numbers taken away; the last dimension comes first in `pad`."""
     sizes = _numbers(pad)
     if mode not in ("constant", "reflect", "replicate", "circular"):
-        raise _fail(f"Unrecognised padding mode {mode}", "NotImplementedError")
+        raise ProgramError("NotImplementedError", f"Unrecognised padding mode {mode}")
     if len(sizes) % 2:
-        raise _fail("Padding length must be divisible by 2")
+        raise runtime_error("Padding length must be divisible by 2")
     rank = input.array.ndim
     if len(sizes) > 2 * rank:
-        raise _fail(
+        raise runtime_error(
             "Padding length should be less than or equal to two times the input dimension but got padding length "
             f"{len(sizes)} and input of dimension {rank}"
         )
     if mode == "constant":
         return _constant(input, sizes, 0 if value is None else value)
     if value is not None and value != 0:
-        raise _fail(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise runtime_error(f'Padding mode "{mode}" doesn\'t take in value argument')
     if (len(sizes), rank) not in ((2, 2), (2, 3), (4, 3), (4, 4), (6, 4), (6, 5)):
-        raise _fail(
+        raise ProgramError(
+            "NotImplementedError",
             f"Padding size {len(sizes)} is not supported for {rank}D input tensor.\nSupported combinations for non-constant padding:\n"
             "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
-            "NotImplementedError",
         )
     limits.check_elements(_count(input, sizes), input.dtype.itemsize)
     return _circular(input, sizes) if mode == "circular" else _repeating(input, sizes, mode)
@@ -55,12 +51,12 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
 
 def _numbers(pad: Any) -> Sizes:
     if not isinstance(pad, (list, tuple)):
-        raise _fail(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {hooks.type_name(pad)}", "TypeError")
+        raise ProgramError("TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, not {hooks.type_name(pad)}")
     for at, n in enumerate(pad):
         if type(n) is not int:
             kind = hooks.type_name(n)
-            raise _fail(
-                f"pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type {kind} at pos {at}", "TypeError"
+            raise ProgramError(
+                "TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type {kind} at pos {at}"
             )
     return tuple(pad)
 
@@ -76,7 +72,7 @@ def _count(input: Tensor, sizes: Sizes) -> int:
 def _constant(input: Tensor, sizes: Sizes, value: Any) -> Any:
     for at in range(len(sizes) // 2):
         if input.array.shape[-1 - at] + min(sizes[2 * at], 0) + min(sizes[2 * at + 1], 0) < 0:
-            raise _fail("narrow(): length must be non-negative.")
+            raise runtime_error("narrow(): length must be non-negative.")
     limits.check_elements(_count(input, sizes), input.dtype.itemsize)
     return records.PAD(input, sizes, value)
 
@@ -84,7 +80,7 @@ def _constant(input: Tensor, sizes: Sizes, value: Any) -> Any:
 def _repeating(input: Tensor, sizes: Sizes, mode: str) -> Any:
     shape, count = input.array.shape, len(sizes) // 2
     if 0 in shape[-count:] or (len(shape) == count + 2 and shape[1] == 0):
-        raise _fail(
+        raise runtime_error(
             f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but got: {list(shape)}"
         )
@@ -92,16 +88,16 @@ def _repeating(input: Tensor, sizes: Sizes, mode: str) -> Any:
         pair = sizes[2 * i : 2 * i + 2]
         at = len(shape) - 1 - i
         if mode == "reflect" and max(pair) >= shape[at]:
-            raise _fail(
+            raise runtime_error(
                 f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding {pair} at "
                 f"dimension {at} of input {list(shape)}"
             )
         if shape[at] + sum(pair) < (1 if count == 1 else 0):
             axis = "WHD"[i]
-            raise _fail(f"input ({axis}: {shape[at]}) is too small. Calculated output {axis}: {shape[at] + sum(pair)}")
+            raise runtime_error(f"input ({axis}: {shape[at]}) is too small. Calculated output {axis}: {shape[at] + sum(pair)}")
     if input.dtype.torch_name == "Bool":
         name = "reflection" if mode == "reflect" else "replication"
-        raise _fail(f"\"{name}_pad{count}d\" not implemented for 'Bool'", "NotImplementedError")
+        raise ProgramError("NotImplementedError", f"\"{name}_pad{count}d\" not implemented for 'Bool'")
     return (REFLECT if mode == "reflect" else REPLICATE)[count].forward(input, sizes)
 
 
@@ -119,9 +115,9 @@ def _circular(input: Tensor, sizes: Sizes) -> Any:
     axes = [(len(shape) - 1 - i, sizes[2 * i], sizes[2 * i + 1]) for i in range(len(sizes) // 2)]
     for at, before, after in axes:
         if before > shape[at] or after > shape[at]:
-            raise _fail("Padding value causes wrapping around more than once.")
+            raise runtime_error("Padding value causes wrapping around more than once.")
         if before + after + shape[at] < 0:
-            raise _fail("Negative padding value is resulting in an empty dimension")
+            raise runtime_error("Negative padding value is resulting in an empty dimension")
         made[at] += before + after
     out: Any = Tensor(np.zeros(made, input.dtype.np), input.dtype)
     middle, own = out, input

@@ -6,11 +6,7 @@ import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
-
-
-def _fail(text: str) -> ProgramError:
-    return ProgramError("RuntimeError", text)
+from gradcli.errors import runtime_error
 
 
 def _shuffled(x: Array, factor: int) -> Array:
@@ -68,9 +64,9 @@ CHANNEL_SHUFFLE: Op = Op(
 
 def _check_image(name: str, input: Tensor, factor: int, parameter: str) -> None:
     if input.array.ndim < 3:
-        raise _fail(f"{name} expects input to have at least 3 dimensions, but got input with {input.array.ndim} dimension(s)")
+        raise runtime_error(f"{name} expects input to have at least 3 dimensions, but got input with {input.array.ndim} dimension(s)")
     if factor <= 0:
-        raise _fail(f"{name} expects a positive {parameter}, but got {factor}")
+        raise runtime_error(f"{name} expects a positive {parameter}, but got {factor}")
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
@@ -78,7 +74,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     _check_image("pixel_shuffle", input, upscale_factor, "upscale_factor")
     channels = input.array.shape[-3]
     if channels % upscale_factor**2:
-        raise _fail(
+        raise runtime_error(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
             f"input.size(-3)={channels} is not divisible by {upscale_factor**2}"
         )
@@ -92,7 +88,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     for name, axis in (("height", -2), ("width", -1)):
         size = input.array.shape[axis]
         if size % downscale_factor:
-            raise _fail(
+            raise runtime_error(
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({axis})={size} is not divisible by "
                 f"{downscale_factor}"
             )
@@ -104,10 +100,10 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The first channel of each group, then the second of each (Zhang et al. 2018)."""
     shape = list(input.array.shape)
     if len(shape) <= 2:
-        raise _fail(f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}")
+        raise runtime_error(f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}")
     if groups <= 0:
-        raise _fail(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise runtime_error(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if shape[1] % groups:
-        raise _fail(f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} groups.")
+        raise runtime_error(f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} groups.")
     made: Tensor = CHANNEL_SHUFFLE(input, groups)
     return made

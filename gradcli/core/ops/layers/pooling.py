@@ -14,7 +14,7 @@ from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.pooling_records import BY_RANK, adaptive_maxima, counted, sliding_maxima
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Sizes = tuple[int, ...]
 
@@ -78,7 +78,7 @@ def _avg(rank: int) -> Callable[..., Any]:
     ) -> Any:
         kernel, step, border, gaps = pooling_checks.settings(name, rank, kernel_size, stride, padding, 1)
         if divisor_override == 0:
-            raise ProgramError("RuntimeError", "divisor must be not zero")
+            raise runtime_error("divisor must be not zero")
         pooling_checks.check_rank(input, rank, by_dim=rank == 2)
         pooling_checks.check_values(kernel, step or kernel, border, gaps)
         pooling_checks.check_not_empty(input, rank)
@@ -116,7 +116,7 @@ def _adaptive_avg_of(rank: int, input: Tensor, output_size: Any) -> Any:
     wanted = pooling_checks.adaptive_size(name, rank, output_size)
     if any(n < 0 for n in wanted):
         shown = ", ".join(map(str, wanted))
-        raise ProgramError("RuntimeError", f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
+        raise runtime_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
     if all(n == 1 for n in wanted):
         return catalog.function("mean")(input, tuple(range(-1, -1 - rank, -1)), True)
     pooling_checks.check_adaptive(name, rank, input, "")
@@ -147,7 +147,7 @@ def _adaptive_max_of(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor
     pooling_checks.check_adaptive(name, rank, input, ":")
     if any(n < 0 for n in wanted):
         shown = [*input.array.shape[: input.array.ndim - rank], *wanted]
-        raise ProgramError("RuntimeError", f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
+        raise runtime_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
     pooling_checks.check_dtype(name, input)
     indices = Tensor(adaptive_maxima(input.array, wanted), dtypes.int64)
     return BY_RANK[rank].adaptive_max(input, watched(indices)), indices

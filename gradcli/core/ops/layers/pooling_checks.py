@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Sizes = tuple[int, ...]
 
 _WORDS = {2: "two", 3: "three"}
 _AXES = {2: "HW", 3: "THW"}
-
-
-def _fail(text: str) -> ProgramError:
-    return ProgramError("RuntimeError", text)
 
 
 def _numbers(value: Any) -> Sizes:
@@ -36,7 +33,7 @@ def settings(name: str, rank: int, kernel: Any, stride: Any, padding: Any, dilat
     found = []
     for text, value in zip(texts, map(_numbers, (kernel, stride, padding, dilation)), strict=True):
         if len(value) not in ((0, 1, rank) if text.startswith("stride") else (1, rank)):
-            raise _fail(f"{name}: {text}")
+            raise runtime_error(f"{name}: {text}")
         found.append(value * rank if len(value) == 1 else value)
     return found[0], found[1], found[2], found[3]
 
@@ -49,7 +46,7 @@ def check_rank(input: Tensor, rank: int, by_dim: bool = False) -> None:
             "IndexError", f"Dimension out of range (expected to be in range of [{-max(have, 1)}, {max(have, 1) - 1}], but got {-rank - 1})"
         )
     if have not in (rank + 1, rank + 2):
-        raise _fail(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+        raise runtime_error(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
 
 
 def check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
@@ -60,18 +57,18 @@ def check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) 
         return " ".join(f"{prefix}{axis}: {n}" for axis, n in zip(axes, values, strict=True))
 
     if 0 in stride:
-        raise _fail("stride should not be zero")
+        raise runtime_error("stride should not be zero")
     for n, k, d in zip(padding, kernel, dilation, strict=True):
         if n < 0:
-            raise _fail(f"pad must be non-negative, but got pad: {n}")
+            raise runtime_error(f"pad must be non-negative, but got pad: {n}")
         if k > 0 and d > 0 and n > ((k - 1) * d + 1) // 2:
-            raise _fail(f"pad should be at most half of effective kernel size, but got pad={n}, kernel_size={k} and dilation={d}")
+            raise runtime_error(f"pad should be at most half of effective kernel size, but got pad={n}, kernel_size={k} and dilation={d}")
     if any(k <= 0 for k in kernel):
-        raise _fail(f"kernel size should be greater than zero, but got {named('k', kernel)}")
+        raise runtime_error(f"kernel size should be greater than zero, but got {named('k', kernel)}")
     if any(s < 0 for s in stride):
-        raise _fail(f"stride should be greater than zero, but got {named('d', stride)}")
+        raise runtime_error(f"stride should be greater than zero, but got {named('d', stride)}")
     if any(d <= 0 for d in dilation):
-        raise _fail(f"dilation should be greater than zero, but got {named('dilation', dilation)}")
+        raise runtime_error(f"dilation should be greater than zero, but got {named('dilation', dilation)}")
 
 
 def check_not_empty(input: Tensor, rank: int) -> None:
@@ -80,11 +77,11 @@ def check_not_empty(input: Tensor, rank: int) -> None:
     if 0 not in shape[len(shape) - rank - 1 :]:
         return
     if rank == 3:
-        raise _fail(
+        raise runtime_error(
             "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but input has a "
             f"shape of {list(shape)} and non-batch dimension {shape[len(shape) - rank - 1 :].index(0) - 1} has length zero!"
         )
-    raise _fail(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}")
+    raise runtime_error(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}")
 
 
 def check_output(input: Tensor, rank: int, found: Sizes) -> None:
@@ -92,7 +89,7 @@ def check_output(input: Tensor, rank: int, found: Sizes) -> None:
     if any(n < 1 for n in found):
         shape = input.array.shape[input.array.ndim - rank - 1 :]
         before, after = ("x".join(map(str, sizes)) for sizes in (shape, (shape[0], *found)))
-        raise _fail(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+        raise runtime_error(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
 
 
 def check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
@@ -100,13 +97,13 @@ def check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
     sizes = input.array.shape[-3:]
     if any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
         have, want = (" ".join(f"{p}{a}: {n}" for a, n in zip("THW", v, strict=True)) for p, v in (("", sizes), ("k", kernel)))
-        raise _fail(f"input image ({have}) smaller than kernel size ({want})")
+        raise runtime_error(f"input image ({have}) smaller than kernel size ({want})")
 
 
 def check_dtype(name: str, input: Tensor, whole: bool = False) -> None:
     """Floating point, or whole numbers where PyTorch pools them."""
     if not input.dtype.is_floating_point and not (whole and input.dtype.torch_name == "Long"):
-        raise ProgramError("NotImplementedError", f"\"{name}\" not implemented for '{input.dtype.torch_name}'")
+        raise not_implemented(f"{name}", input.dtype)
 
 
 # --- one dimension ---
@@ -115,7 +112,7 @@ def check_dtype(name: str, input: Tensor, whole: bool = False) -> None:
 def check_row_rank(input: Tensor, name: str) -> None:
     """Channels, and maybe a batch."""
     if input.array.ndim not in (2, 3):
-        raise _fail(
+        raise runtime_error(
             f"Expected 2 to 3 dimensions, but got {input.array.ndim}-dimensional tensor for argument #1 'self' (while checking arguments "
             f"for {name})"
         )
@@ -125,14 +122,14 @@ def one_int(name: str, parameter: str, value: Any) -> Any:
     """The number in a list of one; None for an empty one."""
     numbers = _numbers(value)
     if len(numbers) > 1 or (not numbers and parameter != "stride"):
-        raise _fail(f"{name}() argument '{parameter}' should contain one int (got {len(numbers)})")
+        raise runtime_error(f"{name}() argument '{parameter}' should contain one int (got {len(numbers)})")
     return numbers[0] if numbers else None
 
 
 def row_settings(input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[int, int | None, int, int]:
     """The numbers of `max_pool1d`; no stride stays none."""
     if input.array.ndim not in (2, 3):
-        raise _fail(
+        raise runtime_error(
             f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.array.shape)}"
         )
     texts = (
@@ -144,7 +141,7 @@ def row_settings(input: Tensor, kernel: Any, stride: Any, padding: Any, dilation
     given = list(map(_numbers, (kernel, stride, padding, dilation)))
     for text, value in zip(texts, given, strict=True):
         if len(value) != 1 and (value or not text.startswith("stride")):
-            raise _fail(f"max_pool1d() {text} of size 1 but got size {len(value)}")
+            raise runtime_error(f"max_pool1d() {text} of size 1 but got size {len(value)}")
     return given[0][0], given[1][0] if given[1] else None, given[2][0], given[3][0]
 
 
@@ -152,19 +149,21 @@ def check_rows(kernel: int, stride: int, padding: int, dilation: int) -> None:
     """Sizes of windows that make sense, of a row."""
     for name, value in (("kernel_size", kernel), ("stride", stride)):
         if value <= 0:
-            raise _fail(f"max_pool1d() {name} must be greater than zero, but got {value}")
+            raise runtime_error(f"max_pool1d() {name} must be greater than zero, but got {value}")
     if padding < 0:
-        raise _fail(f"max_pool1d() padding must be non-negative, but got {padding}")
+        raise runtime_error(f"max_pool1d() padding must be non-negative, but got {padding}")
     if padding > kernel // 2:
-        raise _fail(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
+        raise runtime_error(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}"
+        )
     if dilation <= 0:
-        raise _fail(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
+        raise runtime_error(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
 
 
 def check_row_output(count: int) -> None:
     """That there is a window."""
     if count <= 0:
-        raise _fail(f"max_pool1d() Invalid computed output size: {count}")
+        raise runtime_error(f"max_pool1d() Invalid computed output size: {count}")
 
 
 # --- adaptive ---
@@ -182,7 +181,7 @@ def adaptive_size(name: str, rank: int, output_size: Any) -> Sizes:
             )
     if len(wanted) != rank:
         text = f"{name}: output_size must be {rank}" if "avg" in name else f"{name}(): internal error: output_size.size() must be {rank}"
-        raise _fail(text)
+        raise runtime_error(text)
     return wanted
 
 
@@ -190,11 +189,11 @@ def check_adaptive(name: str, rank: int, input: Tensor, colon: str) -> None:
     """Channels, and maybe a batch; only the batch may be empty."""
     shape: Sequence[int] = input.array.shape
     if len(shape) not in (rank + 1, rank + 2):
-        raise _fail(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{colon} {list(shape)}")
+        raise runtime_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{colon} {list(shape)}")
     first = len(shape) - rank - (0 if "avg" in name else 1)
     for at in range(first, len(shape)):
         if shape[at] == 0:
-            raise _fail(
+            raise runtime_error(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
                 f"dimension {at} being empty"
             )

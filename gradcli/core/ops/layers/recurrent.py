@@ -13,7 +13,7 @@ from gradcli.core.ops.layers.recurrent_records import LSTM_LAYER
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 #: what a cell does: (input part, state, weights) to the new state; the state is a tuple
 Step = Callable[[Any, tuple[Any, ...], Sequence[Any]], tuple[Any, ...]]
@@ -70,11 +70,11 @@ STEPS: dict[str, Step] = {
 def _check_cell(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor) -> None:
     x, h = input.array.shape, hidden.array.shape
     if x[1] != w_ih.array.shape[1]:
-        raise ProgramError("RuntimeError", f"input has inconsistent input_size: got {x[1]} expected {w_ih.array.shape[1]}")
+        raise runtime_error(f"input has inconsistent input_size: got {x[1]} expected {w_ih.array.shape[1]}")
     if x[0] != h[0]:
-        raise ProgramError("RuntimeError", f"Input batch size {x[0]} doesn't match hidden0 batch size {h[0]}")
+        raise runtime_error(f"Input batch size {x[0]} doesn't match hidden0 batch size {h[0]}")
     if h[1] != w_hh.array.shape[1]:
-        raise ProgramError("RuntimeError", f"hidden0 has inconsistent hidden_size: got {h[1]}, expected {w_hh.array.shape[1]}")
+        raise runtime_error(f"hidden0 has inconsistent hidden_size: got {h[1]}, expected {w_hh.array.shape[1]}")
 
 
 def cell(name: str) -> Callable[..., Any]:
@@ -83,7 +83,7 @@ def cell(name: str) -> Callable[..., Any]:
     def run(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None) -> Any:
         state = tuple(hx) if name == "lstm" else (hx,)
         if name == "lstm" and len(state) != 2:
-            raise ProgramError("RuntimeError", "lstm_cell expects two hidden states")
+            raise runtime_error("lstm_cell expects two hidden states")
         for one in state:
             _check_cell(input, one, w_ih, w_hh)
         made = STEPS[name](_linear(input, w_ih, b_ih), state, (w_ih, w_hh, b_ih, b_hh))
@@ -163,7 +163,7 @@ def layers(
 ) -> tuple[Any, tuple[Any, ...]]:
     """All layers of a recurrent network: outputs, and the last states of every layer and direction."""
     if not input.array.shape[1 if batch_first else 0]:
-        raise ProgramError("RuntimeError", "Expected sequence length to be larger than 0 in RNN")
+        raise runtime_error("Expected sequence length to be larger than 0 in RNN")
     each = 4 if has_biases else 2
     projected = name == "lstm" and states[0].array.shape[2] != states[1].array.shape[2]
     each += projected

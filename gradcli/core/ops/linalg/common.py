@@ -10,23 +10,19 @@ from gradcli.core.calling.overloads import Parser
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
-
-
-def failure(text: str, kind: str = "RuntimeError") -> ProgramError:
-    return ProgramError(kind, text)
+from gradcli.errors import runtime_error
 
 
 def check_floats(name: str, A: Tensor, low: bool = False) -> None:
     if not A.dtype.is_floating_point:
-        raise failure(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
+        raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     if not low and A.dtype in (dtypes.float16, dtypes.bfloat16):
-        raise failure(f"{name}: Low precision dtypes not supported. Got {A.dtype.torch_name}")
+        raise runtime_error(f"{name}: Low precision dtypes not supported. Got {A.dtype.torch_name}")
 
 
 def check_matrices(name: str, A: Tensor, symbol: str = "A") -> None:
     if A.array.ndim < 2:
-        raise failure(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
+        raise runtime_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
     rows, columns = A.array.shape[-2:]
     limits.check_work(20.0 * A.array.size * min(rows, columns))
     # what the greediest, a singular value decomposition, takes for its factors and to work in
@@ -37,7 +33,7 @@ def check_squares(name: str, A: Tensor) -> None:
     check_matrices(name, A)
     n, m = A.array.shape[-2:]
     if n != m:
-        raise failure(f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices")
+        raise runtime_error(f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices")
 
 
 def check_square_floats(name: str, A: Tensor) -> None:

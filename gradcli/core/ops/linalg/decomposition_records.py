@@ -16,7 +16,7 @@ from gradcli.core.ops.linalg.linalg_records import TRIANGULAR, by_columns, first
 from gradcli.core.ops.shape.rearrange import DIAG_EMBED, TRIL, TRIU
 from gradcli.core.ops.shape.slicing import CAT, SLICE
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _cholesky(a: Array, upper: bool, name: str) -> Array:
@@ -198,14 +198,13 @@ def _square_qr_rule(xp: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
 def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> Any:
     gq, gr = grads
     if mode == "r":
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
-            "are going to differentiate through linalg.qr.",
+            "are going to differentiate through linalg.qr."
         )
     m, n = Q.shape[-2], R.shape[-1]
     if mode == "complete" and m > n:
-        raise ProgramError("RuntimeError", "The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+        raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     if m >= n:
         return _square_qr_rule(xp, Q, R, gq, gr)
     # a wide matrix: its first columns are a square problem, the others only pass through Q

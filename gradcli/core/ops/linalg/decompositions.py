@@ -10,12 +10,14 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
+from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares
 from gradcli.core.ops.linalg.decomposition_records import CHOLESKY, EIGH, OLD_CHOLESKY, PINV, QR, SVD
 from gradcli.core.ops.linalg.linalg_records import is_vector
 from gradcli.core.ops.linalg.products import matmul
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.views import mT, unsqueeze
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import runtime_error
 
 
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
@@ -41,9 +43,9 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
 def _eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     check_squares("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
-        raise failure(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+        raise runtime_error(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if not A.dtype.is_floating_point:
-        raise failure(f"\"linalg_eigh_cpu\" not implemented for '{A.dtype.torch_name}'", "NotImplementedError")
+        raise not_implemented("linalg_eigh_cpu", A.dtype)
     check_floats("linalg.eigh", A)
     return EIGH(A, UPLO.upper() == "L")  # type: ignore[no-any-return]
 
@@ -97,14 +99,14 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     check_matrices("linalg.qr", A)
     check_floats("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
-        raise failure(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise runtime_error(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     return named("linalg_qr", "Q", "R")(QR(A, mode))
 
 
 def pinv(A: Tensor, rcond: float | None = None) -> Tensor:
     """The Moore-Penrose inverse; singular values up to rcond times the largest count as 0."""
     if A.array.ndim < 2 or not A.dtype.is_floating_point:
-        raise failure(
+        raise runtime_error(
             f"linalg.pinv({A.dtype.torch_name}{{{list(A.array.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
             "cfloat or cdouble types"
         )

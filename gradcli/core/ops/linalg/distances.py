@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _differences(x1: Array, x2: Array) -> Array:
@@ -91,15 +91,15 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     """The distance of order p of every row of x1 from every row of x2; leading dimensions broadcast."""
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
-            raise ProgramError("RuntimeError", f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
+            raise runtime_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
     a, b = x1.array.shape, x2.array.shape
     if a[-1] != b[-1]:
-        raise ProgramError("RuntimeError", f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
+        raise runtime_error(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
     for name, x in (("X1", x1), ("X2", x2)):
         if not x.dtype.is_floating_point:
-            raise ProgramError("RuntimeError", f"cdist only supports floating-point dtypes, {name} got: {x.dtype.torch_name}")
+            raise runtime_error(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.torch_name}")
     if p < 0:
-        raise ProgramError("RuntimeError", "cdist only supports non-negative p values")
+        raise runtime_error("cdist only supports non-negative p values")
     batch = np.broadcast_shapes(a[:-2], b[:-2])
     limits.check_elements(math.prod(batch) * a[-2] * b[-2] * max(a[-1], 1), x1.array.itemsize)
     return CDIST(x1, x2, float(p))

@@ -21,14 +21,14 @@ from gradcli.core.ops.shape.rearrange import diagonal
 from gradcli.core.ops.shape.view_records import PERMUTE, UNSQUEEZE, VIEW
 from gradcli.core.ops.shape.views import flatten, movedim, reshape
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 #: labels are A-Z, then a-z; this stands for an ellipsis
 ELLIPSIS = 52
 
 
 def _error(text: str) -> ProgramError:
-    return ProgramError("RuntimeError", f"einsum(): {text}")
+    return runtime_error(f"einsum(): {text}")
 
 
 def _label(c: str) -> int:
@@ -334,9 +334,9 @@ def _with_lists(args: Sequence[Any]) -> Tensor:
 def tensordot(input: Tensor, other: Tensor, first: Sequence[int], second: Sequence[int]) -> Tensor:
     """Products summed over pairs of dimensions."""
     if len(first) != len(second):
-        raise ProgramError("RuntimeError", "both dimension lists should have same length")
+        raise runtime_error("both dimension lists should have same length")
     if input.dtype is not other.dtype:
-        raise ProgramError("RuntimeError", "both inputs should have same dtype")
+        raise runtime_error("both inputs should have same dtype")
     a, b = input, other
     dims_a = [wrap_dim(d, a.array.ndim) for d in first]
     dims_b = [wrap_dim(d, b.array.ndim) for d in second]
@@ -349,9 +349,8 @@ def tensordot(input: Tensor, other: Tensor, first: Sequence[int], second: Sequen
         elif n == 1:
             b = total(b, (e,), True)
         elif n != m:
-            raise ProgramError(
-                "RuntimeError",
-                f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}",
+            raise runtime_error(
+                f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
             )
         else:
             inner *= n
@@ -374,9 +373,9 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
-            raise ProgramError("RuntimeError", f"tensordot expects dims >= 0, but got dims={dims}")
+            raise runtime_error(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.array.ndim, b.array.ndim):
-            raise ProgramError("RuntimeError", f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+            raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         return tensordot(a, b, range(-dims, 0), range(dims))
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     return tensordot(a, b, first, second)
@@ -388,9 +387,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if not a.ndim or not b.ndim:
         return arithmetic.mul(input, other)  # type: ignore[no-any-return]
     if a.shape[-1] != b.shape[-1]:
-        raise ProgramError(
-            "RuntimeError",
-            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}",
+        raise runtime_error(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
         )
     return tensordot(input, other, (-1,), (-1,))
 

@@ -15,7 +15,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.elementwise import arithmetic
 from gradcli.core.ops.linalg import decompositions
-from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
+from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares
 from gradcli.core.ops.linalg.linalg_records import CROSS, DET, INV, SLOGDET, SOLVE, TRACE, TRIANGULAR, is_vector
 from gradcli.core.ops.linalg.products import matmul
 from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
@@ -25,6 +25,7 @@ from gradcli.core.ops.shape.rearrange import diagonal
 from gradcli.core.ops.shape.views import mT, permute, unsqueeze
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import runtime_error
 
 # --- inverse, determinants, systems ---
 
@@ -62,7 +63,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     check_floats("linalg.solve", A)
     check_squares("linalg.solve", A)
     if A.dtype is not B.dtype:
-        raise failure(
+        raise runtime_error(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype.torch_name} and B of type "
             f"{B.dtype.torch_name} instead"
         )
@@ -72,7 +73,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
         return mT(solve(mT(A), mT(B)))
     rows, columns = (b[-1], 1) if vector else (b[-2], b[-1])
     if rows != a[-1]:
-        raise failure(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a[-2]}x{a[-1]} and {rows}x{columns})")
+        raise runtime_error(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a[-2]}x{a[-1]} and {rows}x{columns})")
     return SOLVE(A, B)  # type: ignore[no-any-return]
 
 
@@ -83,7 +84,7 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
     a, b = A.array.shape, B.array.shape
     if a[-1] != (b[-2] if left else b[-1]):
         shown = "AX = B" if left else "XA = B"
-        raise failure(
+        raise runtime_error(
             f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
         )
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
@@ -121,10 +122,10 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
 def _two_dims(name: str, A: Tensor, dim: Sequence[int]) -> tuple[int, int]:
     if len(dim) != 2:
-        raise failure(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+        raise runtime_error(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     first, second = wrap_dim(dim[0], A.array.ndim), wrap_dim(dim[1], A.array.ndim)
     if first == second:
-        raise failure(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+        raise runtime_error(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
     return first, second
 
 
@@ -133,14 +134,14 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     name = "linalg.matrix_norm"
     check_matrices(name, A)
     if not A.dtype.is_floating_point:
-        raise failure(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
+        raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     first, second = _two_dims(name, A, dim)
     if dtype is not None:
         A = to_dtype(A, dtype)
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim)
     if not (ord == "nuc" or (type(ord) in (int, float) and abs(ord) in (1, 2, math.inf))):
-        raise failure(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
+        raise runtime_error(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
     largest = catalog.function("amax" if ord == "nuc" or ord > 0 else "amin")
     if ord != "nuc" and abs(ord) != 2:
         if abs(ord) == math.inf:
@@ -162,10 +163,10 @@ def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: 
     rank = A.array.ndim
     if isinstance(ord, str):
         if dim is None and rank > 2:
-            raise failure(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
+            raise runtime_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
     if ord is not None and dim is None and rank not in (1, 2):
-        raise failure(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
+        raise runtime_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
     if ord is not None and (len(dim) == 2 if dim is not None else rank == 2):
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype)
@@ -190,18 +191,18 @@ def cond(A: Tensor, p: Any = None) -> Any:
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if input.array.ndim != 2:
-        raise failure(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
+        raise runtime_error(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
     return TRACE(input)  # type: ignore[no-any-return]
 
 
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """The vector product along a dimension of size 3."""
     if input.array.ndim != other.array.ndim:
-        raise failure("linalg.cross: inputs must have the same number of dimensions.")
+        raise runtime_error("linalg.cross: inputs must have the same number of dimensions.")
     a, b = input.array, other.array
     at = wrap_dim(dim, a.ndim)
     if a.shape[at] != 3 or b.shape[at] != 3:
-        raise failure(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
+        raise runtime_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
     if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
         raise not_implemented("cross", dtypes.bool_)
     x, y = catalog.function("broadcast_tensors")(input, other) if a.shape != b.shape else (input, other)
@@ -220,7 +221,7 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         once="cross",
     )
     if 3 not in input.array.shape:
-        raise failure("no dimension of size 3 in input")
+        raise runtime_error("no dimension of size 3 in input")
     return cross(input, other, input.array.shape.index(3))
 
 

@@ -13,13 +13,14 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import lu
-from gradcli.core.ops.linalg.common import LinalgFunction, failure
+from gradcli.core.ops.linalg.common import LinalgFunction
 from gradcli.core.ops.linalg.linalg_records import TRIANGULAR
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.rearrange import TRIL, TRIU
 from gradcli.core.ops.shape.slicing import CAT, SLICE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import runtime_error
 
 # --- derivatives ---
 
@@ -224,9 +225,9 @@ LU_SOLVE: Op = Op(
 
 def _check(name: str, A: Tensor, pivot: bool, failing: str = "linalg.lu_factor") -> None:
     if A.array.ndim < 2:
-        raise failure(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
+        raise runtime_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
     if not pivot:
-        raise failure(f"{failing}: LU without pivoting is not implemented on the CPU")
+        raise runtime_error(f"{failing}: LU without pivoting is not implemented on the CPU")
     if A.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("lu_cpu", A.dtype)
 
@@ -245,7 +246,7 @@ def _factor(A: Tensor, pivot: bool, check_errors: bool, name: str) -> tuple[Tens
         at = int(np.flatnonzero(info.array.reshape(-1))[0])
         where = f"(Batch element {at}): " if info.array.ndim else ""
         k = info.array.reshape(-1)[at]
-        raise failure(
+        raise runtime_error(
             f"torch.linalg.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still "
             "want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
         )
@@ -278,7 +279,7 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U of what lu_factor returned."""
     if LU_pivots.dtype is not dtypes.int32:
-        raise failure(
+        raise runtime_error(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be "
             "used with the output produced by torch.linalg.lu_factor"
         )
@@ -294,29 +295,29 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
     """X of A @ X = B from the factors of A."""
     name = "linalg.lu_solve"
     if not LU.dtype.is_floating_point:
-        raise failure(f"torch.{name}: Expected a floating point or complex tensor as input. Got {LU.dtype.torch_name}")
+        raise runtime_error(f"torch.{name}: Expected a floating point or complex tensor as input. Got {LU.dtype.torch_name}")
     if LU.dtype is not B.dtype:
-        raise failure(
+        raise runtime_error(
             f"{name}: Expected LU and B to have the same dtype, but found LU of type {LU.dtype.torch_name} and B of type "
             f"{B.dtype.torch_name} instead"
         )
     if pivots.dtype is not dtypes.int32:
-        raise failure(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+        raise runtime_error(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     for symbol, t in (("LU", LU), ("B", B)):
         if t.array.ndim < 2:
-            raise failure(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
+            raise runtime_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
     a, b = LU.array.shape, B.array.shape
     if a[-1] != a[-2]:
-        raise failure(f"torch.{name}: A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")
+        raise runtime_error(f"torch.{name}: A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")
     if a[-1] != b[-2 if left else -1]:
         shown = "AX = B" if left else "XA = B"
-        raise failure(f"{name}: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
+        raise runtime_error(f"{name}: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
     if LU.array.shape[:-1] != pivots.array.shape:
-        raise failure(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+        raise runtime_error(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
     limits.check_work(float(B.array.size) * a[-1])
     exchanged = pivots.array
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():
-        raise failure("Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?")
+        raise runtime_error("Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the result of lu_factor?")
     return LU_SOLVE(LU, B, exchanged.copy(), left, adjoint)
 
 

@@ -11,17 +11,13 @@ from gradcli.core.ops.linalg.products import mm
 from gradcli.core.ops.shape.broadcasting import ListFunction
 from gradcli.core.ops.shape.view_records import UNSQUEEZE, VIEW
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
-
-
-def _error(text: str) -> ProgramError:
-    return ProgramError("RuntimeError", text)
+from gradcli.errors import runtime_error
 
 
 def chain(tensors: Sequence[Tensor]) -> Tensor:
     """`linalg.multi_dot`: the product of several matrices, in the cheapest order; vectors may stand at the ends."""
     if len(tensors) < 2:
-        raise _error(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+        raise runtime_error(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     ready = list(tensors)
     shape: list[int] = []
     if ready[0].array.ndim == 1:
@@ -34,9 +30,9 @@ def chain(tensors: Sequence[Tensor]) -> Tensor:
         shape.append(ready[-1].array.shape[1])
     for i, t in enumerate(ready):
         if t.array.ndim != 2:
-            raise _error(f"multi_dot(): tensor {i} must be 2D but got {t.array.ndim}D")
+            raise runtime_error(f"multi_dot(): tensor {i} must be 2D but got {t.array.ndim}D")
         if i and ready[i - 1].array.shape[1] != t.array.shape[0]:
-            raise _error(
+            raise runtime_error(
                 f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].array.shape)} and {list(tensors[i].array.shape)} "
                 "cannot be multiplied"
             )

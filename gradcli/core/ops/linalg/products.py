@@ -17,29 +17,23 @@ from gradcli.core.ops.shape.view_records import SQUEEZE_DIM_INPLACE, T_RECORD, T
 from gradcli.core.ops.shape.views import expand, expanded_shape, reshape, squeeze_dim
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError
-
-
-def _error(text: str, kind: str = "RuntimeError", code: Code | None = None) -> ProgramError:
-    return ProgramError(kind, text, code=code)
-
+from gradcli.errors import ProgramError, runtime_error
 
 # --- checks ---
 
 
 def _no_bool(tensor: Tensor, kernel: str) -> None:
     if tensor.dtype is dtypes.bool_:
-        raise _error(f"\"{kernel}\" not implemented for 'Bool'", "NotImplementedError")
+        raise ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def _check_pair(a: Tensor, b: Tensor) -> None:
     """mm's errors: dtypes that differ, inner sizes that differ."""
     if a.array.shape[1] != b.array.shape[0]:
         (n, k), (j, m) = a.array.shape, b.array.shape
-        raise _error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})", code=Code.MATRIX_PRODUCT)
+        raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})")
     if a.dtype is not b.dtype:
-        text = f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}"
-        raise _error(text, code=Code.DTYPES_DIFFER)
+        raise runtime_error(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}")
     _no_bool(a, "addmm_impl_cpu_")
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
@@ -49,7 +43,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
     for name, t in (("self", input), ("mat2", mat2)):
         if t.array.ndim != 2:
-            raise _error(f"{name} must be a matrix")
+            raise runtime_error(f"{name} must be a matrix")
     _check_pair(input, mat2)
     return MM(input, mat2, by_columns(input.array), by_columns(mat2.array))  # type: ignore[no-any-return]
 
@@ -57,7 +51,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
     if input.array.ndim != 2 or vec.array.ndim != 1:
-        raise _error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
+        raise runtime_error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
     _check_vector(vec, input, vec)
     return MV(input, vec)  # type: ignore[no-any-return]
 
@@ -67,22 +61,22 @@ def _check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
     length = n if first is vec else (first.array.shape[0] if first.array.ndim else n)
     if m != k or length not in (n, 1):
         shown = k if first is vec else length
-        raise _error(f"size mismatch, got input ({n if first is vec else shown}), mat ({n}x{m}), vec ({k})")
+        raise runtime_error(f"size mismatch, got input ({n if first is vec else shown}), mat ({n}x{m}), vec ({k})")
     if not first.dtype is mat.dtype is vec.dtype:
         names = [t.dtype.torch_name for t in (first, mat, vec)]
-        raise _error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
+        raise runtime_error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
     _no_bool(mat, "addmv_impl_cpu")
     limits.check_work(n * m)
 
 
 def _check_vectors(a: Tensor, b: Tensor) -> None:
     if a.array.ndim != 1 or b.array.ndim != 1:
-        raise _error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
+        raise runtime_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
     if a.dtype is not b.dtype:
-        raise _error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
+        raise runtime_error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
     if a.array.size != b.array.size:
         n, m = a.array.size, b.array.size
-        raise _error(
+        raise runtime_error(
             f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
             "elements respectively"
         )
@@ -104,12 +98,14 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 def _check_batches(a: Tensor, b: Tensor) -> None:
     for name, t in (("batch1", a), ("batch2", b)):
         if t.array.ndim != 3:
-            raise _error(f"{name} must be a 3D tensor")
+            raise runtime_error(f"{name} must be a 3D tensor")
     count, n, k = a.array.shape
     if b.array.shape[:2] != (count, k):
-        raise _error(f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}.")
+        raise runtime_error(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
+        )
     if a.dtype is not b.dtype:
-        raise _error(f"expected scalar type {a.dtype.torch_name} but found {b.dtype.torch_name}", code=Code.DTYPES_DIFFER)
+        raise runtime_error(f"expected scalar type {a.dtype.torch_name} but found {b.dtype.torch_name}")
     _no_bool(a, "bmm")
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
@@ -131,7 +127,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         _check_pair(input, other)
         return MM(input, other, by_columns(input.array), by_columns(other.array))  # type: ignore[no-any-return]
     if not n or not m:
-        raise _error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+        raise runtime_error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:
         return dot(input, other)
     if n == 2 and m == 1:
@@ -209,7 +205,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """All products of two vectors' elements."""
     for name, t in (("self", input), ("vec2", vec2)):
         if t.array.ndim != 1:
-            raise _error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+            raise runtime_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
     return arithmetic.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
 
@@ -236,17 +232,17 @@ def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _add_checked(input: Tensor, a: Tensor, name: str) -> None:
     if input.dtype is not a.dtype:
-        raise _error(f"self and {name} must have the same dtype, but got {input.dtype.torch_name} and {a.dtype.torch_name}")
+        raise runtime_error(f"self and {name} must have the same dtype, but got {input.dtype.torch_name} and {a.dtype.torch_name}")
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.array.ndim != 2:
-            raise _error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
+            raise runtime_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
     _add_checked(input, mat2, "mat2")
     if mat1.dtype is not mat2.dtype:
-        raise _error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
+        raise runtime_error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
     if mat1.array.shape[1] == mat2.array.shape[0]:
         expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
     _check_pair(mat1, mat2)
@@ -256,7 +252,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
     if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
-        raise _error(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
+        raise runtime_error(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
     _check_vector(input, mat, vec)
     return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
 
@@ -265,7 +261,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 
     """`beta * input + alpha * outer(vec1, vec2)`."""
     for name, t in (("vec1", vec1), ("vec2", vec2)):
         if t.array.ndim != 1:
-            raise _error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+            raise runtime_error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     expanded_shape(input, (vec1.array.size, vec2.array.size))
     limits.check_elements(vec1.array.size * vec2.array.size, input.dtype.itemsize)
     return ADDR(input, vec1, vec2, beta, alpha)  # type: ignore[no-any-return]
@@ -276,7 +272,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
     if batch1.array.ndim == 3 and batch2.array.ndim == 3 and batch1.array.shape[2] != batch2.array.shape[1]:
         n, k = batch1.array.shape[1:]
         m, p = batch2.array.shape[1:]
-        raise _error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
+        raise runtime_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
     _check_batches(batch1, batch2)
     expanded_shape(input, (batch1.array.shape[1], batch2.array.shape[2]))
     _add_checked(input, batch1, "batch1")

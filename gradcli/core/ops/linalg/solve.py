@@ -15,7 +15,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import lu
-from gradcli.core.ops.linalg.common import LinalgFunction, check_matrices, check_square_floats, check_squares, failure
+from gradcli.core.ops.linalg.common import LinalgFunction, check_matrices, check_square_floats, check_squares
 from gradcli.core.ops.linalg.decompositions import cholesky
 from gradcli.core.ops.linalg.linalg import inv, solve
 from gradcli.core.ops.linalg.linalg_records import TRIANGULAR, is_vector
@@ -24,7 +24,7 @@ from gradcli.core.ops.shape.rearrange import TRIL, TRIU
 from gradcli.core.ops.shape.views import permute, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 # --- with information about failures ---
 
@@ -102,11 +102,11 @@ def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) 
 def tensorinv(input: Tensor, ind: int = 2) -> Any:
     """The inverse of the linear map from the last dimensions to the first `ind`."""
     if ind <= 0:
-        raise failure(f"Expected a strictly positive integer for 'ind', but got {ind}")
+        raise runtime_error(f"Expected a strictly positive integer for 'ind', but got {ind}")
     shape = input.array.shape
     rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
     if rows != columns:
-        raise failure(
+        raise runtime_error(
             f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}"
         )
     matrix = reshape(input, (rows, columns))
@@ -127,7 +127,7 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
     shape = input.array.shape[other.array.ndim :]
     rows, columns = math.prod(input.array.shape[: other.array.ndim]), math.prod(shape)
     if rows != columns:
-        raise failure(
+        raise runtime_error(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
             f"{columns} != {rows}"
         )
@@ -205,9 +205,9 @@ CHOLESKY_SOLVE: Op = Op(
 def _check_pair(name: str, b: Tensor, A: Tensor) -> None:
     n, columns = A.array.shape[-1], b.array.shape
     if A.array.shape[-2] != n:
-        raise failure(f"A must be batches of square matrices, but they are {A.array.shape[-2]} by {n} matrices")
+        raise runtime_error(f"A must be batches of square matrices, but they are {A.array.shape[-2]} by {n} matrices")
     if n != columns[-2]:
-        raise failure(
+        raise runtime_error(
             f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {columns[-2]} by {columns[-1]}"
         )
     limits.check_work(20.0 * n * b.array.size)
@@ -216,9 +216,9 @@ def _check_pair(name: str, b: Tensor, A: Tensor) -> None:
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
     """X of L @ L.mT @ X = input."""
     if input.array.ndim < 2:
-        raise failure(f"b should have at least 2 dimensions, but has {input.array.ndim} dimensions instead")
+        raise runtime_error(f"b should have at least 2 dimensions, but has {input.array.ndim} dimensions instead")
     if input2.array.ndim < 2:
-        raise failure(f"u should have at least 2 dimensions, but has {input2.array.ndim} dimensions instead")
+        raise runtime_error(f"u should have at least 2 dimensions, but has {input2.array.ndim} dimensions instead")
     check_matrices("cholesky_solve", input2)
     _check_pair("cholesky_solve", input, input2)
     if input.dtype not in (dtypes.float32, dtypes.float64):
@@ -278,7 +278,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     )
     for name, t in (("b", input), ("A", A)):
         if t.array.ndim < 2:
-            raise failure(
+            raise runtime_error(
                 f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
             )
     _check_pair("triangular_solve", input, A)

@@ -20,7 +20,7 @@ from gradcli.core.ops.loss.reduction_argument import reduce as reduced
 from gradcli.core.ops.reduce import norms
 from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 #: `torch.norm` goes another way; what C++ calls the norm has this name
 NORM = Op(
@@ -70,7 +70,7 @@ def kl_div(
         )
     checked_reduction(reduction, ("batchmean",))
     if not (input.dtype.is_floating_point and target.dtype.is_floating_point):
-        raise ProgramError("RuntimeError", "kl_div: Integral inputs not supported.")
+        raise runtime_error("kl_div: Integral inputs not supported.")
     # the factor on the right first, as PyTorch's compiler has it: the order decides in which the gradients of target are added
     if log_target:
         difference = target - input
@@ -163,10 +163,9 @@ def margin_ranking_loss(
     """What the target's order of two inputs lacks of the margin."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if not input1.array.ndim == input2.array.ndim == target.array.ndim:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ",
+            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
     return reduced(_at_least_zero(scalars.plus(traced, -target * (input1 - input2), margin)), reduction)
 

@@ -10,16 +10,16 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss import composed, loss_records, nll
 from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.reduction_argument import reduce as reduced
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _sizes(input: Tensor, target: Tensor) -> None:
@@ -41,7 +41,7 @@ def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def _floating(kernel: str, input: Tensor, target: Tensor) -> None:
     dtype = dtypes.promote(input.dtype, target.dtype)
     if not dtype.is_floating_point:
-        raise ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for '{dtype.torch_name}'")
+        raise not_implemented(f"{kernel}", dtype)
 
 
 def _weighted(loss: Tensor, input: Tensor, weight: Any, reduction: str, average: bool) -> Any:
@@ -90,7 +90,7 @@ def smooth_l1_loss(
     input, target = _broadcast(input, target)
     checked_reduction(reduction)
     if beta < 0:
-        raise ProgramError("RuntimeError", "smooth_l1_loss does not support negative values for beta.")
+        raise runtime_error("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced(catalog.function("abs")(input - target), reduction)
     _floating("smooth_l1_cpu", input, target)
@@ -103,7 +103,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     input, target = _broadcast(input, target)
     checked_reduction(reduction)
     if delta <= 0:
-        raise ProgramError("RuntimeError", "huber_loss does not support non-positive values for delta.")
+        raise runtime_error("huber_loss does not support non-positive values for delta.")
     _floating("huber_cpu", input, target)
     if input.dtype.is_floating_point:
         target = to_dtype(target, input.dtype)  # the result has the input's dtype, whatever the target's
@@ -142,7 +142,7 @@ def cross_entropy(
     if input.array.shape == target.array.shape:
         return _soft_labels(input, target, weight, ignore_index, reduction, label_smoothing)
     if label_smoothing > 1.0:
-        raise ProgramError("RuntimeError", f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise runtime_error(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     log = catalog.function("log_softmax")(input, 1 if input.array.ndim > 1 else 0)
     loss = nll.likelihood(log, target, weight, reduction, ignore_index)
     if label_smoothing <= 0.0:
@@ -154,16 +154,13 @@ def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     axis = 1 if input.array.ndim > 1 else 0
     classes = input.array.shape[axis] if input.array.ndim else 1
     if not target.dtype.is_floating_point:
-        raise ProgramError(
-            "RuntimeError", f"Expected floating point type for target with class probabilities, got {target.dtype.torch_name}"
-        )
+        raise runtime_error(f"Expected floating point type for target with class probabilities, got {target.dtype.torch_name}")
     if ignore_index >= 0:
-        raise ProgramError("RuntimeError", "ignore_index is not supported for floating point target")
+        raise runtime_error("ignore_index is not supported for floating point target")
     if weight is not None and weight.array.shape != (classes,):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
-            f"of shape: {list(weight.array.shape)}",
+            f"of shape: {list(weight.array.shape)}"
         )
     log = catalog.function("log_softmax")(input, axis)
     if label_smoothing > 0.0:
@@ -221,11 +218,10 @@ def binary_cross_entropy(
             "Please ensure they have the same size.",
         )
     if target.dtype is not input.dtype:
-        text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
-        raise runtime_error(text, Code.DTYPES_DIFFER)
+        raise runtime_error(f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}")
     for name, tensor in (("input", input), ("target", target)):
         if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
-            raise ProgramError("RuntimeError", f"all elements of {name} should be between 0 and 1")
+            raise runtime_error(f"all elements of {name} should be between 0 and 1")
     factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
     return loss_records.BCE(input, target, factor, reduction)
 
@@ -244,15 +240,15 @@ def binary_cross_entropy_with_logits(
     if input.array.shape != target.array.shape:
         raise ProgramError("ValueError", f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if not input.dtype.is_floating_point:
-        raise ProgramError("NotImplementedError", f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.torch_name}'")
+        raise not_implemented("log_sigmoid_cpu", input.dtype)
     if not target.dtype.is_floating_point:
-        raise result_dtype_error(input.dtype.torch_name, target.dtype)
+        names = (input.dtype.torch_name, target.dtype.torch_name)
+        raise runtime_error("result type {} can't be cast to the desired output type {}".format(*names))
     for name, extra in (("weight", weight), ("pos_weight", pos_weight)):
         if extra is not None and extra.requires_grad:
-            raise ProgramError(
-                "RuntimeError",
+            raise runtime_error(
                 f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
-                "This input cannot have requires_grad True.",
+                "This input cannot have requires_grad True."
             )
     factor = None if weight is None else weight.array
     return loss_records.BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
@@ -262,13 +258,12 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     """`log(1 + exp(-target * input))` for targets 1 and -1."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if target.requires_grad:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. "
-            "This input cannot have requires_grad True.",
+            "This input cannot have requires_grad True."
         )
     if not input.dtype.is_floating_point:
-        raise result_dtype_error("Float", input.dtype)
+        raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
     input, target = _broadcast(input, target)
     return loss_records.SOFT_MARGIN(input, target.array.astype(input.array.dtype), reduction)
 

@@ -18,15 +18,11 @@ from gradcli.core.ops.loss import composed
 from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.reduction_argument import reduce as reduced
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _call(name: str, *args: Any) -> Any:
     return catalog.function(name)(*args)
-
-
-def _fail(text: str, kind: str = "RuntimeError") -> ProgramError:
-    return ProgramError(kind, text)
 
 
 def _each(xp: Any, grad: Any, rows: int, reduction: str) -> Any:
@@ -101,22 +97,22 @@ def multi_margin_loss(
     """How far the other classes come within the margin of the right one."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if p not in (1, 2):
-        raise _fail("only p == 1 and p == 2 supported", "ValueError")
+        raise ProgramError("ValueError", "only p == 1 and p == 2 supported")
     shape = input.array.shape
     rows = shape[0] if len(shape) == 2 else 1
     if len(shape) not in (1, 2) or not shape[-1]:
-        raise _fail(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
+        raise runtime_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
     if target.array.ndim > 1 or target.array.size != rows:
-        raise _fail(
+        raise runtime_error(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
             f"size [{rows}], but got {list(target.array.shape)}. Input has shape {list(shape)}."
         )
     if weight is not None and weight.array.shape != (shape[-1],):
-        raise _fail(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
+        raise runtime_error(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
     if target.dtype.torch_name != "Long":
-        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}", Code.DTYPES_DIFFER)
+        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}")
     if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
-        raise _fail("target out of range")
+        raise runtime_error("target out of range")
     return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
 
 
@@ -173,11 +169,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     shape = input.array.shape
     if target.array.shape != shape:
-        raise _fail(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
+        raise runtime_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
     if target.dtype.torch_name != "Long":
-        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}", Code.DTYPES_DIFFER)
+        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}")
     if target.array.size and not (target.array.min() >= -1 and target.array.max() < shape[-1]):
-        raise _fail("target is out of range")
+        raise runtime_error("target is out of range")
     limits.check_elements(input.array.size * shape[-1], input.dtype.itemsize)
     return MULTILABEL_MARGIN(input, watched(target), reduction)
 
@@ -199,7 +195,7 @@ def multilabel_soft_margin_loss(
     dim = input.array.ndim - 1
     loss = _call("sum", loss, (dim,)) / input.array.shape[dim]
     if reduction not in ("none", "mean", "sum"):
-        raise _fail(f"{reduction} is not valid", "ValueError")
+        raise ProgramError("ValueError", f"{reduction} is not valid")
     return reduced(loss, reduction)
 
 
@@ -218,14 +214,14 @@ def triplet_margin_with_distance_loss(
 ) -> Any:
     """How much nearer the positive is to the anchor than the negative, by a distance of one's own."""
     if reduction not in ("mean", "sum", "none"):
-        raise _fail(f"{reduction} is not a valid value for reduction", "ValueError")
+        raise ProgramError("ValueError", f"{reduction} is not a valid value for reduction")
     if margin <= 0:
-        raise _fail(f"margin must be greater than 0, got {margin}", "ValueError")
+        raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
     distance = distance_function or composed.pairwise_distance
     ranks = {t.array.ndim for t in (anchor, positive, negative)}
     if len(ranks) > 1:
         shown = ", ".join(f"{name} {t.array.ndim}D" for name, t in (("anchor", anchor), ("positive", positive), ("negative", negative)))
-        raise _fail(
+        raise runtime_error(
             f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: {shown} inputs"
         )
     near, far = distance(anchor, positive), distance(anchor, negative)

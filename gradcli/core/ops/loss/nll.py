@@ -10,9 +10,10 @@ from gradcli.core.functions import catalog
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _picked(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array]:
@@ -144,7 +145,7 @@ def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: 
 
 def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if target.array.ndim > 1:
-        raise ProgramError("RuntimeError", "0D or 1D target tensor expected, multi-target not supported")
+        raise runtime_error("0D or 1D target tensor expected, multi-target not supported")
     if input.array.ndim == 1 and target.array.size != 1:
         raise ProgramError("ValueError", f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}")
     _check(input, target, weight, input.array.shape[-1])
@@ -152,18 +153,16 @@ def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -> None:
     if weight is not None and weight.array.shape != (classes,):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(weight.array.shape)}",
+            f"{list(weight.array.shape)}"
         )
     if not input.dtype.is_floating_point:
-        raise ProgramError("NotImplementedError", f"\"nll_loss_out_frame\" not implemented for '{input.dtype.torch_name}'")
+        raise not_implemented("nll_loss_out_frame", input.dtype)
     if target.dtype not in (dtypes.int64, dtypes.uint8):
-        raise ProgramError("RuntimeError", f"expected target dtype to be Long or Byte, but got {target.dtype.torch_name}")
+        raise runtime_error(f"expected target dtype to be Long or Byte, but got {target.dtype.torch_name}")
     if weight is not None and weight.dtype is not input.dtype:
-        text = f"expected scalar type {input.dtype.torch_name} but found {weight.dtype.torch_name}"
-        raise runtime_error(text, Code.DTYPES_DIFFER)
+        raise runtime_error(f"expected scalar type {input.dtype.torch_name} but found {weight.dtype.torch_name}")
 
 
 def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
@@ -174,11 +173,11 @@ def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: st
     flat = len(shape) != 4
     if flat:
         if target.array.shape != wanted:
-            raise ProgramError("RuntimeError", f"Expected target size {list(wanted)}, got {list(target.array.shape)}")
+            raise runtime_error(f"Expected target size {list(wanted)}, got {list(target.array.shape)}")
         input = catalog.method("view").method(input, (shape[0], shape[1], 1, -1), {})
         target = view(target, (shape[0], 1, -1))
     elif target.array.shape != wanted:
-        raise ProgramError("RuntimeError", f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
+        raise runtime_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
     _check(input, target, weight, shape[1])
     result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":

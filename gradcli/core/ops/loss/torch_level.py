@@ -15,7 +15,7 @@ from gradcli.core.ops.create.creation import arange_values, finish
 from gradcli.core.ops.layers import normalization, padding
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 _REDUCTIONS = {1: "mean", 2: "sum"}
 #: parameters that torch.nn.functional has besides
@@ -61,9 +61,7 @@ def _fill(input: Tensor, value: Any) -> Any:
     if type(value) is not Tensor:
         return FILL(input, scalar_of(value, input.dtype))
     if value.array.ndim:
-        raise ProgramError(
-            "RuntimeError", f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
-        )
+        raise runtime_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
     return FILL_TENSOR(input, value)
 
 
@@ -90,7 +88,7 @@ def _kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> 
 
 def _pad(input: Tensor, pad: Any, value: Any) -> Any:
     if len(pad) % 2:
-        raise ProgramError("RuntimeError", f"Length of pad must be even but instead it equals {len(pad)}")
+        raise runtime_error(f"Length of pad must be even but instead it equals {len(pad)}")
     return padding.pad(input, pad, "constant", value)
 
 
@@ -103,9 +101,9 @@ def _range(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any
     )
     wanted = dtype or dtypes.get_default()
     if step == 0:
-        raise ProgramError("RuntimeError", "step must be nonzero")
+        raise runtime_error("step must be nonzero")
     if (step > 0 and end < start) or (step < 0 and end > start):
-        raise ProgramError("RuntimeError", "upper bound and lower bound inconsistent with step sign")
+        raise runtime_error("upper bound and lower bound inconsistent with step sign")
     count = int((end - start) / step) + 1
     return finish(arange_values(start, start + (count - 0.5) * step, step, wanted), wanted, requires_grad)
 
