@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.create.creation import check_rank, finish
-from gradcli.core.ops.linalg.product_overloads import seeded
+from gradcli.core.ops.create.seeded import seeded
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.views import expanded_shape
 from gradcli.core.random import generator

@@ -1,4 +1,4 @@
-"""Einstein summation and tensordot: permutations, sums and batched products, in PyTorch's order."""
+"""Einstein summation: permutations, sums and batched products, in PyTorch's order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.elementwise import arithmetic
-from gradcli.core.ops.linalg import products
-from gradcli.core.ops.linalg.product_records import BMM
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.linalg.products import BMM, bmm
+from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL
 from gradcli.core.ops.shape.broadcasting import ListFunction
 from gradcli.core.ops.shape.rearrange import diagonal
 from gradcli.core.ops.shape.view_records import PERMUTE, UNSQUEEZE, VIEW
-from gradcli.core.ops.shape.views import flatten, movedim, reshape
+from gradcli.core.ops.shape.views import movedim, reshape
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -263,7 +262,7 @@ def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     if only_left and only_right and only_right[-1] < only_left[0]:
         # the product then comes out in the order that is wanted
         left, right, only_left, only_right, a, b = right, left, only_right, only_left, b, a
-    batch, rows, inner, columns = _count(a, both), _count(a, only_left), _count(a, summed), _count(b, only_right)
+    batch, rows, inner, columns = count(a, both), count(a, only_left), count(a, summed), count(b, only_right)
     limits.check_work(batch * rows * inner * columns)
     limits.check_elements(batch * rows * columns, left.dtype.itemsize)
     x = reshape(PERMUTE(left, (*both, *only_left, *summed, *only_right)), (batch, rows, inner))
@@ -271,10 +270,10 @@ def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     sizes = [a[d] for d in both] + [a[d] for d in only_left] + [1] * len(summed) + [b[d] for d in only_right]
     order = (*both, *only_left, *summed, *only_right)
     back = tuple(order.index(d) for d in range(len(order)))
-    return PERMUTE(VIEW(products.bmm(x, y), tuple(sizes)), back)  # type: ignore[no-any-return]
+    return PERMUTE(VIEW(bmm(x, y), tuple(sizes)), back)  # type: ignore[no-any-return]
 
 
-def _count(shape: Sequence[int], dims: Sequence[int]) -> int:
+def count(shape: Sequence[int], dims: Sequence[int]) -> int:
     count = 1
     for d in dims:
         count *= shape[d]
@@ -328,76 +327,7 @@ def _with_lists(args: Sequence[Any]) -> Tensor:
     return _contract(_Plan(inputs, output, operands), operands)
 
 
-# --- tensordot ---
-
-
-def tensordot(input: Tensor, other: Tensor, first: Sequence[int], second: Sequence[int]) -> Tensor:
-    """Products summed over pairs of dimensions."""
-    if len(first) != len(second):
-        raise runtime_error("both dimension lists should have same length")
-    if input.dtype is not other.dtype:
-        raise runtime_error("both inputs should have same dtype")
-    a, b = input, other
-    dims_a = [wrap_dim(d, a.array.ndim) for d in first]
-    dims_b = [wrap_dim(d, b.array.ndim) for d in second]
-    total = catalog.function("sum")
-    inner = 1
-    for given_a, given_b, d, e in zip(first, second, dims_a, dims_b, strict=True):
-        n, m = a.array.shape[d], b.array.shape[e]
-        if m == 1:
-            a = total(a, (d,), True)
-        elif n == 1:
-            b = total(b, (e,), True)
-        elif n != m:
-            raise runtime_error(
-                f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
-            )
-        else:
-            inner *= n
-    rest_a = [d for d in range(a.array.ndim) if d not in dims_a]
-    rest_b = [d for d in range(b.array.ndim) if d not in dims_b]
-    sizes = tuple([a.array.shape[d] for d in rest_a] + [b.array.shape[d] for d in rest_b])
-    x: Tensor = PERMUTE(a, tuple(rest_a + dims_a))
-    y: Tensor = PERMUTE(b, tuple(dims_b + rest_b))
-    if _count(a.array.shape, rest_a) == _count(b.array.shape, rest_b) == 1:
-        product = products.dot(flatten(x), flatten(y))
-    else:
-        rows, columns = _count(a.array.shape, rest_a), _count(b.array.shape, rest_b)
-        limits.check_work(rows * inner * columns)
-        product = products.mm(reshape(x, (rows, inner)), reshape(y, (inner, columns)))
-    return reshape(product, sizes)
-
-
-def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    if type(dims) is Tensor:
-        dims = dims.tolist()
-    if isinstance(dims, int):
-        if dims < 0:
-            raise runtime_error(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.array.ndim, b.array.ndim):
-            raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        return tensordot(a, b, range(-dims, 0), range(dims))
-    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    return tensordot(a, b, first, second)
-
-
-def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Products of the last dimensions."""
-    a, b = input.array, other.array
-    if not a.ndim or not b.ndim:
-        return arithmetic.mul(input, other)  # type: ignore[no-any-return]
-    if a.shape[-1] != b.shape[-1]:
-        raise runtime_error(
-            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
-        )
-    return tensordot(input, other, (-1,), (-1,))
-
-
-_M: Any = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-_N: Any = [[0.5, -1.0], [2.0, 1.5]]
-_V: Any = [1.0, -2.0]
-
-FUNCTIONS = (
+FUNCTIONS: tuple[Function, ...] = (
     _Einsum(
         "einsum",
         ("str equation, Tensors operands", einsum),
@@ -405,26 +335,10 @@ FUNCTIONS = (
         doc="Sums of products, by the labels of dimensions.",
         ops=(BMM,),
         samples=(
-            Sample("einsum('ij,jk->ik', x, y)", lambda x, y: x @ y, x=_M, y=_N),
-            Sample("einsum('ii->i', y)", np.diag, y=_N),
-            Sample("einsum('i,ij,j->', v, y, v)", lambda v, y: v @ y @ v, v=_V, y=_N),
+            Sample("einsum('ij,jk->ik', x, y)", lambda x, y: x @ y, x=TALL, y=SQUARE_2),
+            Sample("einsum('ii->i', y)", np.diag, y=SQUARE_2),
+            Sample("einsum('i,ij,j->', v, y, v)", lambda v, y: v @ y @ v, v=PAIR, y=SQUARE_2),
         ),
         method=False,
-    ),
-    Function(
-        "tensordot",
-        ("Tensor a, Tensor b, any dims=2", _tensordot),
-        doc="Products summed over the last dims of a and the first of b, or over two lists of dimensions.",
-        samples=(Sample("tensordot(x, y, 1)", lambda x, y: np.tensordot(x, y, 1), x=_M, y=_N),),
-        method=False,
-        out=True,
-        python="tensordot",
-    ),
-    Function(
-        "inner",
-        ("Tensor input, Tensor other", inner),
-        doc="Sums of products over the last dimension of both.",
-        samples=(Sample("inner(x, y)", np.inner, x=_M, y=_N),),
-        out=True,
     ),
 )

@@ -9,10 +9,11 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
-from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_squares
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_floats, check_squares
+from gradcli.core.ops.shape.casting import CLONE
 from gradcli.core.ops.shape.slicing import CAT, SLICE
 from gradcli.core.tensor.tensor import Array, Tensor
 

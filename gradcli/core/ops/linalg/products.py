@@ -1,4 +1,4 @@
-"""Products of vectors and matrices. `matmul` takes the same way through mm, mv, bmm and views as PyTorch's does."""
+"""Products of matrices with matrices and vectors."""
 
 from __future__ import annotations
 
@@ -7,56 +7,82 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.elementwise import arithmetic
-from gradcli.core.ops.linalg.product_overloads import FACTORS, scaled, wider
-from gradcli.core.ops.linalg.product_records import ADDBMM, ADDMM, ADDMV, ADDR, BADDBMM, BMM, DOT, MM, MV, VDOT, by_columns
-from gradcli.core.ops.shape.broadcasting import common_shape
-from gradcli.core.ops.shape.casting import CONTIGUOUS
-from gradcli.core.ops.shape.view_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE
-from gradcli.core.ops.shape.views import expand, expanded_shape, reshape, squeeze_dim
+from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import products
+from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
+from gradcli.core.ops.shape.view_records import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-# --- checks ---
+
+def multiply(a: Array, b: Array) -> Array:
+    """The matrix product of two arrays, accumulated at least in float32."""
+    if a.dtype == np.float16:
+        return multiply(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    return products.matmul(a, b)
 
 
-def _no_bool(tensor: Tensor, kernel: str) -> None:
+def is_column_major(array: Array) -> bool:
+    """Whether a matrix lies column after column in memory, which is how PyTorch then multiplies its gradient too."""
+    return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
+
+
+def gradient_of_left(xp: Any, grad: Any, mat2: Any, columns: bool) -> Any:
+    if columns:
+        return xp.call(T_RECORD, xp.call(MM, mat2, xp.call(T_RECORD, grad), False, False))
+    return xp.call(MM, grad, xp.call(T_RECORD, mat2), False, False)
+
+
+def gradient_of_right(xp: Any, grad: Any, input: Any, columns: bool) -> Any:
+    if columns:
+        return xp.call(T_RECORD, xp.call(MM, xp.call(T_RECORD, grad), input, False, False))
+    return xp.call(MM, xp.call(T_RECORD, input), grad, False, False)
+
+
+MM: Op = Op(
+    "MmBackward0",
+    lambda a, b, left_columns, right_columns: multiply(a, b),
+    "input mat2",
+    "left_columns right_columns",
+    input=Rule(lambda xp, grad, mat2, left_columns: gradient_of_left(xp, grad, mat2, left_columns), "grad @ mat2.t()"),
+    mat2=Rule(lambda xp, grad, input, right_columns: gradient_of_right(xp, grad, input, right_columns), "input.t() @ grad"),
+)
+MV: Op = Op(
+    "MvBackward0",
+    multiply,
+    "input vec",
+    input=Rule(lambda xp, grad, vec: xp.reshape(grad, (grad.shape[0], 1)) * vec, "outer(grad, vec)"),
+    vec=Rule(lambda xp, grad, input: xp.call(MV, xp.call(T_RECORD, input), grad), "input.t() @ grad"),
+)
+BMM: Op = Op(
+    "BmmBackward0",
+    multiply,
+    "input mat2",
+    input=Rule(lambda xp, grad, mat2: xp.call(BMM, grad, xp.call(TRANSPOSE, mat2, 1, 2)), "grad @ mat2.mT"),
+    mat2=Rule(lambda xp, grad, input: xp.call(BMM, xp.call(TRANSPOSE, input, 1, 2), grad), "input.mT @ grad"),
+)
+
+
+def refuse_bool(tensor: Tensor, kernel: str) -> None:
     if tensor.dtype is dtypes.bool_:
         raise ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for 'Bool'")
 
 
-def _check_pair(a: Tensor, b: Tensor) -> None:
+def check_product(a: Tensor, b: Tensor) -> None:
     """mm's errors: dtypes that differ, inner sizes that differ."""
     if a.array.shape[1] != b.array.shape[0]:
         (n, k), (j, m) = a.array.shape, b.array.shape
         raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})")
     if a.dtype is not b.dtype:
         raise runtime_error(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}")
-    _no_bool(a, "addmm_impl_cpu_")
+    refuse_bool(a, "addmm_impl_cpu_")
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
 
 
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices."""
-    for name, t in (("self", input), ("mat2", mat2)):
-        if t.array.ndim != 2:
-            raise runtime_error(f"{name} must be a matrix")
-    _check_pair(input, mat2)
-    return MM(input, mat2, by_columns(input.array), by_columns(mat2.array))  # type: ignore[no-any-return]
-
-
-def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """The product of a matrix and a vector."""
-    if input.array.ndim != 2 or vec.array.ndim != 1:
-        raise runtime_error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
-    _check_vector(vec, input, vec)
-    return MV(input, vec)  # type: ignore[no-any-return]
-
-
-def _check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
+def check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
     (n, m), (k,) = mat.array.shape, vec.array.shape
     length = n if first is vec else (first.array.shape[0] if first.array.ndim else n)
     if m != k or length not in (n, 1):
@@ -65,37 +91,11 @@ def _check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
     if not first.dtype is mat.dtype is vec.dtype:
         names = [t.dtype.torch_name for t in (first, mat, vec)]
         raise runtime_error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
-    _no_bool(mat, "addmv_impl_cpu")
+    refuse_bool(mat, "addmv_impl_cpu")
     limits.check_work(n * m)
 
 
-def _check_vectors(a: Tensor, b: Tensor) -> None:
-    if a.array.ndim != 1 or b.array.ndim != 1:
-        raise runtime_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
-    if a.dtype is not b.dtype:
-        raise runtime_error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
-    if a.array.size != b.array.size:
-        n, m = a.array.size, b.array.size
-        raise runtime_error(
-            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
-            "elements respectively"
-        )
-    _no_bool(a, "dot")
-
-
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors' elements."""
-    _check_vectors(input, tensor)
-    return DOT(input, tensor)  # type: ignore[no-any-return]
-
-
-def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """As dot, for real tensors."""
-    _check_vectors(input, other)
-    return VDOT(input, other)  # type: ignore[no-any-return]
-
-
-def _check_batches(a: Tensor, b: Tensor) -> None:
+def check_batches(a: Tensor, b: Tensor) -> None:
     for name, t in (("batch1", a), ("batch2", b)):
         if t.array.ndim != 3:
             raise runtime_error(f"{name} must be a 3D tensor")
@@ -106,215 +106,51 @@ def _check_batches(a: Tensor, b: Tensor) -> None:
         )
     if a.dtype is not b.dtype:
         raise runtime_error(f"expected scalar type {a.dtype.torch_name} but found {b.dtype.torch_name}")
-    _no_bool(a, "bmm")
+    refuse_bool(a, "bmm")
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
 
 
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices."""
+    for name, t in (("self", input), ("mat2", mat2)):
+        if t.array.ndim != 2:
+            raise runtime_error(f"{name} must be a matrix")
+    check_product(input, mat2)
+    return MM(input, mat2, is_column_major(input.array), is_column_major(mat2.array))  # type: ignore[no-any-return]
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix and a vector."""
+    if input.array.ndim != 2 or vec.array.ndim != 1:
+        raise runtime_error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
+    check_vector(vec, input, vec)
+    return MV(input, vec)  # type: ignore[no-any-return]
+
+
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
-    _check_batches(input, mat2)
+    check_batches(input, mat2)
     return BMM(input, mat2)  # type: ignore[no-any-return]
 
 
-# --- matmul ---
+def with_out_dtype(name: str, tensors: str, more: str = "") -> Overload:
+    """The overload of a product with a dtype for the result: PyTorch lists it, and has it on no CPU."""
+
+    def refuse(*args: Any) -> Tensor:
+        raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend.")
+
+    return f"Tensor input, {tensors}, dtype out_dtype{more} |function", refuse
 
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Product of vectors, matrices or batches of them."""
-    n, m = input.array.ndim, other.array.ndim
-    if n == 2 and m == 2:
-        _check_pair(input, other)
-        return MM(input, other, by_columns(input.array), by_columns(other.array))  # type: ignore[no-any-return]
-    if not n or not m:
-        raise runtime_error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
-    if n == 1 and m == 1:
-        return dot(input, other)
-    if n == 2 and m == 1:
-        return mv(input, other)
-    if n == 1 and m == 2:
-        return SQUEEZE_DIM_INPLACE(mm(UNSQUEEZE(input, 0), other), 0)  # type: ignore[no-any-return]
-    if _folds(input, other):
-        return _folded(input, other)
-    return _in_batches(input, other)
-
-
-def _folds(a: Tensor, b: Tensor) -> bool:
-    """Whether a batch times a matrix is done as one product of the batch's rows, as PyTorch decides."""
-    larger = a.array.ndim >= b.array.ndim
-    batch, small = (a.array, b) if larger else (b.array.swapaxes(-1, -2), a)
-    if batch.ndim < 3 or small.array.ndim > 2:
-        return False
-    if small.requires_grad:
-        return True
-    if a.array.ndim == 2:
-        return False
-    if not batch.size:
-        return True
-    return all(batch.strides[i] == batch.strides[i + 1] * batch.shape[i + 1] for i in range(batch.ndim - 2))
-
-
-def _folded(a: Tensor, b: Tensor) -> Tensor:
-    swapped = b.array.ndim > a.array.ndim
-    batch: Tensor = TRANSPOSE(b, -2, -1) if swapped else a
-    small: Tensor = b
-    if swapped:
-        small = T_RECORD(a) if a.array.ndim == 2 else a
-    shape = batch.array.shape
-    rows = 1
-    for n in shape[:-1]:
-        rows *= n
-    flat = reshape(batch, (rows, shape[-1]))
-    if small.array.ndim == 1:
-        return UNSAFE_VIEW(mv(flat, small), shape[:-1])  # type: ignore[no-any-return]
-    out: Tensor = UNSAFE_VIEW(mm(flat, small), (*shape[:-1], small.array.shape[1]))
-    return CONTIGUOUS(TRANSPOSE(out, -2, -1)) if swapped else out
-
-
-def _in_batches(a: Tensor, b: Tensor) -> Tensor:
-    x, y = a.array.shape, b.array.shape
-    if len(x) == 3 and len(y) == 3 and x[0] != y[0]:
-        # where a batch of one would be repeated, its gradient is cheaper without
-        if x[0] == 1 and a.requires_grad:
-            return matmul(squeeze_dim(a, 0), b)
-        if y[0] == 1 and b.requires_grad:
-            return matmul(a, squeeze_dim(b, 0))
-    n = x[-2] if len(x) > 1 else 1
-    inner, other_inner = x[-1], y[-2] if len(y) > 1 else y[-1]
-    p = y[-1] if len(y) > 1 else 1
-    batch = common_shape([x[:-2], y[:-2]])
-    count = 1
-    for size in batch:
-        count *= size
-    limits.check_work(count * n * inner * p)
-    limits.check_elements(count * n * p, a.dtype.itemsize)
-    left = reshape(expand(a, (*batch, n, inner)), (count, n, inner))
-    if len(y) == 1:
-        right = UNSQUEEZE(reshape(expand(b, (*batch, other_inner)), (count, other_inner)), 2)
-        product = squeeze_dim(bmm(left, right), -1)
-    else:
-        product = bmm(left, reshape(expand(b, (*batch, other_inner, p)), (count, other_inner, p)))
-    shape = batch + ((n,) if len(x) > 1 else ()) + ((p,) if len(y) > 1 else ())
-    return UNSAFE_VIEW(product, shape)  # type: ignore[no-any-return]
-
-
-# --- outer products and their kin ---
-
-
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """All products of two vectors' elements."""
-    for name, t in (("self", input), ("vec2", vec2)):
-        if t.array.ndim != 1:
-            raise runtime_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
-    limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
-    return arithmetic.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
-
-
-def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product."""
-    rank = max(input.array.ndim, other.array.ndim)
-    left = (1,) * (rank - input.array.ndim) + input.array.shape
-    right = (1,) * (rank - other.array.ndim) + other.array.shape
-    limits.check_elements(input.array.size * other.array.size, input.dtype.itemsize)
-    a = _unsafe_reshape(input, tuple(s for n in left for s in (n, 1)))
-    b = _unsafe_reshape(other, tuple(s for n in right for s in (1, n)))
-    shape = tuple(n * m for n, m in zip(left, right, strict=True))
-    return UNSAFE_VIEW(arithmetic.mul(a, b), shape)  # type: ignore[no-any-return]
-
-
-def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:
-    dense = t if t.array.flags.c_contiguous else CONTIGUOUS(t)
-    return UNSAFE_VIEW(dense, shape)  # type: ignore[no-any-return]
-
-
-# --- a sum and a product ---
-
-
-def _add_checked(input: Tensor, a: Tensor, name: str) -> None:
-    if input.dtype is not a.dtype:
-        raise runtime_error(f"self and {name} must have the same dtype, but got {input.dtype.torch_name} and {a.dtype.torch_name}")
-
-
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (mat1 @ mat2)`."""
-    for name, t in (("mat1", mat1), ("mat2", mat2)):
-        if t.array.ndim != 2:
-            raise runtime_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
-    _add_checked(input, mat2, "mat2")
-    if mat1.dtype is not mat2.dtype:
-        raise runtime_error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
-    if mat1.array.shape[1] == mat2.array.shape[0]:
-        expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
-    _check_pair(mat1, mat2)
-    return ADDMM(input, mat1, mat2, beta, alpha, by_columns(mat1.array), by_columns(mat2.array))  # type: ignore[no-any-return]
-
-
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (mat @ vec)`."""
-    if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
-        raise runtime_error(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
-    _check_vector(input, mat, vec)
-    return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
-
-
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
-    for name, t in (("vec1", vec1), ("vec2", vec2)):
-        if t.array.ndim != 1:
-            raise runtime_error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
-    expanded_shape(input, (vec1.array.size, vec2.array.size))
-    limits.check_elements(vec1.array.size * vec2.array.size, input.dtype.itemsize)
-    return ADDR(input, vec1, vec2, beta, alpha)  # type: ignore[no-any-return]
-
-
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2).sum(0)`."""
-    if batch1.array.ndim == 3 and batch2.array.ndim == 3 and batch1.array.shape[2] != batch2.array.shape[1]:
-        n, k = batch1.array.shape[1:]
-        m, p = batch2.array.shape[1:]
-        raise runtime_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
-    _check_batches(batch1, batch2)
-    expanded_shape(input, (batch1.array.shape[1], batch2.array.shape[2]))
-    _add_checked(input, batch1, "batch1")
-    return ADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
-
-
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2)`."""
-    _check_batches(batch1, batch2)
-    expanded_shape(input, (batch1.array.shape[0], batch1.array.shape[1], batch2.array.shape[2]))
-    _add_checked(input, batch1, "batch1")
-    return BADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
-
-
-_M: Any = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-_N: Any = [[0.5, -1.0], [2.0, 1.5]]
-_B: Any = [[[1.0, 2.0], [3.0, 4.0]], [[0.5, -1.0], [2.0, 1.5]]]
-_V: Any = [1.0, -2.0]
-_W: Any = [0.5, 1.5, -1.0]
-
-FUNCTIONS = (
-    Function(
-        "matmul",
-        ("Tensor input, Tensor other", matmul),
-        doc="Product of vectors, matrices or batches of them; the operator @.",
-        samples=(
-            Sample("x @ y", lambda x, y: x @ y, x=_M, y=_N),
-            Sample("v @ y", lambda v, y: v @ y, v=_V, y=_N),
-            Sample("x @ v", lambda x, v: x @ v, x=_M, v=_V),
-            Sample("b @ y", lambda b, y: b @ y, b=_B, y=_N),
-            Sample("b @ b", lambda b: b @ b, b=_B),
-        ),
-        aliases=("linalg.matmul",),
-        out=True,
-    ),
+FUNCTIONS: tuple[Function, ...] = (
     Function(
         "mm",
         ("Tensor input, Tensor mat2", mm),
-        wider("mm", "Tensor mat2"),
+        with_out_dtype("mm", "Tensor mat2"),
         doc="Product of two matrices.",
         ops=(MM,),
-        samples=(Sample("mm(x, y)", lambda x, y: x @ y, x=_M, y=_N),),
+        samples=(Sample("mm(x, y)", lambda x, y: x @ y, x=TALL, y=SQUARE_2),),
         out=True,
     ),
     Function(
@@ -322,99 +158,16 @@ FUNCTIONS = (
         ("Tensor input, Tensor vec", mv),
         doc="Product of a matrix and a vector.",
         ops=(MV,),
-        samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=_M, v=_V),),
-        out=True,
-    ),
-    Function(
-        "dot",
-        ("Tensor input, Tensor tensor", dot),
-        doc="Sum of the products of two vectors' elements.",
-        ops=(DOT,),
-        samples=(Sample("dot(v, w)", np.dot, v=_V, w=[3.0, 4.0]),),
-        out=True,
-    ),
-    Function(
-        "vdot",
-        ("Tensor input, Tensor other", vdot),
-        doc="As dot, for real tensors.",
-        ops=(VDOT,),
-        samples=(Sample("vdot(v, w)", np.vdot, v=_V, w=[3.0, 4.0]),),
+        samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=TALL, v=PAIR),),
         out=True,
     ),
     Function(
         "bmm",
         ("Tensor input, Tensor mat2", bmm),
-        wider("bmm", "Tensor mat2"),
+        with_out_dtype("bmm", "Tensor mat2"),
         doc="Products of two batches of matrices.",
         ops=(BMM,),
-        samples=(Sample("bmm(b, b)", lambda b: b @ b, b=_B),),
-        out=True,
-    ),
-    Function(
-        "outer",
-        ("Tensor input, Tensor vec2", outer),
-        doc="All products of two vectors' elements.",
-        samples=(Sample("outer(v, w)", np.outer, v=_V, w=_W),),
-        aliases=("ger",),
-        out=True,
-    ),
-    Function(
-        "kron",
-        ("Tensor input, Tensor other", kron),
-        doc="The Kronecker product.",
-        samples=(Sample("kron(x, y)", np.kron, x=_M, y=_N),),
-        out=True,
-    ),
-    Function(
-        "addmm",
-        (f"Tensor input, Tensor mat1, Tensor mat2, {FACTORS}", addmm),
-        wider("addmm", "Tensor mat1, Tensor mat2", f", {FACTORS}"),
-        *scaled("Tensor mat1, Tensor mat2", addmm),
-        doc="beta * input + alpha * (mat1 @ mat2).",
-        ops=(ADDMM,),
-        samples=(Sample("addmm(w, x, y, beta=2, alpha=3)", lambda w, x, y: 2 * w + 3 * (x @ y), w=_V, x=_M, y=_N),),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "addmv",
-        (f"Tensor input, Tensor mat, Tensor vec, {FACTORS}", addmv),
-        *scaled("Tensor mat, Tensor vec", addmv),
-        doc="beta * input + alpha * (mat @ vec).",
-        ops=(ADDMV,),
-        samples=(Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=_W, x=_M, v=_V),),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "addr",
-        (f"Tensor input, Tensor vec1, Tensor vec2, {FACTORS}", addr),
-        *scaled("Tensor vec1, Tensor vec2", addr),
-        doc="beta * input + alpha * outer(vec1, vec2).",
-        ops=(ADDR,),
-        samples=(Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=_M, w=_W, v=_V),),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "addbmm",
-        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", addbmm),
-        *scaled("Tensor batch1, Tensor batch2", addbmm),
-        doc="beta * input + alpha * (batch1 @ batch2).sum(0).",
-        ops=(ADDBMM,),
-        samples=(Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=_N, b=_B),),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "baddbmm",
-        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", baddbmm),
-        wider("baddbmm", "Tensor batch1, Tensor batch2", f", {FACTORS}"),
-        *scaled("Tensor batch1, Tensor batch2", baddbmm),
-        doc="beta * input + alpha * (batch1 @ batch2).",
-        ops=(BADDBMM,),
-        samples=(Sample("baddbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b), y=_N, b=_B),),
-        inplace=True,
+        samples=(Sample("bmm(b, b)", lambda b: b @ b, b=BATCH),),
         out=True,
     ),
 )

@@ -16,7 +16,7 @@ from gradcli.core.ops.elementwise.arithmetic import sub
 from gradcli.core.ops.elementwise.arithmetic_records import DIV
 from gradcli.core.ops.elementwise.rounding import SGN
 from gradcli.core.ops.elementwise.where import MASKED_FILL
-from gradcli.core.ops.linalg.common import LinalgFunction
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.reduce import dimensions
 from gradcli.core.ops.reduce.accumulate import Typed, restored
 from gradcli.core.tensor.dtypes import DType

@@ -1,0 +1,251 @@
+"""Sums of a tensor and a product: addmm, addmv, addr, addbmm, baddbmm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import products
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.linalg.products import (
+    BMM,
+    MV,
+    check_batches,
+    check_product,
+    check_vector,
+    gradient_of_left,
+    gradient_of_right,
+    is_column_major,
+    multiply,
+    with_out_dtype,
+)
+from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL, TRIPLE
+from gradcli.core.ops.shape.view_records import T_RECORD, TRANSPOSE
+from gradcli.core.ops.shape.views import expanded_shape
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+
+def _scaled(xp: Any, value: Any, factor: Any) -> Any:
+    return value if factor == 1 else scalars.times(xp, value, factor)
+
+
+def _whole(array: Array, factor: Any) -> Any:
+    """A factor as the dtype of integer tensors wants it."""
+    return int(factor) if array.dtype.kind in "iu" else factor
+
+
+def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
+    if alpha != 1:
+        product = product * _whole(product, alpha)
+    # with beta 0 what is in the tensor does not count, not even its nans
+    if beta == 0:
+        return product
+    return (a if beta == 1 else a * _whole(a, beta)) + product
+
+
+ADDMM: Op = Op(
+    "AddmmBackward0",
+    lambda a, x, y, beta, alpha, left_columns, right_columns: (
+        products.matmul_onto(a, x, y) if alpha == beta == 1 and a.dtype != np.float16 else _sum(a, multiply(x, y), beta, alpha)
+    ),
+    "input mat1 mat2",
+    "beta alpha left_columns right_columns",
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    mat1=Rule(
+        lambda xp, grad, mat2, alpha, left_columns: _scaled(xp, gradient_of_left(xp, grad, mat2, left_columns), alpha),
+        "alpha * (grad @ mat2.t())",
+    ),
+    mat2=Rule(
+        lambda xp, grad, mat1, alpha, right_columns: _scaled(xp, gradient_of_right(xp, grad, mat1, right_columns), alpha),
+        "alpha * (mat1.t() @ grad)",
+    ),
+)
+ADDMV: Op = Op(
+    "AddmvBackward0",
+    lambda a, mat, vec, beta, alpha: _sum(a, multiply(mat, vec), beta, alpha),
+    "input mat vec",
+    "beta alpha",
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    mat=Rule(lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
+    vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
+)
+ADDR: Op = Op(
+    "AddrBackward0",
+    lambda a, x, y, beta, alpha: _sum(a, x[:, None] * y, beta, alpha),
+    "input vec1 vec2",
+    "beta alpha",
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    vec1=Rule(lambda xp, grad, vec2, alpha: _scaled(xp, xp.call(MV, grad, vec2), alpha), "alpha * (grad @ vec2)"),
+    vec2=Rule(lambda xp, grad, vec1, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, grad), vec1), alpha), "alpha * (grad.t() @ vec1)"),
+)
+
+
+def _batched(xp: Any, grad: Any, count: int) -> Any:
+    return xp.broadcast_to(xp.expand_dims(grad, 0), (count, *grad.shape))
+
+
+ADDBMM: Op = Op(
+    "AddbmmBackward0",
+    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y).sum(0), beta, alpha),
+    "input batch1 batch2",
+    "beta alpha",
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    batch1=Rule(
+        lambda xp, grad, batch2, alpha: _scaled(
+            xp, xp.call(BMM, _batched(xp, grad, batch2.shape[0]), xp.call(TRANSPOSE, batch2, 1, 2)), alpha
+        ),
+        "alpha * (grad @ batch2.mT)",
+    ),
+    batch2=Rule(
+        lambda xp, grad, batch1, alpha: _scaled(
+            xp, xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), _batched(xp, grad, batch1.shape[0])), alpha
+        ),
+        "alpha * (batch1.mT @ grad)",
+    ),
+)
+BADDBMM: Op = Op(
+    "BaddbmmBackward0",
+    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y), beta, alpha),
+    "input batch1 batch2",
+    "beta alpha",
+    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    batch1=Rule(
+        lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
+        "alpha * (grad @ batch2.mT)",
+    ),
+    batch2=Rule(
+        lambda xp, grad, batch1, alpha: _scaled(xp, xp.call(BMM, xp.call(TRANSPOSE, batch1, 1, 2), grad), alpha),
+        "alpha * (batch1.mT @ grad)",
+    ),
+)
+
+
+def _add_checked(input: Tensor, a: Tensor, name: str) -> None:
+    if input.dtype is not a.dtype:
+        raise runtime_error(f"self and {name} must have the same dtype, but got {input.dtype.torch_name} and {a.dtype.torch_name}")
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)`."""
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if t.array.ndim != 2:
+            raise runtime_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
+    _add_checked(input, mat2, "mat2")
+    if mat1.dtype is not mat2.dtype:
+        raise runtime_error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
+    if mat1.array.shape[1] == mat2.array.shape[0]:
+        expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
+    check_product(mat1, mat2)
+    return ADDMM(input, mat1, mat2, beta, alpha, is_column_major(mat1.array), is_column_major(mat2.array))  # type: ignore[no-any-return]
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (mat @ vec)`."""
+    if mat.array.ndim != 2 or vec.array.ndim != 1 or input.array.ndim > 1:
+        raise runtime_error(f"vector + matrix @ vector expected, got {input.array.ndim}, {mat.array.ndim}, {vec.array.ndim}")
+    check_vector(input, mat, vec)
+    return ADDMV(input, mat, vec, beta, alpha)  # type: ignore[no-any-return]
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * outer(vec1, vec2)`."""
+    for name, t in (("vec1", vec1), ("vec2", vec2)):
+        if t.array.ndim != 1:
+            raise runtime_error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+    expanded_shape(input, (vec1.array.size, vec2.array.size))
+    limits.check_elements(vec1.array.size * vec2.array.size, input.dtype.itemsize)
+    return ADDR(input, vec1, vec2, beta, alpha)  # type: ignore[no-any-return]
+
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (batch1 @ batch2).sum(0)`."""
+    if batch1.array.ndim == 3 and batch2.array.ndim == 3 and batch1.array.shape[2] != batch2.array.shape[1]:
+        n, k = batch1.array.shape[1:]
+        m, p = batch2.array.shape[1:]
+        raise runtime_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
+    check_batches(batch1, batch2)
+    expanded_shape(input, (batch1.array.shape[1], batch2.array.shape[2]))
+    _add_checked(input, batch1, "batch1")
+    return ADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (batch1 @ batch2)`."""
+    check_batches(batch1, batch2)
+    expanded_shape(input, (batch1.array.shape[0], batch1.array.shape[1], batch2.array.shape[2]))
+    _add_checked(input, batch1, "batch1")
+    return BADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
+
+
+#: how the functions that add to a product scale their terms
+FACTORS = "*, Number beta=1, Number alpha=1"
+
+
+def scaled(tensors: str, run: Callable[..., Tensor]) -> tuple[Overload, ...]:
+    """The old overloads of a function that adds to a product: the scales stand among the tensors."""
+    return (
+        (f"Number beta, Tensor input, Number alpha, {tensors} |deprecated", lambda b, x, a, m, n: run(x, m, n, b, a)),
+        (f"Number beta, Tensor input, {tensors} |deprecated", lambda b, x, m, n: run(x, m, n, b)),
+    )
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "addmm",
+        (f"Tensor input, Tensor mat1, Tensor mat2, {FACTORS}", addmm),
+        with_out_dtype("addmm", "Tensor mat1, Tensor mat2", f", {FACTORS}"),
+        *scaled("Tensor mat1, Tensor mat2", addmm),
+        doc="beta * input + alpha * (mat1 @ mat2).",
+        ops=(ADDMM,),
+        samples=(Sample("addmm(w, x, y, beta=2, alpha=3)", lambda w, x, y: 2 * w + 3 * (x @ y), w=PAIR, x=TALL, y=SQUARE_2),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "addmv",
+        (f"Tensor input, Tensor mat, Tensor vec, {FACTORS}", addmv),
+        *scaled("Tensor mat, Tensor vec", addmv),
+        doc="beta * input + alpha * (mat @ vec).",
+        ops=(ADDMV,),
+        samples=(Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=TRIPLE, x=TALL, v=PAIR),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "addr",
+        (f"Tensor input, Tensor vec1, Tensor vec2, {FACTORS}", addr),
+        *scaled("Tensor vec1, Tensor vec2", addr),
+        doc="beta * input + alpha * outer(vec1, vec2).",
+        ops=(ADDR,),
+        samples=(Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=TALL, w=TRIPLE, v=PAIR),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "addbmm",
+        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", addbmm),
+        *scaled("Tensor batch1, Tensor batch2", addbmm),
+        doc="beta * input + alpha * (batch1 @ batch2).sum(0).",
+        ops=(ADDBMM,),
+        samples=(Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=SQUARE_2, b=BATCH),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "baddbmm",
+        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", baddbmm),
+        with_out_dtype("baddbmm", "Tensor batch1, Tensor batch2", f", {FACTORS}"),
+        *scaled("Tensor batch1, Tensor batch2", baddbmm),
+        doc="beta * input + alpha * (batch1 @ batch2).",
+        ops=(BADDBMM,),
+        samples=(Sample("baddbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b), y=SQUARE_2, b=BATCH),),
+        inplace=True,
+        out=True,
+    ),
+)

@@ -1,0 +1,243 @@
+"""Cholesky's factorisation of symmetric positive definite matrices, and what is computed from its factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling import warnings
+from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, check_squares, first_failure, to_column_major, with_info
+from gradcli.core.ops.linalg.samples import SQUARE, WIDE
+from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_sizes
+from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.shape.rearrange import TRIL
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _bad_minor(m: Array) -> int:
+    for k in range(1, m.shape[0] + 1):
+        try:
+            np.linalg.cholesky(m[:k, :k])
+        except np.linalg.LinAlgError:
+            return k
+    return int(m.shape[0])
+
+
+def _cholesky(a: Array, upper: bool, name: str) -> Array:
+    try:
+        lower = np.linalg.cholesky(
+            np.tril(a) + np.tril(a, -1).swapaxes(-1, -2) if not upper else np.triu(a) + np.triu(a, 1).swapaxes(-1, -2)
+        )
+    except np.linalg.LinAlgError:
+        where, m = first_failure(a, np.linalg.cholesky)
+        raise ProgramError(
+            "_LinAlgError",
+            f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
+            f"order {_bad_minor(m)} is not positive-definite).",
+        ) from None
+    # as PyTorch leaves it in memory: both triangles column by column
+    return np.asarray(to_column_major(lower.swapaxes(-1, -2)) if upper else to_column_major(lower))
+
+
+def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
+    lower, gradient = (xp.mT(out), xp.mT(grad)) if upper else (out, grad)
+    phi = xp.matmul(xp.mT(lower), gradient)
+    half = xp.call(TRIL, phi, 0)
+    both = scalars.times(xp, half + xp.mT(xp.call(TRIL, half, -1)), 0.5)
+    inner = xp.call(TRIANGULAR, xp.mT(lower), both, True, True, False)
+    return xp.call(TRIANGULAR, lower, inner, False, False, False)
+
+
+CHOLESKY: Op = Op(
+    "LinalgCholeskyExBackward0",
+    _cholesky,
+    "A",
+    "upper name",
+    A=Rule(
+        _cholesky_rule,
+        "L = out.mT if upper else out; p = (L.mT @ (grad.mT if upper else grad)).tril(); K = torch.linalg.inv(L); "
+        "K.mT @ (p + p.tril(-1).mT) @ K / 2",
+    ),
+)
+OLD_CHOLESKY: Op = Op("CholeskyBackward0", _cholesky, "A", "upper name", A=CHOLESKY.rules["A"])
+
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """L of input = L @ L.mT, for symmetric positive definite matrices."""
+    check_square_floats("linalg.cholesky", input)
+    return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
+
+
+def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
+
+    warnings.emit(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+        "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
+        "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
+        "(symmetric positive definite) inputs. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:1765.)",
+        once="cholesky",
+    )
+    check_square_floats("cholesky", input)
+    return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
+
+
+def _partial(matrix: Array) -> tuple[Array, int]:
+    """Cholesky's factor as far as it goes, and the order of the first minor that is not positive, or 0."""
+    a = np.tril(matrix)
+    for k in range(len(a)):
+        a[k, k] -= a[k, :k] @ a[k, :k]
+        if not a[k, k] > 0:
+            return a, k + 1
+        a[k, k] = np.sqrt(a[k, k])
+        a[k + 1 :, k] = (a[k + 1 :, k] - a[k + 1 :, :k] @ a[k, :k]) / a[k, k]
+    return a, 0
+
+
+def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) -> Any:
+    """Cholesky's factor, and for each matrix which minor is not positive definite."""
+
+    def unfinished() -> tuple[Array, Array]:
+        n = input.array.shape[-1]
+        square = input.array.swapaxes(-1, -2) if upper else input.array
+        parts = [_partial(m) for m in square.reshape(-1, n, n)]
+        made = np.stack([m for m, _ in parts]).reshape(square.shape)
+        info = np.array([k for _, k in parts], np.int32).reshape(square.shape[:-2])
+        return np.ascontiguousarray(made.swapaxes(-1, -2)) if upper else made, info
+
+    found = with_info(lambda: cholesky(input, upper), input, check_errors, ("linalg.cholesky", "linalg.cholesky_ex"), unfinished)
+    return named("linalg_cholesky_ex", "L", "info")(found)
+
+
+def _half_inverse(a: Array, upper: bool) -> Array:
+    triangle = np.triu(a) if upper else np.tril(a)
+    try:
+        inverse = np.linalg.inv(triangle)
+    except np.linalg.LinAlgError:
+        zero = int(np.flatnonzero(np.diagonal(triangle, axis1=-2, axis2=-1).reshape(-1) == 0)[0]) % a.shape[-1] + 1
+        raise ProgramError(
+            "_LinAlgError",
+            f"cholesky_inverse: The diagonal element {zero} is zero, the inversion could not be completed because the input matrix is "
+            "singular.",
+        ) from None
+    flipped = inverse.swapaxes(-1, -2)
+    return np.asarray(np.matmul(inverse, flipped) if upper else np.matmul(flipped, inverse))
+
+
+def _inverse_rule(xp: Any, grad: Any, input: Any, out: Any, upper: bool) -> Any:
+    common = xp.matmul(xp.matmul(out, grad + xp.mT(grad)), out)
+    return -xp.matmul(input, common) if upper else -xp.matmul(common, input)
+
+
+CHOLESKY_INVERSE = Op(
+    "CholeskyInverseBackward0",
+    _half_inverse,
+    "input",
+    "upper",
+    input=Rule(_inverse_rule, "common = out @ (grad + grad.mT) @ out; -(input @ common) if upper else -(common @ input)"),
+)
+
+
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Any:
+    """The inverse of L @ L.mT."""
+    check_squares("cholesky_inverse", input)
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("cholesky_inverse_out_cpu", input.dtype)
+    return CHOLESKY_INVERSE(input, upper)
+
+
+def _by_halves(b: Array, a: Array, upper: bool) -> Array:
+    lower = np.triu(a).swapaxes(-1, -2) if upper else np.tril(a)
+    try:
+        return np.linalg.solve(lower.swapaxes(-1, -2), np.linalg.solve(lower, b))
+    except np.linalg.LinAlgError:
+        return np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.inf, b.dtype)
+
+
+def _by_halves_rule(xp: Any, grad: Any, input2: Any, out: Any, upper: bool) -> Any:
+    inner = xp.matmul(xp.call(CHOLESKY_SOLVE, grad, input2, upper), xp.mT(out))
+    common = inner + xp.mT(inner)
+    return -xp.matmul(input2, common) if upper else -xp.matmul(common, input2)
+
+
+CHOLESKY_SOLVE: Op = Op(
+    "CholeskySolveBackward0",
+    _by_halves,
+    "input input2",
+    "upper",
+    input=Rule(lambda xp, grad, input2, upper: xp.call(CHOLESKY_SOLVE, grad, input2, upper), "torch.cholesky_solve(grad, input2, upper)"),
+    input2=Rule(
+        _by_halves_rule,
+        "inner = torch.cholesky_solve(grad, input2, upper) @ out.mT; common = inner + inner.mT; "
+        "-(input2 @ common) if upper else -(common @ input2)",
+    ),
+)
+
+
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
+    """X of L @ L.mT @ X = input."""
+    if input.array.ndim < 2:
+        raise runtime_error(f"b should have at least 2 dimensions, but has {input.array.ndim} dimensions instead")
+    if input2.array.ndim < 2:
+        raise runtime_error(f"u should have at least 2 dimensions, but has {input2.array.ndim} dimensions instead")
+    check_matrices("cholesky_solve", input2)
+    check_sizes("cholesky_solve", input, input2)
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("cholesky_solve_cpu", input.dtype)
+    return CHOLESKY_SOLVE(input, input2, upper)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    LinalgFunction(
+        "cholesky",
+        ("Tensor input, *, bool upper=False", cholesky),
+        doc="L of A = L @ L.mT, for symmetric positive definite matrices.",
+        ops=(CHOLESKY,),
+        samples=(Sample("torch.linalg.cholesky(x + x.mT)", lambda x: np.linalg.cholesky(x + x.T), x=SQUARE),),
+        out=True,
+    ),
+    Function(
+        "cholesky",
+        ("Tensor input, bool upper=False", _old_cholesky),
+        doc="L of input = L @ L.mT; use linalg.cholesky.",
+        ops=(OLD_CHOLESKY,),
+        out=True,
+    ),
+    LinalgFunction(
+        "cholesky_ex",
+        ("Tensor input, *, bool upper=False, bool check_errors=False |outs", cholesky_ex),
+        doc="Cholesky's factor, and for each matrix which minor is not positive definite.",
+        samples=(Sample("torch.linalg.cholesky_ex(x + x.mT).L", lambda x: np.linalg.cholesky(x + x.T), x=SQUARE),),
+        out=True,
+    ),
+    Function(
+        "cholesky_inverse",
+        ("Tensor input, bool upper=False", cholesky_inverse),
+        doc="The inverse of L @ L.mT.",
+        ops=(CHOLESKY_INVERSE,),
+        samples=(
+            Sample("cholesky_inverse(x.tril())", lambda x: np.linalg.inv(np.tril(x) @ np.tril(x).T), x=SQUARE),
+            Sample("cholesky_inverse(x.triu(), upper=True)", lambda x: np.linalg.inv(np.triu(x).T @ np.triu(x)), x=SQUARE),
+        ),
+        out=True,
+    ),
+    Function(
+        "cholesky_solve",
+        ("Tensor input, Tensor input2, bool upper=False", cholesky_solve),
+        doc="X of L @ L.mT @ X = input.",
+        ops=(CHOLESKY_SOLVE,),
+        samples=(
+            Sample("cholesky_solve(y, x.tril())", lambda x, y: np.linalg.solve(np.tril(x) @ np.tril(x).T, y), x=SQUARE, y=WIDE),
+            Sample("cholesky_solve(y, x.triu(), True)", lambda x, y: np.linalg.solve(np.triu(x).T @ np.triu(x), y), x=SQUARE, y=WIDE),
+        ),
+        out=True,
+    ),
+)

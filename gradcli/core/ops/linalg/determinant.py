@@ -1,0 +1,188 @@
+"""Determinants and traces of matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import elementary, elimination
+from gradcli.core.kernels.summation import total
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.index.gathering_records import INDEX_FILL_TENSOR
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares
+from gradcli.core.ops.linalg.samples import SQUARE, WIDE
+from gradcli.core.ops.linalg.solve import SOLVE
+from gradcli.core.ops.shape.rearrange import DIAG_EMBED, diagonal
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import runtime_error
+
+
+def _adjugate(xp: Any, A: Any) -> Any:
+    """The cofactors, transposed, also of singular matrices: by products, which can be differentiated again (Faddeev and LeVerrier)."""
+    n = A.shape[-1]
+    eye = np.eye(n, dtype=xp.plain(A).dtype)
+    unit = xp.broadcast_to(wrap(eye) if type(A) is Tensor else eye, A.shape)
+    power = unit
+    for k in range(1, n):
+        product = xp.matmul(A, power)
+        trace = xp.sum(xp.sum(product * unit, -1), -1)
+        power = product - unit * xp.expand_dims(xp.expand_dims(trace, -1), -1) / float(k)
+    return power if n % 2 else -power
+
+
+def _on_diagonal(values: Any, a: Array) -> Array:
+    """Diagonal matrices of the shape of `a`, one value each."""
+    made = np.zeros_like(a)
+    np.einsum("...ii->...i", made)[...] = np.asarray(values)[..., None]
+    return made
+
+
+def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
+    if type(A) is not Tensor and elimination.fits(A):
+        # PyTorch divides the 0 that a zero pivot leaves by the smallest step instead: no gradient where A is singular
+        return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
+    n = A.shape[-1]
+    singular = xp.plain(out) == 0
+    if singular.any():
+        if type(A) is Tensor:
+            return xp.expand_dims(xp.expand_dims(grad, -1), -1) * xp.mT(_adjugate(xp, A))
+        A = np.where(singular[..., None, None], np.eye(n, dtype=A.dtype), A)
+    wide = xp.broadcast_to(xp.expand_dims(grad * out, -1), (*out.shape, n))
+    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
+
+
+DET: Op = Op(
+    "LinalgDetBackward0",
+    lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
+    "A",
+    A=Rule(
+        _det_rule,
+        "regular = A.where(out[..., None, None] != 0, torch.eye(A.shape[-1])); "
+        "(grad * out)[..., None, None] * torch.linalg.inv(regular).mT",
+        "0 where A is singular",
+    ),
+)
+
+
+def _sign_and_logarithm(a: Array) -> tuple[Array, Array]:
+    if elimination.fits(a):
+        signs, pivots = elimination.diagonals(a)
+        return np.prod(np.sign(pivots), -1) * signs, np.asarray(total(elementary.log(np.abs(pivots)), -1))
+    sign, logarithm = np.linalg.slogdet(a)
+    return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
+
+
+def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
+    grad = grads[1]
+    if grad is None:
+        return None
+    if type(A) is not Tensor and elimination.fits(A):
+        return elimination.solve(xp.mT(A), _on_diagonal(grad, A), singular=0.0)
+    if (xp.plain(sign) == 0).any():
+        return scalars.times_data(xp, xp.expand_dims(xp.expand_dims(grad, -1), -1), np.full(A.shape, np.inf, xp.plain(A).dtype))
+    n = A.shape[-1]
+    wide = xp.broadcast_to(xp.expand_dims(grad, -1), (*grad.shape, n))
+    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
+
+
+SLOGDET: Op = Op(
+    "LinalgSlogdetBackward0",
+    _sign_and_logarithm,
+    "A",
+    outputs="sign logabsdet",
+    differentiable=2,
+    A=Rule(_slogdet_rule, "grads[1][..., None, None] * torch.linalg.inv(A).mT"),
+)
+
+
+def _trace_rule(xp: Any, grad: Any, input_shape: Any, input_dtype: Any) -> Any:
+    n, m = input_shape
+    places = np.arange(min(n, m)) * (m + 1)
+    return xp.reshape(xp.call(INDEX_FILL_TENSOR, xp.zeros((n * m,), input_dtype), grad, 0, places), input_shape)
+
+
+TRACE: Op = Op(
+    "TraceBackward0",
+    lambda a: np.trace(a, dtype=None if a.dtype.kind == "f" else np.int64),
+    "input",
+    input=Rule(_trace_rule, "zeros_like(input).diagonal_scatter(grad.expand(min(input.shape)))"),
+)
+
+
+def det(A: Tensor) -> Tensor:
+    """The determinant of square matrices."""
+    check_square_floats("linalg.det", A)
+    return DET(A)  # type: ignore[no-any-return]
+
+
+def _slogdet(type_name: str) -> Any:
+    def run(A: Tensor) -> Any:
+        check_square_floats("linalg.slogdet", A)
+        return named(type_name, "sign", "logabsdet")(SLOGDET(A))
+
+    return run
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; nan where that is negative."""
+    check_squares("logdet", input)
+    check_floats("linalg.slogdet", input)
+    sign, logarithm = SLOGDET(input)
+    return catalog.function("where")(wrap(sign.array == -1), math.nan, logarithm)  # type: ignore[no-any-return]
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal."""
+    if input.array.ndim != 2:
+        raise runtime_error(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
+    return TRACE(input)  # type: ignore[no-any-return]
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    LinalgFunction(
+        "det",
+        ("Tensor A", det),
+        doc="The determinant of square matrices.",
+        ops=(DET,),
+        samples=(Sample("torch.linalg.det(x)", np.linalg.det, x=SQUARE),),
+        out=True,
+    ),
+    Function("det", ("Tensor input", det), doc="The determinant of square matrices.", samples=(Sample("det(x)", np.linalg.det, x=SQUARE),)),
+    Function(
+        "logdet",
+        ("Tensor input", logdet),
+        doc="The logarithm of the determinant.",
+        samples=(Sample("logdet(x)", lambda x: np.log(np.linalg.det(x)), x=SQUARE),),
+    ),
+    LinalgFunction(
+        "slogdet",
+        ("Tensor A |outs", _slogdet("linalg_slogdet")),
+        doc="Sign and logarithm of the absolute value of the determinant.",
+        ops=(SLOGDET,),
+        samples=(Sample("torch.linalg.slogdet(x)[1]", lambda x: np.linalg.slogdet(x)[1], x=SQUARE),),
+        out=True,
+    ),
+    Function(
+        "slogdet", ("Tensor input |outs", _slogdet("slogdet")), doc="Sign and logarithm of the absolute value of the determinant.", out=True
+    ),
+    Function(
+        "trace",
+        ("Tensor input", trace),
+        doc="The sum of a matrix's diagonal.",
+        ops=(TRACE,),
+        samples=(Sample("trace(x)", np.trace, x=SQUARE),),
+    ),
+    LinalgFunction(
+        "diagonal",
+        ("Tensor A, *, int offset=0, int dim1=-2, int dim2=-1", diagonal),
+        doc="The diagonal of matrices.",
+        samples=(Sample("torch.linalg.diagonal(x)", np.diagonal, x=WIDE),),
+    ),
+)

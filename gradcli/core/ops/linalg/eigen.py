@@ -1,0 +1,101 @@
+"""Eigenvalues and eigenvectors of symmetric matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_floats, check_squares
+from gradcli.core.ops.linalg.samples import SQUARE
+from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.shape.rearrange import DIAG_EMBED
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import runtime_error
+
+
+def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eigh(a, "L" if lower else "U")
+    return values, vectors
+
+
+def differences(xp: Any, values: Any) -> Any:
+    """value_j - value_i, with ones on the diagonal where there is nothing to divide."""
+    n = values.shape[-1]
+    eye = np.eye(n, dtype=xp.plain(values).dtype)
+    between = xp.expand_dims(values, -2) - xp.expand_dims(values, -1)
+    return between + (wrap(eye) if type(values) is Tensor else eye)
+
+
+def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    values, vectors = grads
+    V = eigenvectors
+    if vectors is None:
+        return xp.matmul(V * xp.expand_dims(values, -2), xp.mT(V))
+    inner = xp.matmul(xp.mT(V), vectors)
+    core = scalars.times(xp, inner - xp.mT(inner), 0.5) / differences(xp, eigenvalues)
+    if values is not None:
+        core = core + xp.call(DIAG_EMBED, values, 0, -2, -1)
+    return xp.matmul(V, xp.matmul(core, xp.mT(V)))
+
+
+EIGH: Op = Op(
+    "LinalgEighBackward0",
+    _eigh,
+    "A",
+    "lower",
+    outputs="eigenvalues eigenvectors",
+    differentiable=2,
+    A=Rule(
+        _eigh_rule,
+        "V = eigenvectors; p = V.mT @ grads[1]; a = (p - p.mT) / 2; d = eigenvalues[..., None, :] - eigenvalues[..., None]; "
+        "V @ (torch.diag_embed(grads[0]) + (a / d).where(a != 0, 0)) @ V.mT",
+    ),
+)
+
+
+def _checked_eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
+    check_squares("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise runtime_error(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    if not A.dtype.is_floating_point:
+        raise not_implemented("linalg_eigh_cpu", A.dtype)
+    check_floats("linalg.eigh", A)
+    return EIGH(A, UPLO.upper() == "L")  # type: ignore[no-any-return]
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    """Eigenvalues, ascending, and eigenvectors of symmetric matrices."""
+    return named("linalg_eigh", "eigenvalues", "eigenvectors")(_checked_eigh(A, UPLO))
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues of symmetric matrices, ascending."""
+    return _checked_eigh(A, UPLO)[0]
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    LinalgFunction(
+        "eigh",
+        ("Tensor input, str UPLO='L' |outs", eigh),
+        doc="Eigenvalues, ascending, and eigenvectors of symmetric matrices.",
+        ops=(EIGH,),
+        samples=(
+            Sample("torch.linalg.eigh(x + x.mT)[0]", lambda x: np.linalg.eigvalsh(x + x.T), x=SQUARE),
+            Sample("torch.linalg.eigh(x + x.mT)[1]**2", None, x=SQUARE),
+        ),
+        out=True,
+    ),
+    LinalgFunction(
+        "eigvalsh",
+        ("Tensor input, str UPLO='L'", eigvalsh),
+        doc="Eigenvalues of symmetric matrices, ascending.",
+        samples=(Sample("torch.linalg.eigvalsh(x + x.mT)", lambda x: np.linalg.eigvalsh(x + x.T), x=SQUARE),),
+        out=True,
+    ),
+)

@@ -1,0 +1,219 @@
+"""`matmul` and powers of matrices. `matmul` goes through mm, mv, bmm and views exactly as PyTorch's does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.linalg.inverse import inv
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_squares
+from gradcli.core.ops.linalg.products import MM, bmm, check_product, is_column_major, mm, mv
+from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE, SQUARE_2, TALL
+from gradcli.core.ops.linalg.vector_products import dot
+from gradcli.core.ops.shape.broadcasting import ListFunction, common_shape
+from gradcli.core.ops.shape.casting import CLONE, CONTIGUOUS
+from gradcli.core.ops.shape.view_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE, VIEW
+from gradcli.core.ops.shape.views import expand, reshape, squeeze_dim
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import runtime_error
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Product of vectors, matrices or batches of them."""
+    n, m = input.array.ndim, other.array.ndim
+    if n == 2 and m == 2:
+        check_product(input, other)
+        return MM(input, other, is_column_major(input.array), is_column_major(other.array))  # type: ignore[no-any-return]
+    if not n or not m:
+        raise runtime_error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+    if n == 1 and m == 1:
+        return dot(input, other)
+    if n == 2 and m == 1:
+        return mv(input, other)
+    if n == 1 and m == 2:
+        return SQUEEZE_DIM_INPLACE(mm(UNSQUEEZE(input, 0), other), 0)  # type: ignore[no-any-return]
+    if _folds(input, other):
+        return _folded(input, other)
+    return _in_batches(input, other)
+
+
+def _folds(a: Tensor, b: Tensor) -> bool:
+    """Whether a batch times a matrix is done as one product of the batch's rows, as PyTorch decides."""
+    larger = a.array.ndim >= b.array.ndim
+    batch, small = (a.array, b) if larger else (b.array.swapaxes(-1, -2), a)
+    if batch.ndim < 3 or small.array.ndim > 2:
+        return False
+    if small.requires_grad:
+        return True
+    if a.array.ndim == 2:
+        return False
+    if not batch.size:
+        return True
+    return all(batch.strides[i] == batch.strides[i + 1] * batch.shape[i + 1] for i in range(batch.ndim - 2))
+
+
+def _folded(a: Tensor, b: Tensor) -> Tensor:
+    swapped = b.array.ndim > a.array.ndim
+    batch: Tensor = TRANSPOSE(b, -2, -1) if swapped else a
+    small: Tensor = b
+    if swapped:
+        small = T_RECORD(a) if a.array.ndim == 2 else a
+    shape = batch.array.shape
+    rows = 1
+    for n in shape[:-1]:
+        rows *= n
+    flat = reshape(batch, (rows, shape[-1]))
+    if small.array.ndim == 1:
+        return UNSAFE_VIEW(mv(flat, small), shape[:-1])  # type: ignore[no-any-return]
+    out: Tensor = UNSAFE_VIEW(mm(flat, small), (*shape[:-1], small.array.shape[1]))
+    return CONTIGUOUS(TRANSPOSE(out, -2, -1)) if swapped else out
+
+
+def _in_batches(a: Tensor, b: Tensor) -> Tensor:
+    x, y = a.array.shape, b.array.shape
+    if len(x) == 3 and len(y) == 3 and x[0] != y[0]:
+        # where a batch of one would be repeated, its gradient is cheaper without
+        if x[0] == 1 and a.requires_grad:
+            return matmul(squeeze_dim(a, 0), b)
+        if y[0] == 1 and b.requires_grad:
+            return matmul(a, squeeze_dim(b, 0))
+    n = x[-2] if len(x) > 1 else 1
+    inner, other_inner = x[-1], y[-2] if len(y) > 1 else y[-1]
+    p = y[-1] if len(y) > 1 else 1
+    batch = common_shape([x[:-2], y[:-2]])
+    count = 1
+    for size in batch:
+        count *= size
+    limits.check_work(count * n * inner * p)
+    limits.check_elements(count * n * p, a.dtype.itemsize)
+    left = reshape(expand(a, (*batch, n, inner)), (count, n, inner))
+    if len(y) == 1:
+        right = UNSQUEEZE(reshape(expand(b, (*batch, other_inner)), (count, other_inner)), 2)
+        product = squeeze_dim(bmm(left, right), -1)
+    else:
+        product = bmm(left, reshape(expand(b, (*batch, other_inner, p)), (count, other_inner, p)))
+    shape = batch + ((n,) if len(x) > 1 else ()) + ((p,) if len(y) > 1 else ())
+    return UNSAFE_VIEW(product, shape)  # type: ignore[no-any-return]
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """A times itself n times; a negative n takes the inverse."""
+    check_squares("linalg.matrix_power", A)
+    limits.check_work(abs(n).bit_length() * A.array.size * A.array.shape[-1])
+    if n == 0:
+        copy: Tensor = CLONE(A)
+        from gradcli.core.graph import in_place
+
+        return in_place.copy_(copy, wrap(np.eye(A.array.shape[-1], dtype=A.dtype.np)))
+    if n == 1:
+        return CLONE(A)  # type: ignore[no-any-return]
+    base = A if n > 0 else inv(A)
+    count = abs(n)
+    if count == 3:
+        return matmul(matmul(base, base), base)
+    result: Tensor | None = None
+    power = base
+    while count:
+        if count & 1:
+            result = power if result is None else matmul(result, power)
+        count >>= 1
+        if count:
+            power = matmul(power, power)
+    assert result is not None
+    return result
+
+
+def _chained(matrices: list[Tensor]) -> Tensor:
+    sizes = [matrices[0].array.shape[0], *(m.array.shape[1] for m in matrices)]
+    n = len(matrices)
+    if n == 2:
+        return mm(matrices[0], matrices[1])
+    # dynamic programming over the split points: cost of multiplying matrices i .. j
+    cost = [[0.0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for width in range(1, n):
+        for i in range(n - width):
+            j = i + width
+            options = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], -k) for k in range(i, j)]
+            cost[i][j], last = min(options)
+            split[i][j] = -last
+
+    def product(i: int, j: int) -> Tensor:
+        if i == j:
+            return matrices[i]
+        return mm(product(i, split[i][j]), product(split[i][j] + 1, j))
+
+    return product(0, n - 1)
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """`linalg.multi_dot`: the product of several matrices, in the cheapest order; vectors may stand at the ends."""
+    if len(tensors) < 2:
+        raise runtime_error(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    ready = list(tensors)
+    shape: list[int] = []
+    if ready[0].array.ndim == 1:
+        ready[0] = UNSQUEEZE(ready[0], 0)
+    else:
+        shape.append(ready[0].array.shape[0])
+    if ready[-1].array.ndim == 1:
+        ready[-1] = UNSQUEEZE(ready[-1], -1)
+    else:
+        shape.append(ready[-1].array.shape[1])
+    for i, t in enumerate(ready):
+        if t.array.ndim != 2:
+            raise runtime_error(f"multi_dot(): tensor {i} must be 2D but got {t.array.ndim}D")
+        if i and ready[i - 1].array.shape[1] != t.array.shape[0]:
+            raise runtime_error(
+                f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].array.shape)} and {list(tensors[i].array.shape)} "
+                "cannot be multiplied"
+            )
+    return VIEW(_chained(ready), tuple(shape))  # type: ignore[no-any-return]
+
+
+def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
+    """`chain_matmul`: deprecated name of multi_dot that takes one matrix too."""
+    return tensors[0] if len(tensors) == 1 else multi_dot(tensors)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "matmul",
+        ("Tensor input, Tensor other", matmul),
+        doc="Product of vectors, matrices or batches of them; the operator @.",
+        samples=(
+            Sample("x @ y", lambda x, y: x @ y, x=TALL, y=SQUARE_2),
+            Sample("v @ y", lambda v, y: v @ y, v=PAIR, y=SQUARE_2),
+            Sample("x @ v", lambda x, v: x @ v, x=TALL, v=PAIR),
+            Sample("b @ y", lambda b, y: b @ y, b=BATCH, y=SQUARE_2),
+            Sample("b @ b", lambda b: b @ b, b=BATCH),
+        ),
+        aliases=("linalg.matmul",),
+        out=True,
+    ),
+    LinalgFunction(
+        "matrix_power",
+        ("Tensor input, int n", matrix_power),
+        doc="A times itself n times; a negative n takes the inverse.",
+        samples=(Sample("torch.linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=SQUARE),),
+    ),
+    Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times."),
+    ListFunction(
+        "chain_matmul",
+        ("Tensors matrices", chain_matmul),
+        doc="The product of several matrices in the cheapest order.",
+        samples=(Sample("chain_matmul(x, y, y)", lambda x, y: x @ y @ y, x=TALL, y=SQUARE_2),),
+        method=False,
+        out=True,
+    ),
+    LinalgFunction(
+        "multi_dot",
+        ("Tensors tensors", multi_dot),
+        doc="The product of several matrices in the cheapest order.",
+        samples=(Sample("torch.linalg.multi_dot([x, y, v])", lambda x, y, v: x @ y @ v, x=TALL, y=SQUARE_2, v=PAIR),),
+    ),
+)

@@ -1,0 +1,125 @@
+"""Norms and condition numbers of matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.linalg.inverse import inv
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
+from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
+from gradcli.core.ops.linalg.svd import svdvals
+from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.reduce.norms import vector_norm
+from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.ops.shape.views import permute, unsqueeze
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+
+def _two_dims(name: str, A: Tensor, dim: Sequence[int]) -> tuple[int, int]:
+    if len(dim) != 2:
+        raise runtime_error(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    first, second = wrap_dim(dim[0], A.array.ndim), wrap_dim(dim[1], A.array.ndim)
+    if first == second:
+        raise runtime_error(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    return first, second
+
+
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, dtype: Any = None) -> Any:
+    """Frobenius, nuclear, or operator norm of matrices."""
+    name = "linalg.matrix_norm"
+    check_matrices(name, A)
+    if not A.dtype.is_floating_point:
+        raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
+    first, second = _two_dims(name, A, dim)
+    if dtype is not None:
+        A = to_dtype(A, dtype)
+    if ord == "fro":
+        return vector_norm(A, 2, (first, second), keepdim)
+    if not (ord == "nuc" or (type(ord) in (int, float) and abs(ord) in (1, 2, math.inf))):
+        raise runtime_error(f"{name}: Order {ord if isinstance(ord, str) else format(ord, 'g')} not supported.")
+    largest = catalog.function("amax" if ord == "nuc" or ord > 0 else "amin")
+    if ord != "nuc" and abs(ord) != 2:
+        if abs(ord) == math.inf:
+            first, second = second, first
+        sums = vector_norm(A, 1, (first,), keepdim)
+        return largest(sums, (second - (not keepdim and second > first),), keepdim)
+    check_floats(name, A)
+    rest = [d for d in range(A.array.ndim) if d not in (first, second)]
+    values = svdvals(permute(A, (*rest, first, second)))
+    result = catalog.function("sum")(values, (-1,), keepdim) if ord == "nuc" else largest(values, (-1,), keepdim)
+    if keepdim:
+        order = [*rest, first, second]
+        result = permute(unsqueeze(result, -1), tuple(order.index(d) for d in range(len(order))))
+    return result
+
+
+def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The vector norm, or the matrix norm where ord is given for two dimensions."""
+    rank = A.array.ndim
+    if isinstance(ord, str):
+        if dim is None and rank > 2:
+            raise runtime_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
+    if ord is not None and dim is None and rank not in (1, 2):
+        raise runtime_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
+    if ord is not None and (len(dim) == 2 if dim is not None else rank == 2):
+        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype)
+
+
+def cond(A: Tensor, p: Any = None) -> Any:
+    """The condition number: the norm of A times that of its inverse."""
+    check_matrices("linalg.cond", A)
+    check_floats("linalg.cond", A)
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        narrow = catalog.function("narrow")
+        low, high = narrow(values, -1, values.array.shape[-1] - 1, 1), narrow(values, -1, 0, 1)
+        ratio = arithmetic.div(low, high) if p == -2 else arithmetic.div(high, low)
+        return catalog.function("squeeze")(ratio, -1)
+    return arithmetic.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    LinalgFunction(
+        "matrix_norm",
+        ("Tensor input, Number ord, ints dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None", matrix_norm),
+        ("Tensor input, str ord='fro', ints dim={-2,-1}, bool keepdim=False, *, dtype? dtype=None", matrix_norm),
+        doc="Frobenius, nuclear, or operator norm of matrices.",
+        samples=(
+            Sample("torch.linalg.matrix_norm(x)", np.linalg.norm, x=WIDE),
+            Sample("torch.linalg.matrix_norm(x, 'nuc')", lambda x: np.linalg.norm(x, "nuc"), x=WIDE),
+            Sample("torch.linalg.matrix_norm(x, 2)", lambda x: np.linalg.norm(x, 2), x=WIDE),
+            Sample("torch.linalg.matrix_norm(x, 1)", lambda x: np.linalg.norm(x, 1), x=WIDE),
+        ),
+        out=True,
+    ),
+    LinalgFunction(
+        "norm",
+        ("Tensor input, Number? ord=None, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", norm),
+        ("Tensor input, str ord, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", norm),
+        doc="The vector norm, or the matrix norm where ord is given for two dimensions.",
+        samples=(
+            Sample("torch.linalg.norm(v)", np.linalg.norm, v=PAIR),
+            Sample("torch.linalg.norm(x, dim=1)", lambda x: np.linalg.norm(x, axis=1), x=WIDE),
+        ),
+        out=True,
+    ),
+    LinalgFunction(
+        "cond",
+        ("Tensor input, Number? p=None", cond),
+        ("Tensor input, str p", cond),
+        doc="The condition number.",
+        samples=(Sample("torch.linalg.cond(x)", np.linalg.cond, x=SQUARE),),
+        out=True,
+    ),
+)

@@ -1,0 +1,129 @@
+"""QR factorisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling import warnings
+from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
+from gradcli.core.ops.linalg.samples import WIDE
+from gradcli.core.ops.linalg.svd import square_bytes
+from gradcli.core.ops.linalg.triangular import TRIANGULAR
+from gradcli.core.ops.shape.rearrange import TRIU
+from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+
+def _qr(a: Array, mode: str) -> tuple[Array, Array]:
+    if mode == "r":
+        return np.empty((0,), a.dtype), np.asarray(np.linalg.qr(a, "r"))
+    if mode == "complete":
+        limits.check_room(square_bytes(a))
+    q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
+    return q, r
+
+
+def _square_qr_rule(xp: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
+    core: Any = None
+    if gr is not None:
+        core = xp.matmul(gr, xp.mT(R))
+    if gq is not None:
+        inner = xp.matmul(xp.mT(Q), gq)
+        core = -inner if core is None else core - inner
+    upper = xp.call(TRIU, core, 0)
+    total = xp.matmul(Q, upper + xp.mT(xp.call(TRIU, upper, 1)))
+    if gq is not None:
+        total = total + gq
+    return xp.call(TRIANGULAR, xp.mT(R), total, False, False, False)
+
+
+def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> Any:
+    gq, gr = grads
+    if mode == "r":
+        raise runtime_error(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
+            "are going to differentiate through linalg.qr."
+        )
+    m, n = Q.shape[-2], R.shape[-1]
+    if mode == "complete" and m > n:
+        raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+    if m >= n:
+        return _square_qr_rule(xp, Q, R, gq, gr)
+    # a wide matrix: its first columns are a square problem, the others only pass through Q
+    left = xp.call(SLICE, R, -1, 0, m, 1)
+    if gr is None:
+        square = _square_qr_rule(xp, Q, left, gq, None)
+        return xp.call(CAT, [square, xp.zeros((*R.shape[:-1], n - m), A_dtype)], -1, (m, n - m))
+    rest = xp.call(SLICE, gr, -1, m, n, 1)
+    # A = Q @ R, so the columns on the right are Q @ (those of R)
+    columns = xp.matmul(Q, xp.call(SLICE, R, -1, m, n, 1))
+    through = xp.matmul(columns, xp.mT(rest))
+    square = _square_qr_rule(xp, Q, left, through if gq is None else gq + through, xp.call(SLICE, gr, -1, 0, m, 1))
+    return xp.call(CAT, [square, xp.matmul(Q, rest)], -1, (m, n - m))
+
+
+QR: Op = Op(
+    "LinalgQrBackward0",
+    _qr,
+    "A",
+    "mode",
+    outputs="Q R",
+    differentiable=2,
+    A=Rule(
+        _qr_rule,
+        "k = Q.shape[-1]; r = R[..., :k]; h = grads[1][..., k:]; g = grads[0] + Q @ R[..., k:] @ h.mT; "
+        "t = (grads[1][..., :k] @ r.mT - Q.mT @ g).triu(); "
+        "torch.cat([(g + Q @ (t + t.triu(1).mT)) @ torch.linalg.inv(r).mT, Q @ h], -1)",
+    ),
+)
+
+
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    """Q with orthonormal columns and upper triangular R with A = Q @ R."""
+    check_matrices("linalg.qr", A)
+    check_floats("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise runtime_error(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    return named("linalg_qr", "Q", "R")(QR(A, mode))
+
+
+def _old_qr(input: Tensor, some: bool = True) -> Any:
+    """The factorisation under its old name, with PyTorch's warning."""
+    warnings.emit(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean parameter 'some' "
+        "has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
+        "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete') (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2505.)",
+        once="qr",
+    )
+    return named("qr", "Q", "R")(tuple(qr(input, "reduced" if some else "complete")))
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    LinalgFunction(
+        "qr",
+        ("Tensor A, str mode='reduced' |outs", qr),
+        doc="Q with orthonormal columns and upper triangular R with A = Q @ R.",
+        ops=(QR,),
+        samples=(
+            Sample("torch.linalg.qr(x)[0]", lambda x: np.linalg.qr(x)[0], x=WIDE),
+            Sample("torch.linalg.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=WIDE),
+        ),
+        out=True,
+    ),
+    Function(
+        "qr",
+        ("Tensor input, bool some=True |outs", _old_qr),
+        doc="An orthogonal and an upper triangular factor; deprecated.",
+        samples=(Sample("torch.qr(x)[1]", lambda x: np.linalg.qr(x)[1], x=WIDE),),
+        out=True,
+    ),
+)

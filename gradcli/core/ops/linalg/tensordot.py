@@ -1,0 +1,104 @@
+"""Products summed over dimensions: tensordot and inner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.linalg.einsum import count
+from gradcli.core.ops.linalg.products import mm
+from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
+from gradcli.core.ops.linalg.vector_products import dot
+from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.shape.view_records import PERMUTE
+from gradcli.core.ops.shape.views import flatten, reshape
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+
+def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequence[int]) -> Tensor:
+    """Products summed over pairs of dimensions."""
+    if len(first) != len(second):
+        raise runtime_error("both dimension lists should have same length")
+    if input.dtype is not other.dtype:
+        raise runtime_error("both inputs should have same dtype")
+    a, b = input, other
+    dims_a = [wrap_dim(d, a.array.ndim) for d in first]
+    dims_b = [wrap_dim(d, b.array.ndim) for d in second]
+    total = catalog.function("sum")
+    inner = 1
+    for given_a, given_b, d, e in zip(first, second, dims_a, dims_b, strict=True):
+        n, m = a.array.shape[d], b.array.shape[e]
+        if m == 1:
+            a = total(a, (d,), True)
+        elif n == 1:
+            b = total(b, (e,), True)
+        elif n != m:
+            raise runtime_error(
+                f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
+            )
+        else:
+            inner *= n
+    rest_a = [d for d in range(a.array.ndim) if d not in dims_a]
+    rest_b = [d for d in range(b.array.ndim) if d not in dims_b]
+    sizes = tuple([a.array.shape[d] for d in rest_a] + [b.array.shape[d] for d in rest_b])
+    x: Tensor = PERMUTE(a, tuple(rest_a + dims_a))
+    y: Tensor = PERMUTE(b, tuple(dims_b + rest_b))
+    if count(a.array.shape, rest_a) == count(b.array.shape, rest_b) == 1:
+        product = dot(flatten(x), flatten(y))
+    else:
+        rows, columns = count(a.array.shape, rest_a), count(b.array.shape, rest_b)
+        limits.check_work(rows * inner * columns)
+        product = mm(reshape(x, (rows, inner)), reshape(y, (inner, columns)))
+    return reshape(product, sizes)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    if type(dims) is Tensor:
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise runtime_error(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.array.ndim, b.array.ndim):
+            raise runtime_error(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        return contract(a, b, range(-dims, 0), range(dims))
+    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    return contract(a, b, first, second)
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Products of the last dimensions."""
+    a, b = input.array, other.array
+    if not a.ndim or not b.ndim:
+        return arithmetic.mul(input, other)  # type: ignore[no-any-return]
+    if a.shape[-1] != b.shape[-1]:
+        raise runtime_error(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
+        )
+    return contract(input, other, (-1,), (-1,))
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "tensordot",
+        ("Tensor a, Tensor b, any dims=2", tensordot),
+        doc="Products summed over the last dims of a and the first of b, or over two lists of dimensions.",
+        samples=(Sample("tensordot(x, y, 1)", lambda x, y: np.tensordot(x, y, 1), x=TALL, y=SQUARE_2),),
+        method=False,
+        out=True,
+        python="tensordot",
+    ),
+    Function(
+        "inner",
+        ("Tensor input, Tensor other", inner),
+        doc="Sums of products over the last dimension of both.",
+        samples=(Sample("inner(x, y)", np.inner, x=TALL, y=SQUARE_2),),
+        out=True,
+    ),
+)

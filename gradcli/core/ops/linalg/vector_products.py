@@ -1,0 +1,196 @@
+"""Products of vectors: dot, outer, Kronecker and cross products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.products import multiply, refuse_bool
+from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
+from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
+from gradcli.core.ops.shape.casting import CONTIGUOUS
+from gradcli.core.ops.shape.view_records import UNSAFE_VIEW
+from gradcli.core.ops.shape.views import reshape
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+DOT: Op = Op(
+    "DotBackward0",
+    multiply,
+    "input tensor",
+    input=Rule(lambda grad, tensor: grad * tensor, "grad * tensor"),
+    tensor=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+VDOT: Op = Op(
+    "VdotBackward0",
+    multiply,
+    "input other",
+    input=Rule(lambda grad, other: grad * other, "grad * other"),
+    other=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+
+
+def _check_vectors(a: Tensor, b: Tensor) -> None:
+    if a.array.ndim != 1 or b.array.ndim != 1:
+        raise runtime_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
+    if a.dtype is not b.dtype:
+        raise runtime_error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
+    if a.array.size != b.array.size:
+        n, m = a.array.size, b.array.size
+        raise runtime_error(
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
+            "elements respectively"
+        )
+    refuse_bool(a, "dot")
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of two vectors' elements."""
+    _check_vectors(input, tensor)
+    return DOT(input, tensor)  # type: ignore[no-any-return]
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """As dot, for real tensors."""
+    _check_vectors(input, other)
+    return VDOT(input, other)  # type: ignore[no-any-return]
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """All products of two vectors' elements."""
+    for name, t in (("self", input), ("vec2", vec2)):
+        if t.array.ndim != 1:
+            raise runtime_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+    limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
+    return arithmetic.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product."""
+    rank = max(input.array.ndim, other.array.ndim)
+    left = (1,) * (rank - input.array.ndim) + input.array.shape
+    right = (1,) * (rank - other.array.ndim) + other.array.shape
+    limits.check_elements(input.array.size * other.array.size, input.dtype.itemsize)
+    a = _unsafe_reshape(input, tuple(s for n in left for s in (n, 1)))
+    b = _unsafe_reshape(other, tuple(s for n in right for s in (1, n)))
+    shape = tuple(n * m for n, m in zip(left, right, strict=True))
+    return UNSAFE_VIEW(arithmetic.mul(a, b), shape)  # type: ignore[no-any-return]
+
+
+def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    dense = t if t.array.flags.c_contiguous else CONTIGUOUS(t)
+    return UNSAFE_VIEW(dense, shape)  # type: ignore[no-any-return]
+
+
+def _cross(a: Array, b: Array, dim: int) -> Array:
+    x, y = np.moveaxis(a, dim, -1), np.moveaxis(b, dim, -1)
+    parts = [x[..., (i + 1) % 3] * y[..., (i + 2) % 3] - x[..., (i + 2) % 3] * y[..., (i + 1) % 3] for i in range(3)]
+    return np.ascontiguousarray(np.moveaxis(np.stack(parts, -1), -1, dim))
+
+
+CROSS: Op = Op(
+    "LinalgCrossBackward0",
+    _cross,
+    "input other",
+    "dim",
+    input=Rule(lambda xp, grad, other, dim: xp.call(CROSS, other, grad, dim), "torch.linalg.cross(other, grad, dim=dim)"),
+    other=Rule(lambda xp, grad, input, dim: xp.call(CROSS, grad, input, dim), "torch.linalg.cross(grad, input, dim=dim)"),
+)
+
+
+def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+    """The vector product along a dimension of size 3."""
+    if input.array.ndim != other.array.ndim:
+        raise runtime_error("linalg.cross: inputs must have the same number of dimensions.")
+    a, b = input.array, other.array
+    at = wrap_dim(dim, a.ndim)
+    if a.shape[at] != 3 or b.shape[at] != 3:
+        raise runtime_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
+    if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
+        raise not_implemented("cross", dtypes.bool_)
+    x, y = catalog.function("broadcast_tensors")(input, other) if a.shape != b.shape else (input, other)
+    return CROSS(x, y, dim)  # type: ignore[no-any-return]
+
+
+def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    if dim is not None:
+        return cross(input, other, dim)
+    from gradcli.core.calling import warnings
+
+    warnings.emit(
+        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+        "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release. "
+        "(Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/Cross.cpp:63.)",
+        once="cross",
+    )
+    if 3 not in input.array.shape:
+        raise runtime_error("no dimension of size 3 in input")
+    return cross(input, other, input.array.shape.index(3))
+
+
+def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
+    """Sums of products along a dimension."""
+    return catalog.function("sum")(arithmetic.mul(x, y), (dim,))  # type: ignore[no-any-return]
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "dot",
+        ("Tensor input, Tensor tensor", dot),
+        doc="Sum of the products of two vectors' elements.",
+        ops=(DOT,),
+        samples=(Sample("dot(v, w)", np.dot, v=PAIR, w=[3.0, 4.0]),),
+        out=True,
+    ),
+    Function(
+        "vdot",
+        ("Tensor input, Tensor other", vdot),
+        doc="As dot, for real tensors.",
+        ops=(VDOT,),
+        samples=(Sample("vdot(v, w)", np.vdot, v=PAIR, w=[3.0, 4.0]),),
+        out=True,
+    ),
+    Function(
+        "outer",
+        ("Tensor input, Tensor vec2", outer),
+        doc="All products of two vectors' elements.",
+        samples=(Sample("outer(v, w)", np.outer, v=PAIR, w=TRIPLE),),
+        aliases=("ger",),
+        out=True,
+    ),
+    Function(
+        "kron",
+        ("Tensor input, Tensor other", kron),
+        doc="The Kronecker product.",
+        samples=(Sample("kron(x, y)", np.kron, x=TALL, y=SQUARE_2),),
+        out=True,
+    ),
+    LinalgFunction(
+        "cross",
+        ("Tensor input, Tensor other, *, int dim=-1", cross),
+        doc="The vector product along a dimension of size 3.",
+        ops=(CROSS,),
+        samples=(Sample("torch.linalg.cross(x, y)", np.cross, x=WIDE, y=WIDE_2),),
+        out=True,
+    ),
+    Function(
+        "cross",
+        ("Tensor input, Tensor other, int? dim=None", _old_cross),
+        doc="The vector product along dim.",
+        samples=(Sample("cross(x, y, dim=1)", np.cross, x=WIDE, y=WIDE_2),),
+        out=True,
+    ),
+    LinalgFunction(
+        "vecdot",
+        ("Tensor x, Tensor y, *, int dim=-1", vecdot),
+        doc="Sums of products along a dimension.",
+        samples=(Sample("torch.linalg.vecdot(x, y)", lambda x, y: (x * y).sum(-1), x=WIDE, y=WIDE_2),),
+        out=True,
+    ),
+)
