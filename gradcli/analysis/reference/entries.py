@@ -43,7 +43,7 @@ _TITLES = {
     "linalg.solve": "linear algebra",
     "linalg.triangular": "linear algebra",
     "linalg.matrix_norms": "linear algebra",
-    "linalg.matrix_exponential": "linear algebra",
+    "linalg.matrix_powers": "linear algebra",
     "linalg.cholesky": "factorisations of matrices",
     "linalg.eigen": "factorisations of matrices",
     "linalg.svd": "factorisations of matrices",

@@ -50,7 +50,7 @@ FAMILIES = (
     "linalg.solve",
     "linalg.triangular",
     "linalg.matrix_norms",
-    "linalg.matrix_exponential",
+    "linalg.matrix_powers",
     "linalg.cholesky",
     "linalg.eigen",
     "linalg.svd",

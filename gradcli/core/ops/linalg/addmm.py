@@ -1,4 +1,7 @@
-"""Sums of a tensor and a product: addmm, addmv, addr, addbmm, baddbmm."""
+"""Sums of a tensor and a product: addmm, addmv, addr, addbmm, baddbmm.
+
+All raise RuntimeError for ranks, sizes or dtypes that do not fit.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +38,33 @@ def _scaled(xp: Any, value: Any, factor: Any) -> Any:
     return value if factor == 1 else scalars.times(xp, value, factor)
 
 
-def _whole(array: Array, factor: Any) -> Any:
-    """A factor as the dtype of integer tensors wants it."""
+def _number(array: Array, factor: Any) -> Any:
+    """A factor as an int where the array holds integers."""
     return int(factor) if array.dtype.kind in "iu" else factor
 
 
 def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
     if alpha != 1:
-        product = product * _whole(product, alpha)
-    # with beta 0 what is in the tensor does not count, not even its nans
+        product = product * _number(product, alpha)
+    # with beta 0 PyTorch ignores the tensor, its nans too
     if beta == 0:
         return product
-    return (a if beta == 1 else a * _whole(a, beta)) + product
+    return (a if beta == 1 else a * _number(a, beta)) + product
+
+
+_INPUT = Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad")
+
+
+def _record(grad_fn: str, tensors: str, product: Callable[[Array, Array], Array], **rules: Any) -> Op:
+    """The record of `beta * input + alpha * product`, whose factors are called `tensors`."""
+    return Op(
+        grad_fn,
+        lambda a, x, y, beta, alpha: _sum(a, product(x, y), beta, alpha),
+        f"input {tensors}",
+        "beta alpha",
+        input=_INPUT,
+        **rules,
+    )
 
 
 ADDMM: Op = Op(
@@ -56,7 +74,7 @@ ADDMM: Op = Op(
     ),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    input=_INPUT,
     mat1=Rule(
         lambda xp, grad, mat2, alpha, left_columns: _scaled(xp, gradient_of_left(xp, grad, mat2, left_columns), alpha),
         "alpha * (grad @ mat2.t())",
@@ -66,36 +84,31 @@ ADDMM: Op = Op(
         "alpha * (mat1.t() @ grad)",
     ),
 )
-ADDMV: Op = Op(
+ADDMV: Op = _record(
     "AddmvBackward0",
-    lambda a, mat, vec, beta, alpha: _sum(a, multiply(mat, vec), beta, alpha),
-    "input mat vec",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    "mat vec",
+    multiply,
     mat=Rule(lambda xp, grad, vec, alpha: _scaled(xp, xp.reshape(grad, (grad.shape[0], 1)) * vec, alpha), "alpha * outer(grad, vec)"),
     vec=Rule(lambda xp, grad, mat, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, mat), grad), alpha), "alpha * (mat.t() @ grad)"),
 )
-ADDR: Op = Op(
+ADDR: Op = _record(
     "AddrBackward0",
-    lambda a, x, y, beta, alpha: _sum(a, x[:, None] * y, beta, alpha),
-    "input vec1 vec2",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    "vec1 vec2",
+    lambda x, y: x[:, None] * y,
     vec1=Rule(lambda xp, grad, vec2, alpha: _scaled(xp, xp.call(MV, grad, vec2), alpha), "alpha * (grad @ vec2)"),
     vec2=Rule(lambda xp, grad, vec1, alpha: _scaled(xp, xp.call(MV, xp.call(T_RECORD, grad), vec1), alpha), "alpha * (grad.t() @ vec1)"),
 )
 
 
 def _batched(xp: Any, grad: Any, count: int) -> Any:
+    """The gradient repeated for each of `count` matrices."""
     return xp.broadcast_to(xp.expand_dims(grad, 0), (count, *grad.shape))
 
 
-ADDBMM: Op = Op(
+ADDBMM: Op = _record(
     "AddbmmBackward0",
-    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y).sum(0), beta, alpha),
-    "input batch1 batch2",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    "batch1 batch2",
+    lambda x, y: multiply(x, y).sum(0),
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(
             xp, xp.call(BMM, _batched(xp, grad, batch2.shape[0]), xp.call(TRANSPOSE, batch2, 1, 2)), alpha
@@ -109,12 +122,10 @@ ADDBMM: Op = Op(
         "alpha * (batch1.mT @ grad)",
     ),
 )
-BADDBMM: Op = Op(
+BADDBMM: Op = _record(
     "BaddbmmBackward0",
-    lambda a, x, y, beta, alpha: _sum(a, multiply(x, y), beta, alpha),
-    "input batch1 batch2",
-    "beta alpha",
-    input=Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad"),
+    "batch1 batch2",
+    multiply,
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(xp, xp.call(BMM, grad, xp.call(TRANSPOSE, batch2, 1, 2)), alpha),
         "alpha * (grad @ batch2.mT)",
@@ -126,7 +137,7 @@ BADDBMM: Op = Op(
 )
 
 
-def _add_checked(input: Tensor, a: Tensor, name: str) -> None:
+def _check_same_dtype(input: Tensor, a: Tensor, name: str) -> None:
     if input.dtype is not a.dtype:
         raise runtime_error(f"self and {name} must have the same dtype, but got {input.dtype.torch_name} and {a.dtype.torch_name}")
 
@@ -136,7 +147,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.array.ndim != 2:
             raise runtime_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
-    _add_checked(input, mat2, "mat2")
+    _check_same_dtype(input, mat2, "mat2")
     if mat1.dtype is not mat2.dtype:
         raise runtime_error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
     if mat1.array.shape[1] == mat2.array.shape[0]:
@@ -171,7 +182,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
         raise runtime_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
     check_batches(batch1, batch2)
     expanded_shape(input, (batch1.array.shape[1], batch2.array.shape[2]))
-    _add_checked(input, batch1, "batch1")
+    _check_same_dtype(input, batch1, "batch1")
     return ADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
@@ -179,73 +190,69 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha:
     """`beta * input + alpha * (batch1 @ batch2)`."""
     check_batches(batch1, batch2)
     expanded_shape(input, (batch1.array.shape[0], batch1.array.shape[1], batch2.array.shape[2]))
-    _add_checked(input, batch1, "batch1")
+    _check_same_dtype(input, batch1, "batch1")
     return BADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
-#: how the functions that add to a product scale their terms
-FACTORS = "*, Number beta=1, Number alpha=1"
+_FACTORS = "*, Number beta=1, Number alpha=1"
 
 
-def scaled(tensors: str, run: Callable[..., Tensor]) -> tuple[Overload, ...]:
-    """The old overloads of a function that adds to a product: the scales stand among the tensors."""
-    return (
+def _declared(name: str, tensors: str, run: Callable[..., Tensor], doc: str, op: Op, sample: Sample, *more: Overload) -> Function:
+    """The function, with its deprecated overloads, in which the factors stand among the tensors."""
+    old = (
         (f"Number beta, Tensor input, Number alpha, {tensors} |deprecated", lambda b, x, a, m, n: run(x, m, n, b, a)),
         (f"Number beta, Tensor input, {tensors} |deprecated", lambda b, x, m, n: run(x, m, n, b)),
     )
+    given = (f"Tensor input, {tensors}, {_FACTORS}", run)
+    return Function(name, given, *more, *old, doc=doc, ops=(op,), samples=(sample,), inplace=True, out=True)
 
 
+def _with_out_dtype(name: str, tensors: str) -> Overload:
+    return with_out_dtype(name, tensors, f", {_FACTORS}")
+
+
+_MATRICES, _BATCHES = "Tensor mat1, Tensor mat2", "Tensor batch1, Tensor batch2"
 FUNCTIONS: tuple[Function, ...] = (
-    Function(
+    _declared(
         "addmm",
-        (f"Tensor input, Tensor mat1, Tensor mat2, {FACTORS}", addmm),
-        with_out_dtype("addmm", "Tensor mat1, Tensor mat2", f", {FACTORS}"),
-        *scaled("Tensor mat1, Tensor mat2", addmm),
-        doc="beta * input + alpha * (mat1 @ mat2).",
-        ops=(ADDMM,),
-        samples=(Sample("addmm(w, x, y, beta=2, alpha=3)", lambda w, x, y: 2 * w + 3 * (x @ y), w=PAIR, x=TALL, y=SQUARE_2),),
-        inplace=True,
-        out=True,
+        _MATRICES,
+        addmm,
+        "beta * input + alpha * (mat1 @ mat2).",
+        ADDMM,
+        Sample("addmm(w, x, y, beta=2, alpha=3)", lambda w, x, y: 2 * w + 3 * (x @ y), w=PAIR, x=TALL, y=SQUARE_2),
+        _with_out_dtype("addmm", _MATRICES),
     ),
-    Function(
+    _declared(
         "addmv",
-        (f"Tensor input, Tensor mat, Tensor vec, {FACTORS}", addmv),
-        *scaled("Tensor mat, Tensor vec", addmv),
-        doc="beta * input + alpha * (mat @ vec).",
-        ops=(ADDMV,),
-        samples=(Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=TRIPLE, x=TALL, v=PAIR),),
-        inplace=True,
-        out=True,
+        "Tensor mat, Tensor vec",
+        addmv,
+        "beta * input + alpha * (mat @ vec).",
+        ADDMV,
+        Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=TRIPLE, x=TALL, v=PAIR),
     ),
-    Function(
+    _declared(
         "addr",
-        (f"Tensor input, Tensor vec1, Tensor vec2, {FACTORS}", addr),
-        *scaled("Tensor vec1, Tensor vec2", addr),
-        doc="beta * input + alpha * outer(vec1, vec2).",
-        ops=(ADDR,),
-        samples=(Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=TALL, w=TRIPLE, v=PAIR),),
-        inplace=True,
-        out=True,
+        "Tensor vec1, Tensor vec2",
+        addr,
+        "beta * input + alpha * outer(vec1, vec2).",
+        ADDR,
+        Sample("addr(x, w, v, beta=2, alpha=3)", lambda x, w, v: 2 * x + 3 * np.outer(w, v), x=TALL, w=TRIPLE, v=PAIR),
     ),
-    Function(
+    _declared(
         "addbmm",
-        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", addbmm),
-        *scaled("Tensor batch1, Tensor batch2", addbmm),
-        doc="beta * input + alpha * (batch1 @ batch2).sum(0).",
-        ops=(ADDBMM,),
-        samples=(Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=SQUARE_2, b=BATCH),),
-        inplace=True,
-        out=True,
+        _BATCHES,
+        addbmm,
+        "beta * input + alpha * (batch1 @ batch2).sum(0).",
+        ADDBMM,
+        Sample("addbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b).sum(0), y=SQUARE_2, b=BATCH),
     ),
-    Function(
+    _declared(
         "baddbmm",
-        (f"Tensor input, Tensor batch1, Tensor batch2, {FACTORS}", baddbmm),
-        with_out_dtype("baddbmm", "Tensor batch1, Tensor batch2", f", {FACTORS}"),
-        *scaled("Tensor batch1, Tensor batch2", baddbmm),
-        doc="beta * input + alpha * (batch1 @ batch2).",
-        ops=(BADDBMM,),
-        samples=(Sample("baddbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b), y=SQUARE_2, b=BATCH),),
-        inplace=True,
-        out=True,
+        _BATCHES,
+        baddbmm,
+        "beta * input + alpha * (batch1 @ batch2).",
+        BADDBMM,
+        Sample("baddbmm(y, b, b, beta=2, alpha=3)", lambda y, b: 2 * y + 3 * (b @ b), y=SQUARE_2, b=BATCH),
+        _with_out_dtype("baddbmm", _BATCHES),
     ),
 )

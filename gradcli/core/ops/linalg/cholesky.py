@@ -1,4 +1,4 @@
-"""Cholesky's factorisation of symmetric positive definite matrices, and what is computed from its factor."""
+"""The Cholesky factorisation of symmetric positive definite matrices; inverses and solutions from its factor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, check_squares, first_failure, to_column_major, with_info
+from gradcli.core.ops.linalg.matrices import (
+    check_matrices,
+    check_square_floats,
+    check_squares,
+    first_failure,
+    infinite_solution,
+    to_column_major,
+    with_info,
+)
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_sizes
 from gradcli.core.ops.reduce.dimensions import not_implemented
@@ -22,28 +30,30 @@ from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
 
-def _bad_minor(m: Array) -> int:
-    for k in range(1, m.shape[0] + 1):
-        try:
-            np.linalg.cholesky(m[:k, :k])
-        except np.linalg.LinAlgError:
-            return k
-    return int(m.shape[0])
+def _partial(matrix: Array) -> tuple[Array, int]:
+    """The factor up to the first leading minor that is not positive, and the order of that minor, or 0."""
+    a = np.tril(matrix)
+    for k in range(len(a)):
+        a[k, k] -= a[k, :k] @ a[k, :k]
+        if not a[k, k] > 0:
+            return a, k + 1
+        a[k, k] = np.sqrt(a[k, k])
+        a[k + 1 :, k] = (a[k + 1 :, k] - a[k + 1 :, :k] @ a[k, :k]) / a[k, k]
+    return a, 0
 
 
 def _cholesky(a: Array, upper: bool, name: str) -> Array:
+    half = a.swapaxes(-1, -2) if upper else a  # numpy reads the lower triangle only
     try:
-        lower = np.linalg.cholesky(
-            np.tril(a) + np.tril(a, -1).swapaxes(-1, -2) if not upper else np.triu(a) + np.triu(a, 1).swapaxes(-1, -2)
-        )
+        lower = np.linalg.cholesky(half)
     except np.linalg.LinAlgError:
-        where, m = first_failure(a, np.linalg.cholesky)
+        where, m = first_failure(half, np.linalg.cholesky)
         raise ProgramError(
             "_LinAlgError",
             f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
-            f"order {_bad_minor(m)} is not positive-definite).",
+            f"order {_partial(m)[1] or len(m)} is not positive-definite).",
         ) from None
-    # as PyTorch leaves it in memory: both triangles column by column
+    # PyTorch returns both triangles column by column in memory
     return np.asarray(to_column_major(lower.swapaxes(-1, -2)) if upper else to_column_major(lower))
 
 
@@ -71,13 +81,15 @@ OLD_CHOLESKY: Op = Op("CholeskyBackward0", _cholesky, "A", "upper name", A=CHOLE
 
 
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """L of input = L @ L.mT, for symmetric positive definite matrices."""
+    """L of input = L @ L.mT, or with `upper` its transpose.
+
+    Raises RuntimeError for other shapes or dtypes, _LinAlgError for matrices that are not positive definite.
+    """
     check_square_floats("linalg.cholesky", input)
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
-
     warnings.emit(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
         "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
@@ -90,20 +102,8 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
 
 
-def _partial(matrix: Array) -> tuple[Array, int]:
-    """Cholesky's factor as far as it goes, and the order of the first minor that is not positive, or 0."""
-    a = np.tril(matrix)
-    for k in range(len(a)):
-        a[k, k] -= a[k, :k] @ a[k, :k]
-        if not a[k, k] > 0:
-            return a, k + 1
-        a[k, k] = np.sqrt(a[k, k])
-        a[k + 1 :, k] = (a[k + 1 :, k] - a[k + 1 :, :k] @ a[k, :k]) / a[k, k]
-    return a, 0
-
-
 def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) -> Any:
-    """Cholesky's factor, and for each matrix which minor is not positive definite."""
+    """The factor, and for each matrix the order of the first leading minor that is not positive, or 0."""
 
     def unfinished() -> tuple[Array, Array]:
         n = input.array.shape[-1]
@@ -117,7 +117,11 @@ def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) 
     return named("linalg_cholesky_ex", "L", "info")(found)
 
 
-def _half_inverse(a: Array, upper: bool) -> Array:
+# --- the inverse from the factor ---
+
+
+def _inverse(a: Array, upper: bool) -> Array:
+    """The inverse of L @ L.mT; `a` holds L, or with `upper` its transpose."""
     triangle = np.triu(a) if upper else np.tril(a)
     try:
         inverse = np.linalg.inv(triangle)
@@ -139,7 +143,7 @@ def _inverse_rule(xp: Any, grad: Any, input: Any, out: Any, upper: bool) -> Any:
 
 CHOLESKY_INVERSE = Op(
     "CholeskyInverseBackward0",
-    _half_inverse,
+    _inverse,
     "input",
     "upper",
     input=Rule(_inverse_rule, "common = out @ (grad + grad.mT) @ out; -(input @ common) if upper else -(common @ input)"),
@@ -147,22 +151,26 @@ CHOLESKY_INVERSE = Op(
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Any:
-    """The inverse of L @ L.mT."""
+    """The inverse of L @ L.mT. Raises RuntimeError for other shapes or dtypes, _LinAlgError for a zero on the diagonal."""
     check_squares("cholesky_inverse", input)
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("cholesky_inverse_out_cpu", input.dtype)
     return CHOLESKY_INVERSE(input, upper)
 
 
-def _by_halves(b: Array, a: Array, upper: bool) -> Array:
+# --- solutions with the factor ---
+
+
+def _solved(b: Array, a: Array, upper: bool) -> Array:
+    """x of L @ L.mT @ x = b; `a` holds L, or with `upper` its transpose."""
     lower = np.triu(a).swapaxes(-1, -2) if upper else np.tril(a)
     try:
         return np.linalg.solve(lower.swapaxes(-1, -2), np.linalg.solve(lower, b))
     except np.linalg.LinAlgError:
-        return np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.inf, b.dtype)
+        return infinite_solution(a, b)
 
 
-def _by_halves_rule(xp: Any, grad: Any, input2: Any, out: Any, upper: bool) -> Any:
+def _factor_rule(xp: Any, grad: Any, input2: Any, out: Any, upper: bool) -> Any:
     inner = xp.matmul(xp.call(CHOLESKY_SOLVE, grad, input2, upper), xp.mT(out))
     common = inner + xp.mT(inner)
     return -xp.matmul(input2, common) if upper else -xp.matmul(common, input2)
@@ -170,12 +178,12 @@ def _by_halves_rule(xp: Any, grad: Any, input2: Any, out: Any, upper: bool) -> A
 
 CHOLESKY_SOLVE: Op = Op(
     "CholeskySolveBackward0",
-    _by_halves,
+    _solved,
     "input input2",
     "upper",
     input=Rule(lambda xp, grad, input2, upper: xp.call(CHOLESKY_SOLVE, grad, input2, upper), "torch.cholesky_solve(grad, input2, upper)"),
     input2=Rule(
-        _by_halves_rule,
+        _factor_rule,
         "inner = torch.cholesky_solve(grad, input2, upper) @ out.mT; common = inner + inner.mT; "
         "-(input2 @ common) if upper else -(common @ input2)",
     ),
@@ -183,7 +191,10 @@ CHOLESKY_SOLVE: Op = Op(
 
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
-    """X of L @ L.mT @ X = input."""
+    """X of L @ L.mT @ X = input; `input2` holds L, or with `upper` its transpose.
+
+    Raises RuntimeError for shapes or dtypes that do not fit.
+    """
     if input.array.ndim < 2:
         raise runtime_error(f"b should have at least 2 dimensions, but has {input.array.ndim} dimensions instead")
     if input2.array.ndim < 2:

@@ -1,19 +1,20 @@
-"""Determinants and traces of matrices."""
+"""Determinants, traces and diagonals of matrices."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.calling.named_tuples import named
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, elimination
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.gathering_records import INDEX_FILL_TENSOR
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares
@@ -25,7 +26,7 @@ from gradcli.errors import runtime_error
 
 
 def _adjugate(xp: Any, A: Any) -> Any:
-    """The cofactors, transposed, also of singular matrices: by products, which can be differentiated again (Faddeev and LeVerrier)."""
+    """The adjugate, also of singular matrices, by products alone, so that it has derivatives (Faddeev and LeVerrier)."""
     n = A.shape[-1]
     eye = np.eye(n, dtype=xp.plain(A).dtype)
     unit = xp.broadcast_to(wrap(eye) if type(A) is Tensor else eye, A.shape)
@@ -38,24 +39,28 @@ def _adjugate(xp: Any, A: Any) -> Any:
 
 
 def _on_diagonal(values: Any, a: Array) -> Array:
-    """Diagonal matrices of the shape of `a`, one value each."""
+    """Multiples of the identity, in the shape of `a`: one value for each matrix."""
     made = np.zeros_like(a)
     np.einsum("...ii->...i", made)[...] = np.asarray(values)[..., None]
     return made
 
 
+def _times_inverse(xp: Any, factors: Any, A: Any) -> Any:
+    """The inverse of A.mT times one factor for each matrix, as the solution of a system."""
+    wide = xp.broadcast_to(xp.expand_dims(factors, -1), (*factors.shape, A.shape[-1]))
+    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
+
+
 def _det_rule(xp: Any, grad: Any, A: Any, out: Any) -> Any:
     if type(A) is not Tensor and elimination.fits(A):
-        # PyTorch divides the 0 that a zero pivot leaves by the smallest step instead: no gradient where A is singular
+        # PyTorch replaces a zero pivot by eps, and grad * out is 0 then: the gradient of a singular matrix is 0
         return elimination.solve(xp.mT(A), _on_diagonal(grad * out, A), singular=np.finfo(A.dtype).eps)
-    n = A.shape[-1]
     singular = xp.plain(out) == 0
     if singular.any():
         if type(A) is Tensor:
             return xp.expand_dims(xp.expand_dims(grad, -1), -1) * xp.mT(_adjugate(xp, A))
-        A = np.where(singular[..., None, None], np.eye(n, dtype=A.dtype), A)
-    wide = xp.broadcast_to(xp.expand_dims(grad * out, -1), (*out.shape, n))
-    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
+        A = np.where(singular[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A)
+    return _times_inverse(xp, grad * out, A)
 
 
 DET: Op = Op(
@@ -87,9 +92,7 @@ def _slogdet_rule(xp: Any, grads: Any, A: Any, sign: Any) -> Any:
         return elimination.solve(xp.mT(A), _on_diagonal(grad, A), singular=0.0)
     if (xp.plain(sign) == 0).any():
         return scalars.times_data(xp, xp.expand_dims(xp.expand_dims(grad, -1), -1), np.full(A.shape, np.inf, xp.plain(A).dtype))
-    n = A.shape[-1]
-    wide = xp.broadcast_to(xp.expand_dims(grad, -1), (*grad.shape, n))
-    return xp.call(SOLVE, xp.mT(A), xp.mT(xp.call(DIAG_EMBED, wide, 0, -2, -1)))
+    return _times_inverse(xp, grad, A)
 
 
 SLOGDET: Op = Op(
@@ -117,12 +120,14 @@ TRACE: Op = Op(
 
 
 def det(A: Tensor) -> Tensor:
-    """The determinant of square matrices."""
+    """The determinant of square matrices. Raises RuntimeError for other shapes or dtypes."""
     check_square_floats("linalg.det", A)
     return DET(A)  # type: ignore[no-any-return]
 
 
-def _slogdet(type_name: str) -> Any:
+def _slogdet(type_name: str) -> Callable[[Tensor], Any]:
+    """The function under both of its names, which only the type of the result shows."""
+
     def run(A: Tensor) -> Any:
         check_square_floats("linalg.slogdet", A)
         return named(type_name, "sign", "logabsdet")(SLOGDET(A))
@@ -131,15 +136,15 @@ def _slogdet(type_name: str) -> Any:
 
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; nan where that is negative."""
+    """The logarithm of the determinant, nan where the determinant is negative. Raises RuntimeError for other shapes or dtypes."""
     check_squares("logdet", input)
     check_floats("linalg.slogdet", input)
     sign, logarithm = SLOGDET(input)
-    return catalog.function("where")(wrap(sign.array == -1), math.nan, logarithm)  # type: ignore[no-any-return]
+    return where(wrap(sign.array == -1), math.nan, logarithm)  # type: ignore[no-any-return]
 
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal."""
+    """The sum of the diagonal of a matrix. Raises RuntimeError for other ranks."""
     if input.array.ndim != 2:
         raise runtime_error(f"trace: expected a matrix, but got tensor with dim {input.array.ndim}")
     return TRACE(input)  # type: ignore[no-any-return]

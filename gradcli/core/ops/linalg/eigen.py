@@ -15,17 +15,12 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.rearrange import DIAG_EMBED
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 
-def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:
-    values, vectors = np.linalg.eigh(a, "L" if lower else "U")
-    return values, vectors
-
-
 def differences(xp: Any, values: Any) -> Any:
-    """value_j - value_i, with ones on the diagonal where there is nothing to divide."""
+    """The matrix of value_j - value_i, with ones on the diagonal, so that one can divide by it."""
     n = values.shape[-1]
     eye = np.eye(n, dtype=xp.plain(values).dtype)
     between = xp.expand_dims(values, -2) - xp.expand_dims(values, -1)
@@ -46,7 +41,7 @@ def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 EIGH: Op = Op(
     "LinalgEighBackward0",
-    _eigh,
+    lambda a, lower: np.linalg.eigh(a, "L" if lower else "U"),
     "A",
     "lower",
     outputs="eigenvalues eigenvectors",
@@ -70,12 +65,15 @@ def _checked_eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
-    """Eigenvalues, ascending, and eigenvectors of symmetric matrices."""
+    """The eigenvalues of symmetric matrices, ascending, and eigenvectors; `UPLO` says which triangle is read.
+
+    Raises RuntimeError for other shapes or dtypes.
+    """
     return named("linalg_eigh", "eigenvalues", "eigenvectors")(_checked_eigh(A, UPLO))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending."""
+    """The eigenvalues of symmetric matrices, ascending. Raises RuntimeError for other shapes or dtypes."""
     return _checked_eigh(A, UPLO)[0]
 
 

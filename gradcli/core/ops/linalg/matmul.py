@@ -1,29 +1,25 @@
-"""`matmul` and powers of matrices. `matmul` goes through mm, mv, bmm and views exactly as PyTorch's does."""
+"""`matmul`, which goes through mm, mv, bmm and views as PyTorch's does, and products of several matrices."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_squares
-from gradcli.core.ops.linalg.products import MM, bmm, check_product, is_column_major, mm, mv
-from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE, SQUARE_2, TALL
-from gradcli.core.ops.linalg.vector_products import dot
+from gradcli.core.ops.linalg.products import MM, bmm, check_product, dot, is_column_major, mm, mv
+from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.shape.broadcasting import ListFunction, common_shape
-from gradcli.core.ops.shape.casting import CLONE, CONTIGUOUS
+from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.view_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE, VIEW
 from gradcli.core.ops.shape.views import expand, reshape, squeeze_dim
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Product of vectors, matrices or batches of them."""
+    """The product of vectors, matrices, or batches of matrices. Raises RuntimeError for shapes or dtypes that do not fit."""
     n, m = input.array.ndim, other.array.ndim
     if n == 2 and m == 2:
         check_product(input, other)
@@ -42,7 +38,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _folds(a: Tensor, b: Tensor) -> bool:
-    """Whether a batch times a matrix is done as one product of the batch's rows, as PyTorch decides."""
+    """Whether a batch times one matrix or vector is computed as one product of all rows of the batch; PyTorch's decision."""
     larger = a.array.ndim >= b.array.ndim
     batch, small = (a.array, b) if larger else (b.array.swapaxes(-1, -2), a)
     if batch.ndim < 3 or small.array.ndim > 2:
@@ -57,16 +53,14 @@ def _folds(a: Tensor, b: Tensor) -> bool:
 
 
 def _folded(a: Tensor, b: Tensor) -> Tensor:
+    """The product where one operand is a batch and the other is a matrix or vector: all rows of the batch at once."""
     swapped = b.array.ndim > a.array.ndim
     batch: Tensor = TRANSPOSE(b, -2, -1) if swapped else a
     small: Tensor = b
     if swapped:
         small = T_RECORD(a) if a.array.ndim == 2 else a
     shape = batch.array.shape
-    rows = 1
-    for n in shape[:-1]:
-        rows *= n
-    flat = reshape(batch, (rows, shape[-1]))
+    flat = reshape(batch, (math.prod(shape[:-1]), shape[-1]))
     if small.array.ndim == 1:
         return UNSAFE_VIEW(mv(flat, small), shape[:-1])  # type: ignore[no-any-return]
     out: Tensor = UNSAFE_VIEW(mm(flat, small), (*shape[:-1], small.array.shape[1]))
@@ -74,9 +68,10 @@ def _folded(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _in_batches(a: Tensor, b: Tensor) -> Tensor:
+    """The product by `bmm`, with both operands expanded to the common batch shape."""
     x, y = a.array.shape, b.array.shape
     if len(x) == 3 and len(y) == 3 and x[0] != y[0]:
-        # where a batch of one would be repeated, its gradient is cheaper without
+        # a batch of one that needs a gradient is squeezed instead of expanded: PyTorch saves the sum over the batch
         if x[0] == 1 and a.requires_grad:
             return matmul(squeeze_dim(a, 0), b)
         if y[0] == 1 and b.requires_grad:
@@ -85,9 +80,7 @@ def _in_batches(a: Tensor, b: Tensor) -> Tensor:
     inner, other_inner = x[-1], y[-2] if len(y) > 1 else y[-1]
     p = y[-1] if len(y) > 1 else 1
     batch = common_shape([x[:-2], y[:-2]])
-    count = 1
-    for size in batch:
-        count *= size
+    count = math.prod(batch)
     limits.check_work(count * n * inner * p)
     limits.check_elements(count * n * p, a.dtype.itemsize)
     left = reshape(expand(a, (*batch, n, inner)), (count, n, inner))
@@ -100,39 +93,13 @@ def _in_batches(a: Tensor, b: Tensor) -> Tensor:
     return UNSAFE_VIEW(product, shape)  # type: ignore[no-any-return]
 
 
-def matrix_power(A: Tensor, n: int) -> Tensor:
-    """A times itself n times; a negative n takes the inverse."""
-    check_squares("linalg.matrix_power", A)
-    limits.check_work(abs(n).bit_length() * A.array.size * A.array.shape[-1])
-    if n == 0:
-        copy: Tensor = CLONE(A)
-        from gradcli.core.graph import in_place
-
-        return in_place.copy_(copy, wrap(np.eye(A.array.shape[-1], dtype=A.dtype.np)))
-    if n == 1:
-        return CLONE(A)  # type: ignore[no-any-return]
-    base = A if n > 0 else inv(A)
-    count = abs(n)
-    if count == 3:
-        return matmul(matmul(base, base), base)
-    result: Tensor | None = None
-    power = base
-    while count:
-        if count & 1:
-            result = power if result is None else matmul(result, power)
-        count >>= 1
-        if count:
-            power = matmul(power, power)
-    assert result is not None
-    return result
-
-
 def _chained(matrices: list[Tensor]) -> Tensor:
+    """The product of matrices in the order that takes the fewest multiplications."""
     sizes = [matrices[0].array.shape[0], *(m.array.shape[1] for m in matrices)]
     n = len(matrices)
     if n == 2:
         return mm(matrices[0], matrices[1])
-    # dynamic programming over the split points: cost of multiplying matrices i .. j
+    # dynamic programming: cost[i][j] is that of the product of matrices i to j, which is split after matrix split[i][j]
     cost = [[0.0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]
     for width in range(1, n):
@@ -151,7 +118,10 @@ def _chained(matrices: list[Tensor]) -> Tensor:
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """`linalg.multi_dot`: the product of several matrices, in the cheapest order; vectors may stand at the ends."""
+    """The product of at least two matrices in the cheapest order; the first and the last may be vectors.
+
+    Raises RuntimeError for fewer tensors, for other ranks, and for sizes that do not fit.
+    """
     if len(tensors) < 2:
         raise runtime_error(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     ready = list(tensors)
@@ -176,7 +146,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
-    """`chain_matmul`: deprecated name of multi_dot that takes one matrix too."""
+    """The older form of `multi_dot`, which also takes a single matrix."""
     return tensors[0] if len(tensors) == 1 else multi_dot(tensors)
 
 
@@ -195,13 +165,6 @@ FUNCTIONS: tuple[Function, ...] = (
         aliases=("linalg.matmul",),
         out=True,
     ),
-    LinalgFunction(
-        "matrix_power",
-        ("Tensor input, int n", matrix_power),
-        doc="A times itself n times; a negative n takes the inverse.",
-        samples=(Sample("torch.linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=SQUARE),),
-    ),
-    Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times."),
     ListFunction(
         "chain_matmul",
         ("Tensors matrices", chain_matmul),

@@ -1,4 +1,4 @@
-"""Checks of matrices, and what the functions on LAPACK have in common."""
+"""Checks of matrices, and the conventions of LAPACK that several functions follow."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def check_floats(name: str, A: Tensor, low: bool = False) -> None:
+    """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype."""
     if not A.dtype.is_floating_point:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     if not low and A.dtype in (dtypes.float16, dtypes.bfloat16):
@@ -21,15 +22,17 @@ def check_floats(name: str, A: Tensor, low: bool = False) -> None:
 
 
 def check_matrices(name: str, A: Tensor, symbol: str = "A") -> None:
+    """Raise RuntimeError for less than two dimensions, LimitError for matrices that take too much work or memory."""
     if A.array.ndim < 2:
         raise runtime_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
     rows, columns = A.array.shape[-2:]
     limits.check_work(20.0 * A.array.size * min(rows, columns))
-    # what the greediest, a singular value decomposition, takes for its factors and to work in
+    # a singular value decomposition needs the most: its factors and its workspace
     limits.check_room(10.0 * A.array.nbytes)
 
 
 def check_squares(name: str, A: Tensor) -> None:
+    """Raise RuntimeError unless the matrices are square."""
     check_matrices(name, A)
     n, m = A.array.shape[-2:]
     if n != m:
@@ -37,22 +40,28 @@ def check_squares(name: str, A: Tensor) -> None:
 
 
 def check_square_floats(name: str, A: Tensor) -> None:
+    """Raise RuntimeError unless the matrices are square and of dtype float32 or float64."""
     check_squares(name, A)
     check_floats(name, A)
 
 
 def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether the right side of a system is a vector, or a batch of vectors."""
+    """Whether the right side of a linear system is a vector or a batch of vectors; `a` and `b` are the shapes of both sides."""
     return len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1])
 
 
 def to_column_major(a: Array) -> Array:
-    """The same matrices with each lying column by column in memory, as LAPACK leaves them."""
+    """The same matrices, each of them column by column in memory, which is how LAPACK returns them."""
     return np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-def first_failure(a: Array, run: Any) -> tuple[str, Array]:
-    """The first matrix of a batch for which `run` fails, and how messages speak of it."""
+def infinite_solution(a: Array, b: Array) -> Array:
+    """The solution of a triangular system with a zero on the diagonal, by which substitution divides."""
+    return np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.inf, b.dtype)
+
+
+def first_failure(a: Array, run: Callable[[Array], Any]) -> tuple[str, Array]:
+    """How error messages name the first matrix of a batch for which `run` raises LinAlgError, and that matrix."""
     for i, m in enumerate(a.reshape(-1, *a.shape[-2:])):
         try:
             run(m)
@@ -61,8 +70,13 @@ def first_failure(a: Array, run: Any) -> tuple[str, Array]:
     return "", a
 
 
-def with_info(run: Callable[[], Tensor], A: Tensor, check_errors: bool, rename: tuple[str, str], fallback: Any) -> tuple[Tensor, Tensor]:
-    """The result and zeros; where it fails PyTorch's error under another name, or what `fallback` makes, with information."""
+def with_info(
+    run: Callable[[], Tensor], A: Tensor, check_errors: bool, rename: tuple[str, str], fallback: Callable[[], tuple[Array, Array]]
+) -> tuple[Tensor, Tensor]:
+    """The result of `run`, and an error number for each matrix, 0 where the computation succeeded.
+
+    Where `run` fails, `fallback` gives both; with `check_errors` the error is raised, with the function's name replaced by `rename`.
+    """
     try:
         return run(), wrap(np.zeros(A.array.shape[:-2], np.int32))
     except ProgramError as error:

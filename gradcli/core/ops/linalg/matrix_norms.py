@@ -16,15 +16,18 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.linalg.svd import svdvals
+from gradcli.core.ops.reduce import reduction
 from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.reduce.norms import vector_norm
 from gradcli.core.ops.shape.casting import to_dtype
-from gradcli.core.ops.shape.views import permute, unsqueeze
+from gradcli.core.ops.shape.slicing import narrow
+from gradcli.core.ops.shape.views import permute, squeeze_dim, unsqueeze
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 
 def _two_dims(name: str, A: Tensor, dim: Sequence[int]) -> tuple[int, int]:
+    """The two dimensions of the matrices, counted from 0. Raises RuntimeError for another number and for equal ones."""
     if len(dim) != 2:
         raise runtime_error(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     first, second = wrap_dim(dim[0], A.array.ndim), wrap_dim(dim[1], A.array.ndim)
@@ -34,7 +37,10 @@ def _two_dims(name: str, A: Tensor, dim: Sequence[int]) -> tuple[int, int]:
 
 
 def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, dtype: Any = None) -> Any:
-    """Frobenius, nuclear, or operator norm of matrices."""
+    """The Frobenius, nuclear or operator norm of matrices, which lie along the two dimensions `dim`.
+
+    Raises RuntimeError for dtypes, dimensions and orders that have none.
+    """
     name = "linalg.matrix_norm"
     check_matrices(name, A)
     if not A.dtype.is_floating_point:
@@ -55,7 +61,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     check_floats(name, A)
     rest = [d for d in range(A.array.ndim) if d not in (first, second)]
     values = svdvals(permute(A, (*rest, first, second)))
-    result = catalog.function("sum")(values, (-1,), keepdim) if ord == "nuc" else largest(values, (-1,), keepdim)
+    result = reduction.sum(values, (-1,), keepdim) if ord == "nuc" else largest(values, (-1,), keepdim)
     if keepdim:
         order = [*rest, first, second]
         result = permute(unsqueeze(result, -1), tuple(order.index(d) for d in range(len(order))))
@@ -63,7 +69,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
 
 
 def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """The vector norm, or the matrix norm where ord is given for two dimensions."""
+    """The matrix norm where `ord` is given for two dimensions, else the vector norm."""
     rank = A.array.ndim
     if isinstance(ord, str):
         if dim is None and rank > 2:
@@ -77,15 +83,14 @@ def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: 
 
 
 def cond(A: Tensor, p: Any = None) -> Any:
-    """The condition number: the norm of A times that of its inverse."""
+    """The condition number: the norm of A times the norm of its inverse; for p 2 and -2 the ratio of singular values."""
     check_matrices("linalg.cond", A)
     check_floats("linalg.cond", A)
     if p in (None, 2, -2):
         values = svdvals(A)
-        narrow = catalog.function("narrow")
         low, high = narrow(values, -1, values.array.shape[-1] - 1, 1), narrow(values, -1, 0, 1)
         ratio = arithmetic.div(low, high) if p == -2 else arithmetic.div(high, low)
-        return catalog.function("squeeze")(ratio, -1)
+        return squeeze_dim(ratio, -1)
     return arithmetic.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices with matrices and vectors."""
+"""Products of two matrices, a matrix and a vector, two vectors, or two batches of matrices."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.view_records import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -18,24 +19,26 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def multiply(a: Array, b: Array) -> Array:
-    """The matrix product of two arrays, accumulated at least in float32."""
+    """The matrix product of two arrays; float16 is accumulated in float32."""
     if a.dtype == np.float16:
         return multiply(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
     return products.matmul(a, b)
 
 
 def is_column_major(array: Array) -> bool:
-    """Whether a matrix lies column after column in memory, which is how PyTorch then multiplies its gradient too."""
+    """Whether a matrix lies column by column in memory: PyTorch then computes its gradient in that order too."""
     return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
 
 
 def gradient_of_left(xp: Any, grad: Any, mat2: Any, columns: bool) -> Any:
+    """The gradient of the left factor; `columns` says that the left factor is column-major."""
     if columns:
         return xp.call(T_RECORD, xp.call(MM, mat2, xp.call(T_RECORD, grad), False, False))
     return xp.call(MM, grad, xp.call(T_RECORD, mat2), False, False)
 
 
 def gradient_of_right(xp: Any, grad: Any, input: Any, columns: bool) -> Any:
+    """The gradient of the right factor; `columns` says that the right factor is column-major."""
     if columns:
         return xp.call(T_RECORD, xp.call(MM, xp.call(T_RECORD, grad), input, False, False))
     return xp.call(MM, xp.call(T_RECORD, input), grad, False, False)
@@ -65,13 +68,30 @@ BMM: Op = Op(
 )
 
 
+DOT: Op = Op(
+    "DotBackward0",
+    multiply,
+    "input tensor",
+    input=Rule(lambda grad, tensor: grad * tensor, "grad * tensor"),
+    tensor=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+VDOT: Op = Op(
+    "VdotBackward0",
+    multiply,
+    "input other",
+    input=Rule(lambda grad, other: grad * other, "grad * other"),
+    other=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+
+
 def refuse_bool(tensor: Tensor, kernel: str) -> None:
+    """Raise the NotImplementedError of a kernel that PyTorch does not have for bool."""
     if tensor.dtype is dtypes.bool_:
-        raise ProgramError("NotImplementedError", f"\"{kernel}\" not implemented for 'Bool'")
+        raise not_implemented(kernel, tensor.dtype)
 
 
 def check_product(a: Tensor, b: Tensor) -> None:
-    """mm's errors: dtypes that differ, inner sizes that differ."""
+    """Raise the errors of `mm` for two matrices: sizes or dtypes that do not fit, bool, a product over the limits."""
     if a.array.shape[1] != b.array.shape[0]:
         (n, k), (j, m) = a.array.shape, b.array.shape
         raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})")
@@ -83,6 +103,7 @@ def check_product(a: Tensor, b: Tensor) -> None:
 
 
 def check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
+    """Raise the errors of `addmv(first, mat, vec)`; `mv` passes the vector as `first` too, and its error names the rows instead."""
     (n, m), (k,) = mat.array.shape, vec.array.shape
     length = n if first is vec else (first.array.shape[0] if first.array.ndim else n)
     if m != k or length not in (n, 1):
@@ -96,6 +117,7 @@ def check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
 
 
 def check_batches(a: Tensor, b: Tensor) -> None:
+    """Raise the errors of `bmm`: ranks, sizes or dtypes that do not fit, bool, a product over the limits."""
     for name, t in (("batch1", a), ("batch2", b)):
         if t.array.ndim != 3:
             raise runtime_error(f"{name} must be a 3D tensor")
@@ -112,7 +134,7 @@ def check_batches(a: Tensor, b: Tensor) -> None:
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices."""
+    """The product of two matrices. Raises RuntimeError for ranks, sizes or dtypes that do not fit."""
     for name, t in (("self", input), ("mat2", mat2)):
         if t.array.ndim != 2:
             raise runtime_error(f"{name} must be a matrix")
@@ -121,21 +143,48 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """The product of a matrix and a vector."""
+    """The product of a matrix and a vector. Raises RuntimeError for ranks, sizes or dtypes that do not fit."""
     if input.array.ndim != 2 or vec.array.ndim != 1:
         raise runtime_error(f"vector + matrix @ vector expected, got 1, {input.array.ndim}, {vec.array.ndim}")
     check_vector(vec, input, vec)
     return MV(input, vec)  # type: ignore[no-any-return]
 
 
+def _check_vectors(a: Tensor, b: Tensor) -> None:
+    """Raise the errors of `dot`: ranks, dtypes or sizes that do not fit, bool."""
+    if a.array.ndim != 1 or b.array.ndim != 1:
+        raise runtime_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
+    if a.dtype is not b.dtype:
+        raise runtime_error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
+    if a.array.size != b.array.size:
+        n, m = a.array.size, b.array.size
+        raise runtime_error(
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
+            "elements respectively"
+        )
+    refuse_bool(a, "dot")
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The dot product of two vectors. Raises RuntimeError for ranks, sizes or dtypes that do not fit."""
+    _check_vectors(input, tensor)
+    return DOT(input, tensor)  # type: ignore[no-any-return]
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The same as `dot`: gradcli has no complex tensors."""
+    _check_vectors(input, other)
+    return VDOT(input, other)  # type: ignore[no-any-return]
+
+
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices."""
+    """The products of two batches (b, n, k) and (b, k, m) of matrices. Raises RuntimeError for ranks, sizes or dtypes that do not fit."""
     check_batches(input, mat2)
     return BMM(input, mat2)  # type: ignore[no-any-return]
 
 
 def with_out_dtype(name: str, tensors: str, more: str = "") -> Overload:
-    """The overload of a product with a dtype for the result: PyTorch lists it, and has it on no CPU."""
+    """The overload with a dtype of the result, which PyTorch lists and refuses on the CPU."""
 
     def refuse(*args: Any) -> Tensor:
         raise ProgramError("NotImplementedError", f"Could not run 'aten::{name}.dtype' with arguments from the 'CPU' backend.")
@@ -159,6 +208,22 @@ FUNCTIONS: tuple[Function, ...] = (
         doc="Product of a matrix and a vector.",
         ops=(MV,),
         samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=TALL, v=PAIR),),
+        out=True,
+    ),
+    Function(
+        "dot",
+        ("Tensor input, Tensor tensor", dot),
+        doc="Sum of the products of two vectors' elements.",
+        ops=(DOT,),
+        samples=(Sample("dot(v, w)", np.dot, v=PAIR, w=[3.0, 4.0]),),
+        out=True,
+    ),
+    Function(
+        "vdot",
+        ("Tensor input, Tensor other", vdot),
+        doc="As dot, for real tensors.",
+        ops=(VDOT,),
+        samples=(Sample("vdot(v, w)", np.vdot, v=PAIR, w=[3.0, 4.0]),),
         out=True,
     ),
     Function(

@@ -1,4 +1,4 @@
-"""QR factorisation."""
+"""The QR factorisation."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def _qr(a: Array, mode: str) -> tuple[Array, Array]:
         return np.empty((0,), a.dtype), np.asarray(np.linalg.qr(a, "r"))
     if mode == "complete":
         limits.check_room(square_bytes(a))
-    q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
-    return q, r
+    return np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
 
 
 def _square_qr_rule(xp: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
+    """The gradient of Q @ R for square R, from the gradients of Q and R, of which one may be None."""
     core: Any = None
     if gr is not None:
         core = xp.matmul(gr, xp.mT(R))
@@ -57,13 +57,12 @@ def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> An
         raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     if m >= n:
         return _square_qr_rule(xp, Q, R, gq, gr)
-    # a wide matrix: its first columns are a square problem, the others only pass through Q
+    # the first m columns of a wide matrix determine Q; its other columns are Q times the other columns of R
     left = xp.call(SLICE, R, -1, 0, m, 1)
     if gr is None:
         square = _square_qr_rule(xp, Q, left, gq, None)
         return xp.call(CAT, [square, xp.zeros((*R.shape[:-1], n - m), A_dtype)], -1, (m, n - m))
     rest = xp.call(SLICE, gr, -1, m, n, 1)
-    # A = Q @ R, so the columns on the right are Q @ (those of R)
     columns = xp.matmul(Q, xp.call(SLICE, R, -1, m, n, 1))
     through = xp.matmul(columns, xp.mT(rest))
     square = _square_qr_rule(xp, Q, left, through if gq is None else gq + through, xp.call(SLICE, gr, -1, 0, m, 1))
@@ -87,7 +86,7 @@ QR: Op = Op(
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """Q with orthonormal columns and upper triangular R with A = Q @ R."""
+    """Q with orthonormal columns and upper triangular R of A = Q @ R. Raises RuntimeError for other shapes or dtypes."""
     check_matrices("linalg.qr", A)
     check_floats("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
@@ -96,7 +95,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
 
 
 def _old_qr(input: Tensor, some: bool = True) -> Any:
-    """The factorisation under its old name, with PyTorch's warning."""
+    """The older form, with PyTorch's deprecation warning."""
     warnings.emit(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean parameter 'some' "
         "has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"

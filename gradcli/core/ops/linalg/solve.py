@@ -12,7 +12,7 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elimination, lu
-from gradcli.core.ops.linalg.inverse import FOUR
+from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
@@ -23,6 +23,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _solved(a: Array, b: Array) -> Array:
+    """x of a @ x = b."""
     vector = is_vector(a.shape, b.shape)
     try:
         right = b[..., None] if vector else b
@@ -38,6 +39,7 @@ def _solved(a: Array, b: Array) -> Array:
 
 
 def _back_solved(xp: Any, grad: Any, A: Any, vector: bool) -> Any:
+    """x of A.mT @ x = grad, with the right side as columns."""
     right = xp.expand_dims(grad, -1) if vector else grad
     if type(A) is not Tensor and elimination.fits(A) and right.size <= elimination.LARGEST:
         return elimination.solve(A, right, transposed=True)
@@ -66,7 +68,7 @@ SOLVE: Op = Op(
 
 
 def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
-    """X of A @ X = B (X @ A = B unless left)."""
+    """X of A @ X = B, or of X @ A = B unless `left`. Raises RuntimeError for shapes or dtypes that do not fit."""
     check_floats("linalg.solve", A)
     check_squares("linalg.solve", A)
     if A.dtype is not B.dtype:
@@ -85,7 +87,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
 
 
 def solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Any:
-    """X of A @ X = B, and for each matrix which pivot was 0."""
+    """X of A @ X = B, and for each matrix the first pivot that is 0, counted from 1."""
 
     def infinite() -> tuple[Array, Array]:
         packed, pivots, info = lu.factorized(A.array)
@@ -98,8 +100,36 @@ def solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False
     return named("linalg_solve_ex", "result", "info")(found)
 
 
+# --- tensors as linear maps ---
+
+
+def tensorinv(input: Tensor, ind: int = 2) -> Any:
+    """The inverse of `input` as a linear map from its last dimensions to its first `ind` dimensions.
+
+    Raises RuntimeError unless both have the same number of elements, _LinAlgError for a singular map.
+    """
+    if ind <= 0:
+        raise runtime_error(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    shape = input.array.shape
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise runtime_error(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}"
+        )
+    matrix = reshape(input, (rows, columns))
+    try:
+        inverse = inv(matrix)
+    except ProgramError as error:
+        kind = "_LinAlgError" if error.kind.endswith("_LinAlgError") else error.kind
+        raise ProgramError(kind, error.message.replace("linalg.inv", "inv", 1)) from None
+    return reshape(inverse, (*shape[ind:], *shape[:ind]))
+
+
 def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None) -> Any:
-    """X of tensordot(input, X, X.dim()) = other."""
+    """X of tensordot(input, X, X.dim()) = other; `dims` of the input move to the end first.
+
+    Raises RuntimeError unless the map is square.
+    """
     rank = input.array.ndim
     if dims is not None:
         moved = [d % rank for d in dims]
@@ -112,6 +142,9 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
             f"{columns} != {rows}"
         )
     return reshape(solve(reshape(input, (columns, columns)), reshape(other, (-1,))), shape)
+
+
+_FOUR: Any = [[[[2.0, 0.5], [0.25, 1.0]], [[0.5, 3.0], [1.0, -0.5]]], [[[0.25, 1.0], [2.5, 0.5]], [[1.0, 0.25], [0.5, -2.0]]]]
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -134,10 +167,17 @@ FUNCTIONS: tuple[Function, ...] = (
         out=True,
     ),
     LinalgFunction(
+        "tensorinv",
+        ("Tensor input, int ind=2", tensorinv),
+        doc="The inverse of a linear map between tensors.",
+        samples=(Sample("torch.linalg.tensorinv(x)", np.linalg.tensorinv, x=_FOUR),),
+        out=True,
+    ),
+    LinalgFunction(
         "tensorsolve",
         ("Tensor input, Tensor other, ints? dims=None", tensorsolve),
         doc="X of tensordot(input, X, X.dim()) = other.",
-        samples=(Sample("torch.linalg.tensorsolve(x, y)", np.linalg.tensorsolve, x=FOUR, y=SQUARE),),
+        samples=(Sample("torch.linalg.tensorsolve(x, y)", np.linalg.tensorsolve, x=_FOUR, y=SQUARE),),
         out=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Singular value decomposition."""
+"""Singular value decomposition, and what rests on it: the pseudo-inverse, the rank, least squares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.named_tuples import named
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.linalg.eigen import differences
@@ -18,13 +17,13 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, is_ve
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.shape.rearrange import DIAG_EMBED
 from gradcli.core.ops.shape.slicing import SLICE
-from gradcli.core.ops.shape.views import mT, unsqueeze
+from gradcli.core.ops.shape.views import mT, squeeze_dim, unsqueeze
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import runtime_error
 
 
 def square_bytes(a: Array) -> float:
-    """The size of square factors as large as the longer side of each matrix."""
+    """The bytes of square matrices of the longer side of each matrix, which a complete factorisation returns."""
     short, long = sorted(a.shape[-2:])
     return a.nbytes * long / short if short else 0.0
 
@@ -32,15 +31,16 @@ def square_bytes(a: Array) -> float:
 def _svd(a: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     if full_matrices:
         limits.check_room(square_bytes(a))
-    u, s, vh = np.linalg.svd(a, full_matrices)
-    return u, s, vh
+    return np.linalg.svd(a, full_matrices)
 
 
 def _leading(xp: Any, x: Any, dim: int, count: int) -> Any:
+    """The first `count` columns or rows; None for None."""
     return x if x is None or x.shape[dim] == count else xp.call(SLICE, x, dim, 0, count, 1)
 
 
 def _svd_rule(xp: Any, grads: Any, U: Any, S: Any, Vh: Any) -> Any:
+    """The gradient (M. Giles, "An extended collection of matrix derivative results", 2008), in PyTorch's order of operations."""
     k = S.shape[-1]
     m, n = U.shape[-2], Vh.shape[-1]
     u, vh = _leading(xp, U, -1, k), _leading(xp, Vh, -2, k)
@@ -88,19 +88,20 @@ SVD: Op = Op(
 )
 
 
-def svd_parts(A: Tensor, full_matrices: bool, name: str = "linalg.svd") -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and Vh of A = U @ diag(S) @ Vh."""
-    check_matrices(name, A)
-    check_floats(name, A)
+def svd_parts(A: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and Vh of A = U @ diag(S) @ Vh. Raises RuntimeError for other shapes or dtypes."""
+    check_matrices("linalg.svd", A)
+    check_floats("linalg.svd", A)
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
 
 
 def svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> Any:
-    """Singular value decomposition."""
+    """U, S and Vh as named results; S is descending."""
     return named("linalg_svd", "U", "S", "Vh")(svd_parts(A, full_matrices))
 
 
 def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """The older form, which returns V in place of its transpose."""
     u, s, vh = svd_parts(input, not some)
     return named("svd", "U", "S", "V")((u, s, mT(vh)))
 
@@ -110,39 +111,41 @@ def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     return svd_parts(A, False)[1]
 
 
-def pinv_back(xp: Any, grad: Any, pinv: Any, A: Any) -> Any:
-    """The gradient of A from that of its pseudo-inverse (Golub and Pereyra, 1973)."""
+# --- the pseudo-inverse ---
+
+
+def _pinv_rule(xp: Any, grad: Any, out: Any, A: Any) -> Any:
+    """The gradient of the pseudo-inverse (G. Golub and V. Pereyra, 1973), by products of the smaller side."""
     m, n = A.shape[-2:]
-    ph, gh = xp.mT(pinv), xp.mT(grad)
+    ph, gh = xp.mT(out), xp.mT(grad)
     if m <= n:
-        k = xp.matmul(gh, pinv)
+        k = xp.matmul(gh, out)
         kp = xp.matmul(k, ph)
-        first = -xp.mT(xp.matmul(pinv, k)) + kp
-        return first - xp.matmul(xp.matmul(A, pinv), kp) + xp.matmul(xp.matmul(ph, pinv), gh - xp.matmul(k, A))
-    k = xp.matmul(pinv, gh)
+        first = -xp.mT(xp.matmul(out, k)) + kp
+        return first - xp.matmul(xp.matmul(A, out), kp) + xp.matmul(xp.matmul(ph, out), gh - xp.matmul(k, A))
+    k = xp.matmul(out, gh)
     pk = xp.matmul(ph, k)
-    first = -xp.mT(xp.matmul(k, pinv)) + xp.matmul(xp.matmul(gh - xp.matmul(A, k), pinv), ph)
-    return first + pk - xp.matmul(xp.matmul(pk, pinv), A)
-
-
-def _pinv(a: Array, rcond: float) -> Array:
-    return np.linalg.pinv(a, rcond)
+    first = -xp.mT(xp.matmul(k, out)) + xp.matmul(xp.matmul(gh - xp.matmul(A, k), out), ph)
+    return first + pk - xp.matmul(xp.matmul(pk, out), A)
 
 
 PINV: Op = Op(
     "LinalgPinvBackward0",
-    _pinv,
+    lambda a, rcond: np.linalg.pinv(a, rcond),
     "A",
     "rcond",
     A=Rule(
-        lambda xp, grad, out, A: pinv_back(xp, grad, out, A),
+        _pinv_rule,
         "g = grad.mT; -out.mT @ grad @ out.mT + (g - A @ out @ g) @ out @ out.mT + out.mT @ out @ (g - g @ out @ A)",
     ),
 )
 
 
 def pinv(A: Tensor, rcond: float | None = None) -> Tensor:
-    """The Moore-Penrose inverse; singular values up to rcond times the largest count as 0."""
+    """The Moore-Penrose inverse; singular values up to `rcond` times the largest count as 0.
+
+    Raises RuntimeError for other shapes or dtypes.
+    """
     if A.array.ndim < 2 or not A.dtype.is_floating_point:
         raise runtime_error(
             f"linalg.pinv({A.dtype.torch_name}{{{list(A.array.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
@@ -155,7 +158,7 @@ def pinv(A: Tensor, rcond: float | None = None) -> Tensor:
 
 
 def matrix_rank(input: Tensor, tol: float | None = None, hermitian: bool = False) -> Tensor:
-    """How many singular values are larger than tol (eps * largest size * largest singular value)."""
+    """The number of singular values above `tol`, by default eps * larger side * largest singular value."""
     check_matrices("torch.linalg.matrix_rank", input, "input")
     check_floats("linalg.matrix_rank", input)
     values = np.linalg.svd(input.array, compute_uv=False)
@@ -167,7 +170,7 @@ def matrix_rank(input: Tensor, tol: float | None = None, hermitian: bool = False
 
 
 def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | None = None) -> Any:
-    """X that makes the norm of input @ X - b smallest."""
+    """The X that makes the norm of input @ X - b smallest, residuals, rank. Raises RuntimeError for other shapes or dtypes."""
     check_matrices("linalg.lstsq", input, "input")
     check_floats("linalg.lstsq", input)
     vector = is_vector(input.array.shape, b.array.shape)
@@ -175,14 +178,12 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | No
     solution = matmul(pinv(input), right)
     rank = matrix_rank(input)
     n, m = input.array.shape[-2:]
-    empty = Tensor(np.zeros((0,), input.dtype.np), input.dtype)
-    residuals = empty
-    if n > m and bool((rank.array == m).all()):
+    residuals = empty = Tensor(np.zeros((0,), input.dtype.np), input.dtype)
+    if vector:
+        solution = squeeze_dim(solution, -1)
+    elif n > m and bool((rank.array == m).all()):
         difference = np.matmul(input.array, solution.array) - right.array
         residuals = Tensor(np.square(difference).sum(-2), input.dtype)
-    if vector:
-        solution = catalog.function("squeeze")(solution, -1)
-        residuals = empty
     result = named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
     return result((solution, residuals, rank, empty))
 

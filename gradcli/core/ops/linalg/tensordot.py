@@ -12,9 +12,8 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.elementwise import arithmetic
 from gradcli.core.ops.linalg.einsum import count
-from gradcli.core.ops.linalg.products import mm
+from gradcli.core.ops.linalg.products import dot, mm
 from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
-from gradcli.core.ops.linalg.vector_products import dot
 from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.shape.view_records import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape

@@ -9,18 +9,19 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats
+from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, infinite_solution
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.shape.rearrange import TRIL, TRIU
+from gradcli.core.ops.shape.views import expand
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 
 
-def _solved_triangle(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
+def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
+    """x of a @ x = b, or of x @ a = b unless `left`; only one triangle of a counts."""
     triangle = np.triu(a) if upper else np.tril(a)
     if unitriangular:
         n = a.shape[-1]
@@ -30,27 +31,29 @@ def _solved_triangle(a: Array, b: Array, upper: bool, left: bool, unitriangular:
             return np.linalg.solve(triangle, b)
         return np.ascontiguousarray(np.linalg.solve(triangle.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2))
     except np.linalg.LinAlgError:
-        # a zero on the diagonal divides, as substitution does
-        shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:]
-        return np.full(shape, np.inf, b.dtype)
+        return infinite_solution(a, b)
 
 
-def _triangle_left(xp: Any, grad: Any, A: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+def _matrix_rule(xp: Any, grad: Any, A: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     back = xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular)
     whole = -xp.matmul(back, xp.mT(out)) if left else -xp.matmul(xp.mT(out), back)
-    inside = 1 if unitriangular else 0
-    return xp.call(TRIU, whole, inside) if upper else xp.call(TRIL, whole, -inside)
+    return _triangle(xp, whole, upper, unitriangular)
 
 
-#: the solution of the transposed system for grad
+def _triangle(xp: Any, gradient: Any, upper: bool, unitriangular: bool) -> Any:
+    """The part of a gradient that reaches a triangle, whose diagonal is constant if `unitriangular`."""
+    return xp.call(TRIU, gradient, int(unitriangular)) if upper else xp.call(TRIL, gradient, -int(unitriangular))
+
+
+#: the formula of the gradient of B: the solution of the transposed system with grad as the right side
 _TRIANGLE = "torch.linalg.solve_triangular(A.mT, grad, upper=not upper, left=left, unitriangular=unitriangular)"
 TRIANGULAR: Op = Op(
     "LinalgSolveTriangularBackward0",
-    _solved_triangle,
+    _solved,
     "A B",
     "upper left unitriangular",
     A=Rule(
-        _triangle_left,
+        _matrix_rule,
         f"g = {_TRIANGLE}; a = -g @ out.mT if left else -out.mT @ g; k = 1 if unitriangular else 0; a.triu(k) if upper else a.tril(-k)",
     ),
     B=Rule(
@@ -61,7 +64,7 @@ TRIANGULAR: Op = Op(
 
 
 def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """X of A @ X = B where A is a triangle."""
+    """X of A @ X = B, or of X @ A = B unless `left`, for triangular A. Raises RuntimeError for shapes or dtypes that do not fit."""
     check_square_floats("linalg.solve_triangular", A)
     check_matrices("linalg.solve_triangular", B, "B")
     a, b = A.array.shape, B.array.shape
@@ -73,22 +76,25 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
 
 
-def _old_triangle(b: Array, a: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
+# --- torch.triangular_solve, the deprecated form: it returns a copy of A too ---
+
+
+def _old_solved(b: Array, a: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
     left = a.swapaxes(-1, -2) if transpose else a
     return TRIANGULAR.forward(left, b, upper != transpose, True, unitriangular), np.array(a)
 
 
-def _old_right(xp: Any, grads: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+def _old_right_rule(xp: Any, grads: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     return None if grads[0] is None else xp.call(OLD_TRIANGULAR, grads[0], A, upper, not transpose, unitriangular)[0]
 
 
-def _old_left(xp: Any, grads: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
-    back = _old_right(xp, grads, A, upper, transpose, unitriangular)
+def _old_matrix_rule(xp: Any, grads: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+    back = _old_right_rule(xp, grads, A, upper, transpose, unitriangular)
     if back is None:
         return grads[1]
     whole = -xp.matmul(back, xp.mT(solution))
     whole = xp.mT(whole) if transpose else whole
-    part = xp.call(TRIU, whole, int(unitriangular)) if upper else xp.call(TRIL, whole, -int(unitriangular))
+    part = _triangle(xp, whole, upper, unitriangular)
     return part if grads[1] is None else part + grads[1]
 
 
@@ -97,14 +103,14 @@ _OLD_BACK = (
 )
 OLD_TRIANGULAR: Op = Op(
     "TriangularSolveBackward0",
-    _old_triangle,
+    _old_solved,
     "input A",
     "upper transpose unitriangular",
     outputs="solution cloned_coefficient",
     differentiable=2,
-    input=Rule(_old_right, f"{_OLD_BACK}; back"),
+    input=Rule(_old_right_rule, f"{_OLD_BACK}; back"),
     A=Rule(
-        _old_left,
+        _old_matrix_rule,
         f"{_OLD_BACK}; whole = -solution @ back.mT if transpose else -back @ solution.mT; "
         "grads[1] + (whole.triu(unitriangular + 0) if upper else whole.tril(-unitriangular))",
     ),
@@ -112,6 +118,7 @@ OLD_TRIANGULAR: Op = Op(
 
 
 def check_sizes(name: str, b: Tensor, A: Tensor) -> None:
+    """Raise RuntimeError unless A is square and b has as many rows; LimitError for too much work."""
     n, columns = A.array.shape[-1], b.array.shape
     if A.array.shape[-2] != n:
         raise runtime_error(f"A must be batches of square matrices, but they are {A.array.shape[-2]} by {n} matrices")
@@ -123,7 +130,7 @@ def check_sizes(name: str, b: Tensor, A: Tensor) -> None:
 
 
 def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
-    """X of A @ X = input where A is a triangle; deprecated."""
+    """X of A @ X = input for triangular A, and a copy of A. Raises RuntimeError for shapes that do not fit."""
     warnings.emit(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
         "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\nX = "
@@ -140,8 +147,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     b, a = input, A
     if input.array.ndim > 2 or A.array.ndim > 2:
         batch = np.broadcast_shapes(input.array.shape[:-2], A.array.shape[:-2])
-        expand = catalog.function("broadcast_to")
-        b, a = expand(input, (*batch, *input.array.shape[-2:])), expand(A, (*batch, *A.array.shape[-2:]))
+        b, a = (expand(t, (*batch, *t.array.shape[-2:])) for t in (input, A))
     found = OLD_TRIANGULAR(b, a, upper, transpose, unitriangular)
     return named("triangular_solve", "solution", "cloned_coefficient")(found)
 

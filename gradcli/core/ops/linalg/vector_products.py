@@ -1,18 +1,19 @@
-"""Products of vectors: dot, outer, Kronecker and cross products."""
+"""Outer, Kronecker and cross products, and dot products along a dimension."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.functions import catalog
+from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.elementwise import arithmetic
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.products import multiply, refuse_bool
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
+from gradcli.core.ops.reduce import reduction
 from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
+from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.view_records import UNSAFE_VIEW
 from gradcli.core.ops.shape.views import reshape
@@ -20,50 +21,9 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 
-DOT: Op = Op(
-    "DotBackward0",
-    multiply,
-    "input tensor",
-    input=Rule(lambda grad, tensor: grad * tensor, "grad * tensor"),
-    tensor=Rule(lambda grad, input: grad * input, "grad * input"),
-)
-VDOT: Op = Op(
-    "VdotBackward0",
-    multiply,
-    "input other",
-    input=Rule(lambda grad, other: grad * other, "grad * other"),
-    other=Rule(lambda grad, input: grad * input, "grad * input"),
-)
-
-
-def _check_vectors(a: Tensor, b: Tensor) -> None:
-    if a.array.ndim != 1 or b.array.ndim != 1:
-        raise runtime_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
-    if a.dtype is not b.dtype:
-        raise runtime_error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
-    if a.array.size != b.array.size:
-        n, m = a.array.size, b.array.size
-        raise runtime_error(
-            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
-            "elements respectively"
-        )
-    refuse_bool(a, "dot")
-
-
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors' elements."""
-    _check_vectors(input, tensor)
-    return DOT(input, tensor)  # type: ignore[no-any-return]
-
-
-def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """As dot, for real tensors."""
-    _check_vectors(input, other)
-    return VDOT(input, other)  # type: ignore[no-any-return]
-
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """All products of two vectors' elements."""
+    """The matrix of all products of elements of two vectors. Raises RuntimeError for other ranks."""
     for name, t in (("self", input), ("vec2", vec2)):
         if t.array.ndim != 1:
             raise runtime_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
@@ -72,7 +32,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product."""
+    """The Kronecker product; the tensor of lower rank gets leading dimensions of size 1."""
     rank = max(input.array.ndim, other.array.ndim)
     left = (1,) * (rank - input.array.ndim) + input.array.shape
     right = (1,) * (rank - other.array.ndim) + other.array.shape
@@ -86,6 +46,9 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:
     dense = t if t.array.flags.c_contiguous else CONTIGUOUS(t)
     return UNSAFE_VIEW(dense, shape)  # type: ignore[no-any-return]
+
+
+# --- cross product ---
 
 
 def _cross(a: Array, b: Array, dim: int) -> Array:
@@ -105,7 +68,7 @@ CROSS: Op = Op(
 
 
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
-    """The vector product along a dimension of size 3."""
+    """The cross product along a dimension of size 3. Raises RuntimeError for ranks or sizes that do not fit."""
     if input.array.ndim != other.array.ndim:
         raise runtime_error("linalg.cross: inputs must have the same number of dimensions.")
     a, b = input.array, other.array
@@ -114,15 +77,14 @@ def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
         raise runtime_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
     if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
         raise not_implemented("cross", dtypes.bool_)
-    x, y = catalog.function("broadcast_tensors")(input, other) if a.shape != b.shape else (input, other)
+    x, y = broadcast_tensors((input, other)) if a.shape != b.shape else (input, other)
     return CROSS(x, y, dim)  # type: ignore[no-any-return]
 
 
 def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The form that takes the first dimension of size 3 by default."""
     if dim is not None:
         return cross(input, other, dim)
-    from gradcli.core.calling import warnings
-
     warnings.emit(
         "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
         "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release. "
@@ -135,27 +97,11 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
-    """Sums of products along a dimension."""
-    return catalog.function("sum")(arithmetic.mul(x, y), (dim,))  # type: ignore[no-any-return]
+    """The dot products along a dimension."""
+    return reduction.sum(arithmetic.mul(x, y), (dim,))  # type: ignore[no-any-return]
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function(
-        "dot",
-        ("Tensor input, Tensor tensor", dot),
-        doc="Sum of the products of two vectors' elements.",
-        ops=(DOT,),
-        samples=(Sample("dot(v, w)", np.dot, v=PAIR, w=[3.0, 4.0]),),
-        out=True,
-    ),
-    Function(
-        "vdot",
-        ("Tensor input, Tensor other", vdot),
-        doc="As dot, for real tensors.",
-        ops=(VDOT,),
-        samples=(Sample("vdot(v, w)", np.vdot, v=PAIR, w=[3.0, 4.0]),),
-        out=True,
-    ),
     Function(
         "outer",
         ("Tensor input, Tensor vec2", outer),

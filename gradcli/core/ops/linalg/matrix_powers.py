@@ -1,4 +1,4 @@
-"""The exponential of matrices, by Pade's approximant of degree 13 with scaling and squaring (N. Higham, 2005)."""
+"""Powers of square matrices, and their exponential."""
 
 from __future__ import annotations
 
@@ -9,29 +9,62 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
+from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares
+from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.casting import CLONE
 from gradcli.core.ops.shape.slicing import CAT, SLICE
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+
+# --- powers ---
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The product of n factors `A`; for a negative n, of the inverse. Raises RuntimeError unless the matrices are square."""
+    check_squares("linalg.matrix_power", A)
+    limits.check_work(abs(n).bit_length() * A.array.size * A.array.shape[-1])
+    if n == 0:
+        return in_place.copy_(CLONE(A), wrap(np.eye(A.array.shape[-1], dtype=A.dtype.np)))
+    if n == 1:
+        return CLONE(A)  # type: ignore[no-any-return]
+    base = A if n > 0 else inv(A)
+    count = abs(n)
+    if count == 3:
+        return matmul(matmul(base, base), base)
+    # binary exponentiation
+    result: Any = None
+    power = base
+    while count:
+        if count & 1:
+            result = power if result is None else matmul(result, power)
+        count >>= 1
+        if count:
+            power = matmul(power, power)
+    return result  # type: ignore[no-any-return]
+
+
+# --- the exponential: Pade's approximant of degree 13 with scaling and squaring (N. Higham, 2005) ---
 
 _DEGREE = 13
-#: the coefficients of the numerator
+#: the coefficients of the numerator, from the constant on
 _PADE = [
     math.factorial(2 * _DEGREE - k)
     * math.factorial(_DEGREE)
     / (math.factorial(2 * _DEGREE) * math.factorial(k) * math.factorial(_DEGREE - k))
     for k in range(_DEGREE + 1)
 ]
-#: up to this norm the approximant is exact to double precision; single precision is squared as often as PyTorch does it
+#: matrices up to this 1-norm need no scaling; float32 has PyTorch's own bound, all other dtypes the bound of double precision
 _LARGEST_NORM = {np.dtype(np.float32): 3.010066362817634}
 _DOUBLE_NORM = 5.371920351148152
 
 
 def _approximant(x: Array) -> Array:
-    """exp of matrices of small norm."""
+    """The exponential of float64 matrices of small norm, shape (..., n, n)."""
     eye = np.broadcast_to(np.eye(x.shape[-1]), x.shape)
     square = x @ x
     even, odd = np.zeros_like(x), np.zeros_like(x)
@@ -43,7 +76,7 @@ def _approximant(x: Array) -> Array:
 
 
 def exponential(a: Array) -> Array:
-    """exp of each matrix: the approximant in double precision, squared in the dtype."""
+    """The exponential of each matrix: the approximant in double precision, squared in the dtype of `a`."""
     wide = np.asarray(a, np.float64)
     if not wide.size:
         return a.copy()
@@ -80,7 +113,7 @@ MATRIX_EXP: Op = Op(
 
 
 def matrix_exp(A: Tensor) -> Any:
-    """The sum of A^k / k!."""
+    """The sum of A^k / k! over k. Raises RuntimeError unless the matrices are square and of a floating dtype."""
     check_squares("linalg.matrix_exp", A)
     check_floats("linalg.matrix_exp", A, low=True)
     n = A.array.shape[-1]
@@ -89,6 +122,7 @@ def matrix_exp(A: Tensor) -> Any:
 
 
 def _by_terms(x: Array) -> Array:
+    """The first 40 terms of the series: the reference of the samples."""
     total, term = np.eye(len(x)), np.eye(len(x))
     for k in range(1, 40):
         term = term @ x / k
@@ -98,7 +132,14 @@ def _by_terms(x: Array) -> Array:
 
 _A: Any = [[0.5, 2.0], [-1.0, 0.25]]
 
-FUNCTIONS = (
+FUNCTIONS: tuple[Function, ...] = (
+    LinalgFunction(
+        "matrix_power",
+        ("Tensor input, int n", matrix_power),
+        doc="A times itself n times; a negative n takes the inverse.",
+        samples=(Sample("torch.linalg.matrix_power(x, 3)", lambda x: np.linalg.matrix_power(x, 3), x=SQUARE),),
+    ),
+    Function("matrix_power", ("Tensor input, int n", matrix_power), doc="input times itself n times."),
     LinalgFunction(
         "matrix_exp",
         ("Tensor input", matrix_exp),
