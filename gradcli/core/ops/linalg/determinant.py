@@ -17,7 +17,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.index.gathering_records import INDEX_FILL_TENSOR
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_square_floats, check_squares
+from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_square_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.solve import SOLVE
 from gradcli.core.ops.shape.rearrange import DIAG_EMBED, diagonal
@@ -28,8 +28,7 @@ from gradcli.errors import runtime_error
 def _adjugate(xp: Any, A: Any) -> Any:
     """The adjugate, also of singular matrices, by products alone, so that it has derivatives (Faddeev and LeVerrier)."""
     n = A.shape[-1]
-    eye = np.eye(n, dtype=xp.plain(A).dtype)
-    unit = xp.broadcast_to(wrap(eye) if type(A) is Tensor else eye, A.shape)
+    unit = xp.broadcast_to(as_data(A, np.eye(n, dtype=xp.plain(A).dtype)), A.shape)
     power = unit
     for k in range(1, n):
         product = xp.matmul(A, power)

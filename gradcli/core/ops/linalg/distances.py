@@ -16,11 +16,12 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _differences(x1: Array, x2: Array) -> Array:
+    """x1[i] - x2[j] for all i and j, shape (..., i, j, columns)."""
     return np.asarray(x1[..., :, None, :] - x2[..., None, :, :])
 
 
 def _added(terms: Array) -> Any:
-    """The sum along the last axis, one after another."""
+    """The sum along the last axis, added up from the first element to the last, as PyTorch does."""
     return np.ascontiguousarray(np.add.accumulate(terms, axis=-1)[..., -1]) if terms.shape[-1] else terms.sum(-1)
 
 
@@ -54,20 +55,21 @@ def _distances_back(grad: Array, x1: Array, x2: Array, distance: Array, p: float
     return np.asarray(parts.sum(-2)).astype(x1.dtype)
 
 
-def _no_derivative() -> Any:
+def _refuse() -> Any:
+    """Raise PyTorch's error for a third derivative."""
     raise ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented.")
 
 
-_NONE = Rule(lambda xp: _no_derivative(), "")
+_NONE = Rule(lambda xp: _refuse(), "")
 CDIST_BACK = Op("CdistBackwardBackward0", _distances_back, "grad x1 x2 distance", "p", grad=_NONE, x1=_NONE, x2=_NONE, distance=_NONE)
 
 
-def _second_rule(xp: Any, grad: Any, x1: Any, x2: Any, out: Any, p: float) -> Any:
+def _x2_rule(xp: Any, grad: Any, x1: Any, x2: Any, out: Any, p: float) -> Any:
     turned = [xp.call(CONTIGUOUS, xp.mT(value)) for value in (grad, out)]
     return xp.call(CDIST_BACK, turned[0], x2, x1, turned[1], p)
 
 
-#: the gradient of each difference; the power is 1 at the largest and 0 at the others where p is inf
+#: the formula of the gradient g of each difference; for p = inf the power is 1 at the largest difference and 0 elsewhere
 _FORMULA = (
     "d = x1.unsqueeze(-2) - x2.unsqueeze(-3); r = d.abs() / out.unsqueeze(-1); "
     "g = (p != 0) * (grad.unsqueeze(-1) * d.sign() * r**(p - 1)).where(d != 0, 0); "
@@ -83,12 +85,15 @@ CDIST = Op(
         _FORMULA + "g.sum(-2)",
         "0 where the distance is 0",
     ),
-    x2=Rule(_second_rule, _FORMULA + "-g.sum(-3)", "0 where the distance is 0"),
+    x2=Rule(_x2_rule, _FORMULA + "-g.sum(-3)", "0 where the distance is 0"),
 )
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Any:
-    """The distance of order p of every row of x1 from every row of x2; leading dimensions broadcast."""
+    """The distance of order p of every row of x1 from every row of x2; leading dimensions broadcast.
+
+    Raises RuntimeError for ranks, sizes, dtypes or orders that do not fit.
+    """
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
             raise runtime_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")

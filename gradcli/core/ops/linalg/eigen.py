@@ -11,20 +11,18 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_squares
+from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.rearrange import DIAG_EMBED
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 
 def differences(xp: Any, values: Any) -> Any:
     """The matrix of value_j - value_i, with ones on the diagonal, so that one can divide by it."""
-    n = values.shape[-1]
-    eye = np.eye(n, dtype=xp.plain(values).dtype)
     between = xp.expand_dims(values, -2) - xp.expand_dims(values, -1)
-    return between + (wrap(eye) if type(values) is Tensor else eye)
+    return between + as_data(values, np.eye(values.shape[-1], dtype=xp.plain(values).dtype))
 
 
 def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:

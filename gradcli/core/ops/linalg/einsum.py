@@ -1,7 +1,12 @@
-"""Einstein summation: permutations, sums and batched products, in PyTorch's order."""
+"""Einstein summation, by the same permutations, sums and batched products as PyTorch's.
+
+A label is a number: 0 to 25 for A to Z, 26 to 51 for a to z.
+"""
 
 from __future__ import annotations
 
+import math
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,12 +14,11 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import hooks
-from gradcli.core.calling.type_errors import not_iterable
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.elementwise import arithmetic
 from gradcli.core.ops.linalg.products import BMM, bmm
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL
+from gradcli.core.ops.reduce import reduction
 from gradcli.core.ops.shape.broadcasting import ListFunction
 from gradcli.core.ops.shape.rearrange import diagonal
 from gradcli.core.ops.shape.view_records import PERMUTE, UNSQUEEZE, VIEW
@@ -22,76 +26,72 @@ from gradcli.core.ops.shape.views import movedim, reshape
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-#: labels are A-Z, then a-z; this stands for an ellipsis
-ELLIPSIS = 52
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+#: the label of an ellipsis
+_ELLIPSIS = len(_LETTERS)
 
 
 def _error(text: str) -> ProgramError:
     return runtime_error(f"einsum(): {text}")
 
 
-def _label(c: str) -> int:
-    return ord(c) - 65 if "A" <= c <= "Z" else ord(c) - 71
-
-
-def _name(label: int) -> str:
-    return chr(label + 65) if label < 26 else chr(label + 71)
-
-
 def _read_operands(text: str) -> list[list[int]]:
-    """The labels of each operand."""
+    """The labels of each operand, from the left side of an equation."""
     operands: list[list[int]] = [[]]
     at = 0
     while at < len(text):
         c = text[at]
         if c == ".":
-            if ELLIPSIS in operands[-1]:
+            if _ELLIPSIS in operands[-1]:
                 raise _error(f"found '.' for operand {len(operands) - 1} for which an ellipsis was already found")
             if text[at : at + 3] != "...":
                 raise _error(f"found '.' for operand {len(operands) - 1} that is not part of any ellipsis")
-            operands[-1].append(ELLIPSIS)
+            operands[-1].append(_ELLIPSIS)
             at += 2
         elif c == ",":
             operands.append([])
         elif c != " ":
-            operands[-1].append(_checked(c, at))
+            operands[-1].append(_label(c, at))
         at += 1
     return operands
 
 
-def _checked(c: str, at: int) -> int:
-    if not ("A" <= c <= "Z" or "a" <= c <= "z"):
+def _label(c: str, at: int) -> int:
+    if c not in _LETTERS:
         raise _error(f"invalid subscript given at index {at} in the equation string, subscripts must be in [a-zA-Z]")
-    return _label(c)
+    return _LETTERS.index(c)
 
 
 def _read_output(text: str, start: int) -> list[int]:
+    """The labels of the output, from the right side of an equation, which begins at index `start`."""
     labels: list[int] = []
     at = 0
     while at < len(text):
         c = text[at]
         if c == ".":
-            if ELLIPSIS in labels:
+            if _ELLIPSIS in labels:
                 raise _error("found '.' for output but an ellipsis (...) was already found")
             if text[at : at + 3] != "...":
                 raise _error("found '.' for output that is not part of any ellipsis (...)")
-            labels.append(ELLIPSIS)
+            labels.append(_ELLIPSIS)
             at += 2
         elif c != " ":
-            label = _checked(c, start + at)
+            label = _label(c, start + at)
             if label in labels:
-                raise _error(f"output subscript {_name(label)} appears more than once in the output")
+                raise _error(f"output subscript {_LETTERS[label]} appears more than once in the output")
             labels.append(label)
         at += 1
     return labels
 
 
 class _Plan:
-    """An equation matched with its operands: sizes of the labels and places of the dimensions."""
+    """An equation matched with its operands. Raises RuntimeError for subscripts that do not fit the operands."""
 
     def __init__(self, inputs: list[list[int]], output: list[int] | None, operands: Sequence[Tensor]) -> None:
         self.inputs = inputs
+        #: the size of each label
         self.sizes: dict[int, int] = {}
+        #: the number of dimensions that the ellipsis stands for
         self.covered = 0
         counts: dict[int, int] = {}
         for i, (labels, t) in enumerate(zip(inputs, operands, strict=True)):
@@ -99,30 +99,33 @@ class _Plan:
             for label in labels:
                 counts[label] = counts.get(label, 0) + 1
         if output is None:
-            output = [ELLIPSIS] if ELLIPSIS in counts else []
-            output += [label for label in sorted(counts) if label != ELLIPSIS and counts[label] == 1]
-        #: where each label's dimension goes: the output's first, then those that are summed, in alphabetical order
+            output = [_ELLIPSIS] if _ELLIPSIS in counts else []
+            output += [label for label in sorted(counts) if label != _ELLIPSIS and counts[label] == 1]
+        #: the dimension of each label in the common order: labels of the output, then summed labels in alphabetical order
         self.places: dict[int, int] = {}
         at = 0
         for label in output:
-            if label != ELLIPSIS and label not in counts:
-                raise _error(f"output subscript {_name(label)} does not appear in the equation for any input operand")
+            if label != _ELLIPSIS and label not in counts:
+                raise _error(f"output subscript {_LETTERS[label]} does not appear in the equation for any input operand")
             self.places[label] = at
-            at += self.covered if label == ELLIPSIS else 1
+            at += self.covered if label == _ELLIPSIS else 1
+        #: the number of dimensions of the output
         self.outer = at
-        if ELLIPSIS not in self.places:
-            self.places[ELLIPSIS] = at
+        if _ELLIPSIS not in self.places:
+            self.places[_ELLIPSIS] = at
             at += self.covered
         for label in sorted(counts):
             if label not in self.places:
                 self.places[label] = at
                 at += 1
+        #: the number of dimensions of the common order
         self.rank = at
 
     def _match(self, i: int, labels: list[int], t: Tensor) -> None:
-        named = sum(label != ELLIPSIS for label in labels)
+        """Compare the labels of operand i with its rank."""
+        named = sum(label != _ELLIPSIS for label in labels)
         rank = t.array.ndim
-        if ELLIPSIS in labels:
+        if _ELLIPSIS in labels:
             if named > rank:
                 raise _error(
                     f"the number of subscripts in the equation ({named}) is more than the number of dimensions ({rank}) for operand {i}"
@@ -135,7 +138,7 @@ class _Plan:
             )
 
     def arranged(self, i: int, t: Tensor) -> Tensor:
-        """The operand with one dimension for every label, in the common order."""
+        """Operand i with one dimension for every label, in the common order; repeated labels become diagonals."""
         shape = t.array.shape
         labels = self.inputs[i]
         places = [-1] * self.rank
@@ -143,20 +146,20 @@ class _Plan:
         j = 0
         original = 0
         for label in labels:
-            if label == ELLIPSIS:
+            if label == _ELLIPSIS:
                 have = len(shape) - (len(labels) - 1)
                 original += have
                 for _ in range(self.covered - have):
                     t = UNSQUEEZE(t, j)
                 for k in range(self.covered):
-                    places[self.places[ELLIPSIS] + k] = j
+                    places[self.places[_ELLIPSIS] + k] = j
                     j += 1
                 continue
             if label in at:
                 dim = at[label]
                 if t.array.shape[j] != t.array.shape[dim]:
                     raise _error(
-                        f"subscript {_name(label)} is repeated for operand {i} but the sizes don't match, "
+                        f"subscript {_LETTERS[label]} is repeated for operand {i} but the sizes don't match, "
                         f"{t.array.shape[j]} != {t.array.shape[dim]}"
                     )
                 t = movedim(diagonal(t, 0, dim, j), (-1,), (dim,))
@@ -177,13 +180,13 @@ class _Plan:
         known = self.sizes.get(label, 1)
         if size != 1 and known not in (1, size):
             raise _error(
-                f"subscript {_name(label)} has size {size} for operand {i} which does not broadcast with previously seen size {known}"
+                f"subscript {_LETTERS[label]} has size {size} for operand {i} which does not broadcast with previously seen size {known}"
             )
         self.sizes[label] = max(known, size) if size else size
 
 
 def einsum(equation: str, operands: Sequence[Tensor]) -> Tensor:
-    """Products of the operands' elements, summed over the labels that the output lacks."""
+    """The products of the operands' elements, summed over the labels that the output lacks. Raises RuntimeError for wrong equations."""
     left, arrow, right = equation.partition("->")
     inputs = _read_operands(left)
     output = _read_output(right, len(left) + 2) if arrow else None
@@ -195,13 +198,13 @@ def einsum(equation: str, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _contract(plan: _Plan, operands: Sequence[Tensor]) -> Tensor:
+    """Multiply the operands from left to right; sum a dimension as soon as no later operand has it."""
     ready = [plan.arranged(i, t) for i, t in enumerate(operands)]
     rank, outer = plan.rank, plan.outer
-    _check_ellipsis(plan, ready, [t.array.ndim for t in operands])
-    # how many operands still have a dimension, which says when it can be summed
+    _check_covered(plan, ready, [t.array.ndim for t in operands])
+    # for each dimension the number of operands that still have it
     counts = [sum(t.array.shape[d] != 1 for t in ready) for d in range(rank)]
     result = ready[0]
-    total = catalog.function("sum")
     for other in ready[1:]:
         together: list[int] = []
         alone: tuple[list[int], list[int]] = ([], [])
@@ -216,25 +219,26 @@ def _contract(plan: _Plan, operands: Sequence[Tensor]) -> Tensor:
                 alone[0 if n != 1 else 1].append(d)
                 counts[d] = 0
         if alone[0]:
-            result = total(result, tuple(alone[0]), True)
+            result = reduction.sum(result, tuple(alone[0]), True)
         if alone[1]:
-            other = total(other, tuple(alone[1]), True)
+            other = reduction.sum(other, tuple(alone[1]), True)
         result = _pair(result, other, together)
     if outer == rank:
         return result
     if len(ready) > 1:
         return VIEW(result, result.array.shape[:outer])  # type: ignore[no-any-return]
-    return total(result, tuple(range(outer, rank)))  # type: ignore[no-any-return]
+    return reduction.sum(result, tuple(range(outer, rank)))  # type: ignore[no-any-return]
 
 
-def _check_ellipsis(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) -> None:
-    start = plan.places[ELLIPSIS]
+def _check_covered(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) -> None:
+    """Raise RuntimeError where the dimensions that the ellipsis covers do not broadcast."""
+    start = plan.places[_ELLIPSIS]
     for k in range(plan.covered):
         known = 1
         for i, t in enumerate(ready):
             size = t.array.shape[start + k]
             if size != 1 and known not in (1, size):
-                missing = plan.covered - (ranks[i] - sum(label != ELLIPSIS for label in plan.inputs[i]))
+                missing = plan.covered - (ranks[i] - sum(label != _ELLIPSIS for label in plan.inputs[i]))
                 raise _error(
                     f"dimension {k - missing} covered by ellipsis in operand {i}has size {size} which does not broadcast with "
                     f"previously seen ellipsis with size {known} for the respective dimension"
@@ -243,7 +247,7 @@ def _check_ellipsis(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) 
 
 
 def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
-    """The product of two operands, summed over `summed`, as one batched matrix product."""
+    """The product of two operands, summed over the dimensions `summed`, as one batched matrix product."""
     if not summed:
         return arithmetic.mul(left, right)  # type: ignore[no-any-return]
     both: list[int] = []
@@ -260,9 +264,9 @@ def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
         else:
             only_right.append(d)
     if only_left and only_right and only_right[-1] < only_left[0]:
-        # the product then comes out in the order that is wanted
+        # with the operands swapped the product has its dimensions in the right order
         left, right, only_left, only_right, a, b = right, left, only_right, only_left, b, a
-    batch, rows, inner, columns = count(a, both), count(a, only_left), count(a, summed), count(b, only_right)
+    batch, rows, inner, columns = volume(a, both), volume(a, only_left), volume(a, summed), volume(b, only_right)
     limits.check_work(batch * rows * inner * columns)
     limits.check_elements(batch * rows * columns, left.dtype.itemsize)
     x = reshape(PERMUTE(left, (*both, *only_left, *summed, *only_right)), (batch, rows, inner))
@@ -273,15 +277,13 @@ def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     return PERMUTE(VIEW(bmm(x, y), tuple(sizes)), back)  # type: ignore[no-any-return]
 
 
-def count(shape: Sequence[int], dims: Sequence[int]) -> int:
-    count = 1
-    for d in dims:
-        count *= shape[d]
-    return count
+def volume(shape: Sequence[int], dims: Sequence[int]) -> int:
+    """The product of the sizes of some dimensions."""
+    return math.prod(shape[d] for d in dims)
 
 
 class _Einsum(ListFunction):
-    """einsum takes an equation and operands, or operands each followed by its list of subscripts."""
+    """einsum takes an equation and operands, or operands that are each followed by a list of subscripts."""
 
     __slots__ = ()
 
@@ -303,13 +305,14 @@ class _Einsum(ListFunction):
 
 
 def _subscripts(values: Any) -> list[int]:
+    """The labels of a list of subscripts. Raises TypeError or ValueError for other values."""
     if type(values) not in (list, tuple, Size, str):
-        raise not_iterable(values)
+        raise ProgramError("TypeError", f"'{hooks.type_name(values)}' object is not iterable")
     labels: list[int] = []
     for value in values:
         if value is Ellipsis:
-            labels.append(ELLIPSIS)
-        elif type(value) is int and 0 <= value < ELLIPSIS:
+            labels.append(_ELLIPSIS)
+        elif type(value) is int and 0 <= value < _ELLIPSIS:
             labels.append(value)
         elif type(value) is int:
             raise ProgramError("ValueError", "einsum(): subscript in subscript list is not within the valid range [0, 52)")
@@ -321,6 +324,7 @@ def _subscripts(values: Any) -> list[int]:
 
 
 def _with_lists(args: Sequence[Any]) -> Tensor:
+    """The form that has lists of subscripts; an odd last argument is the list of the output."""
     operands = [a for a in args[0 : len(args) - len(args) % 2 : 2] if type(a) is Tensor]
     inputs = [_subscripts(a) for a in args[1 : len(args) - len(args) % 2 : 2]]
     output = _subscripts(args[-1]) if len(args) % 2 else None

@@ -1,8 +1,11 @@
-"""The factorisation A = P @ L @ U and what is solved with it."""
+"""The factorisation A = P @ L @ U with row exchanges, and solutions of linear systems from its factors.
+
+`LU` holds both triangles in one matrix; L has ones on its diagonal, which are left out. `pivots` are the exchanged rows,
+counted from 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import lu
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import as_data
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.rearrange import TRIL, TRIU
@@ -22,23 +26,43 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import runtime_error
 
-# --- derivatives ---
-
-
-def _as_data(like: Any, values: Array) -> Any:
-    return wrap(values) if type(like) is Tensor else values
+# --- parts of matrices, as arrays or tensors ---
 
 
 def _part(xp: Any, x: Any, dim: int, start: int, end: int) -> Any:
+    """The slice from start to end along a dimension."""
     return x if start == 0 and end == x.shape[dim] else xp.call(SLICE, x, dim, start, end, 1)
 
 
-def _joined(xp: Any, parts: Sequence[Any], dim: int) -> Any:
-    return parts[0] if len(parts) == 1 else xp.call(CAT, list(parts), dim, tuple(p.shape[dim] for p in parts))
+def _joined(xp: Any, first: Any, second: Any, dim: int) -> Any:
+    """The concatenation of two parts along a dimension."""
+    return xp.call(CAT, [first, second], dim, (first.shape[dim], second.shape[dim]))
+
+
+def _zeros(xp: Any, like: Any, dim: int, size: int) -> Any:
+    """Zeros of the shape of `like`, but of another size along a dimension."""
+    shape = list(like.shape)
+    shape[dim] = size
+    return as_data(like, np.zeros(shape, xp.plain(like).dtype))
+
+
+def _unpacked(xp: Any, LU: Any) -> tuple[Any, Any]:
+    """L and U."""
+    m, n = LU.shape[-2:]
+    k = min(m, n)
+    eye = np.eye(m, k, dtype=xp.plain(LU).dtype)
+    lower = xp.call(TRIL, _part(xp, LU, -1, 0, k), -1) + as_data(LU, eye)
+    return lower, xp.call(TRIU, _part(xp, LU, -2, 0, k), 0)
+
+
+# --- the factorisation ---
 
 
 def _back(xp: Any, L: Any, U: Any, gl: Any, gu: Any) -> Any:
-    """The gradient of P.mT @ A from those of L and U, by the differentials of L and U within their triangles."""
+    """The gradient of P.mT @ A from the gradients of L and U, of which one may be None.
+
+    The differentials of L and U stay within their triangles; rows or columns beyond the square part follow by substitution.
+    """
     m, n = L.shape[-2], U.shape[-1]
     k = min(m, n)
     corner_l, corner_u = _part(xp, L, -2, 0, k), _part(xp, U, -1, 0, k)
@@ -59,30 +83,16 @@ def _back(xp: Any, L: Any, U: Any, gl: Any, gu: Any) -> Any:
     if m <= n:
         core = xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
         if n > k:
-            core = _joined(xp, [core, _part(xp, gu, -1, k, n) if gu is not None else _zeros(xp, core, -1, n - k)], -1)
+            core = _joined(xp, core, _part(xp, gu, -1, k, n) if gu is not None else _zeros(xp, core, -1, n - k), -1)
         return xp.call(TRIANGULAR, xp.mT(corner_l), core, True, True, True)
     core = xp.call(TRIANGULAR, xp.mT(corner_l), core, True, True, True)
-    core = _joined(xp, [core, _part(xp, gl, -2, k, m) if gl is not None else _zeros(xp, core, -2, m - k)], -2)
+    core = _joined(xp, core, _part(xp, gl, -2, k, m) if gl is not None else _zeros(xp, core, -2, m - k), -2)
     return xp.call(TRIANGULAR, xp.mT(corner_u), core, False, False, False)
-
-
-def _zeros(xp: Any, like: Any, dim: int, size: int) -> Any:
-    shape = list(like.shape)
-    shape[dim] = size
-    return _as_data(like, np.zeros(shape, xp.plain(like).dtype))
-
-
-def _unpacked(xp: Any, LU: Any) -> tuple[Any, Any]:
-    m, n = LU.shape[-2:]
-    k = min(m, n)
-    eye = np.eye(m, k, dtype=xp.plain(LU).dtype)
-    lower = xp.call(TRIL, _part(xp, LU, -1, 0, k), -1) + _as_data(LU, eye)
-    return lower, xp.call(TRIU, _part(xp, LU, -2, 0, k), 0)
 
 
 def _lu_rule(xp: Any, grads: Any, L: Any, U: Any, P: Any) -> Any:
     gl, gu, _ = grads
-    return xp.matmul(_as_data(L, xp.plain(P)), _back(xp, L, U, gl, gu))
+    return xp.matmul(as_data(L, xp.plain(P)), _back(xp, L, U, gl, gu))
 
 
 def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any) -> Any:
@@ -91,9 +101,10 @@ def _factor_rule(xp: Any, grad: Any, LU: Any, pivots: Any) -> Any:
     gl = _part(xp, grad, -1, 0, k)
     gu = _part(xp, grad, -2, 0, k)
     back = _back(xp, L, U, xp.call(TRIL, gl, -1), xp.call(TRIU, gu, 0))
-    return xp.matmul(_as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype)), back)
+    return xp.matmul(as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype)), back)
 
 
+#: the formula of the gradient of A from gl and gu, those of L and U
 _PARTS = (
     "k = min(L.shape[-2], U.shape[-1]); low = (L[..., :k, :].mT @ gl[..., :k, :] - gu[..., k:] @ U[..., k:].mT).tril(-1); "
     "high = (gu[..., :k] @ U[..., :k].mT - L[..., k:, :].mT @ gl[..., k:, :]).triu(); "
@@ -110,11 +121,12 @@ def _factorized(a: Array) -> tuple[Array, Array, Array]:
 
 def _lu(a: Array) -> tuple[Array, Array, Array]:
     packed, pivots, _ = _factorized(a)
-    L, U = _parts_of(packed)
+    L, U = _split(packed)
     return L, U, lu.permutation(pivots, a.shape[-2], a.dtype)
 
 
-def _parts_of(packed: Array) -> tuple[Array, Array]:
+def _split(packed: Array) -> tuple[Array, Array]:
+    """L and U of arrays."""
     m, n = packed.shape[-2:]
     k = min(m, n)
     return np.tril(packed[..., :k], -1) + np.eye(m, k, dtype=packed.dtype), np.triu(packed[..., :k, :])
@@ -148,17 +160,17 @@ def _unpack_rule(xp: Any, grads: Any, LU_data_shape: Any) -> Any:
     total: Any = None
     if gl is not None:
         low = xp.call(TRIL, gl, -1)
-        total = _joined(xp, [low, _zeros(xp, low, -1, n - k)], -1) if n > k else low
+        total = _joined(xp, low, _zeros(xp, low, -1, n - k), -1) if n > k else low
     if gu is not None:
         high = xp.call(TRIU, gu, 0)
-        high = _joined(xp, [high, _zeros(xp, high, -2, m - k)], -2) if m > k else high
+        high = _joined(xp, high, _zeros(xp, high, -2, m - k), -2) if m > k else high
         total = high if total is None else total + high
     return total
 
 
 UNPACK = Op(
     "LuUnpackBackward0",
-    _parts_of,
+    _split,
     "LU_data",
     outputs="L U",
     differentiable=2,
@@ -171,14 +183,11 @@ UNPACK = Op(
 )
 
 
-# --- solving with the factors ---
-
-
-def _turned(xp: Any, x: Any, left: bool) -> Any:
-    return x if left else xp.mT(x)
+# --- solutions from the factors ---
 
 
 def _solved(packed: Array, right: Array, pivots: Array, left: bool, adjoint: bool) -> Array:
+    """x of A @ x = right, or of x @ A = right unless `left`; with `adjoint`, A.mT in place of A."""
     x = lu.solved(packed, pivots, right if left else right.swapaxes(-1, -2), adjoint == left)
     return x if left else np.ascontiguousarray(x.swapaxes(-1, -2))
 
@@ -189,9 +198,9 @@ def _solve_right(xp: Any, grad: Any, LU: Any, pivots: Array, left: bool, adjoint
 
 def _solve_factors(xp: Any, grad: Any, LU: Any, out: Any, pivots: Array, left: bool, adjoint: bool) -> Any:
     L, U = _unpacked(xp, LU)
-    x, g = _turned(xp, out, left), _turned(xp, grad, left)
-    P = _as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype))
-    if adjoint == left:  # A.mT @ x = b
+    x, g = (out, grad) if left else (xp.mT(out), xp.mT(grad))
+    P = as_data(LU, lu.permutation(xp.plain(pivots), LU.shape[-2], xp.plain(LU).dtype))
+    if adjoint == left:  # the system is A.mT @ x = b
         inner = xp.matmul(xp.mT(P), x)
         first = xp.call(TRIANGULAR, L, xp.matmul(xp.mT(P), g), False, True, True)
         second = xp.call(TRIANGULAR, U, first, True, True, False)
@@ -223,23 +232,25 @@ LU_SOLVE: Op = Op(
 # --- the functions ---
 
 
-def _check(name: str, A: Tensor, pivot: bool, failing: str = "linalg.lu_factor") -> None:
+def _check(name: str, A: Tensor, pivot: bool) -> None:
+    """Raise RuntimeError for other ranks and without row exchanges, NotImplementedError for other dtypes."""
     if A.array.ndim < 2:
         raise runtime_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
     if not pivot:
-        raise runtime_error(f"{failing}: LU without pivoting is not implemented on the CPU")
+        raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if A.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("lu_cpu", A.dtype)
 
 
 def lu_parts(A: Tensor, pivot: bool = True) -> Any:
-    """P, L and U of A = P @ L @ U."""
+    """P, L and U of A = P @ L @ U. Raises RuntimeError for other ranks."""
     _check("linalg.lu", A, pivot)
     L, U, P = LU(A)
     return named("linalg_lu", "P", "L", "U")((wrap(P.array), L, U))
 
 
 def _factor(A: Tensor, pivot: bool, check_errors: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
+    """LU, pivots, and for each matrix the first zero on the diagonal of U, counted from 1, which `check_errors` makes an error."""
     _check("torch.lu_factor", A, pivot)
     packed, pivots, info = LU_FACTOR(A)
     if check_errors and info.array.any():
@@ -254,16 +265,17 @@ def _factor(A: Tensor, pivot: bool, check_errors: bool, name: str) -> tuple[Tens
 
 
 def lu_factor(A: Tensor, pivot: bool = True) -> Any:
-    """L and U in one matrix, and the row exchanges."""
+    """LU and pivots. Raises RuntimeError for other ranks, and for a zero on the diagonal of U."""
     return named("linalg_lu_factor", "LU", "pivots")(_factor(A, pivot, True, "lu_factor")[:2])
 
 
 def lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> Any:
-    """L and U in one matrix, the row exchanges, and where U has a zero on its diagonal."""
+    """LU, pivots, and for each matrix the first zero on the diagonal of U, counted from 1, or 0."""
     return named("linalg_lu_factor_ex", "LU", "pivots", "info")(_factor(A, pivot, check_errors, "lu_factor_ex"))
 
 
 def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
+    """The deprecated form of lu_factor_ex, with PyTorch's warning."""
     warnings.emit(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch "
         "release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = torch.linalg.lu_factor(A, "
@@ -277,7 +289,7 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
-    """P, L and U of what lu_factor returned."""
+    """P, L and U from the result of lu_factor. Raises RuntimeError unless the pivots are of dtype int32."""
     if LU_pivots.dtype is not dtypes.int32:
         raise runtime_error(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be "
@@ -292,7 +304,10 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: bool = False) -> Any:
-    """X of A @ X = B from the factors of A."""
+    """X of A @ X = B, or of X @ A = B unless `left`, from the factors of A; with `adjoint`, of A.mT.
+
+    Raises RuntimeError for shapes, dtypes or pivots that do not fit.
+    """
     name = "linalg.lu_solve"
     if not LU.dtype.is_floating_point:
         raise runtime_error(f"torch.{name}: Expected a floating point or complex tensor as input. Got {LU.dtype.torch_name}")
@@ -322,6 +337,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
 
 
 def _old_lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
+    """The deprecated form, with PyTorch's warning."""
     warnings.emit(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\nNote that "
         "torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\nX = "
@@ -335,11 +351,12 @@ def _old_lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Any:
 _A: Any = [[0.5, 2.0, 1.0], [3.0, 0.25, -1.0], [1.0, -1.5, 2.0]]
 _W: Any = [[0.5, 2.0, 1.0], [3.0, 0.25, -1.0]]
 _B: Any = [[1.0, 2.0], [0.5, -1.0], [3.0, 1.5]]
-_ROWS = "tensor([2, 3, 3], dtype=torch.int32)"
+#: the pivots of the first matrix
+_PIVOTS = "tensor([2, 3, 3], dtype=torch.int32)"
 
 
 def _solves(more: str, right: str) -> Sample:
-    return Sample(f"torch.linalg.lu_solve(torch.linalg.lu_factor(x)[0], {_ROWS}, {right}{more})", None, x=_A, y=_B)
+    return Sample(f"torch.linalg.lu_solve(torch.linalg.lu_factor(x)[0], {_PIVOTS}, {right}{more})", None, x=_A, y=_B)
 
 
 FUNCTIONS = (
@@ -402,7 +419,7 @@ FUNCTIONS = (
         doc="P, L and U of what lu_factor returned.",
         ops=(UNPACK,),
         samples=(
-            Sample(f"torch.lu_unpack(x, {_ROWS})[1] @ torch.lu_unpack(x, {_ROWS})[2]", None, x=_A),
+            Sample(f"torch.lu_unpack(x, {_PIVOTS})[1] @ torch.lu_unpack(x, {_PIVOTS})[2]", None, x=_A),
             Sample("torch.lu_unpack(x, tensor([2, 2], dtype=torch.int32))[2]**2", None, x=_W),
             Sample("torch.lu_unpack(x.mT, tensor([2, 2], dtype=torch.int32))[1]**2", None, x=_W),
         ),
@@ -413,7 +430,7 @@ FUNCTIONS = (
         "lu_solve",
         ("Tensor input, Tensor LU_data, Tensor LU_pivots", _old_lu_solve),
         doc="X of A @ X = input from the factors of A; use linalg.lu_solve.",
-        samples=(Sample(f"torch.lu_solve(y, torch.linalg.lu_factor(x)[0], {_ROWS})", None, x=_A, y=_B),),
+        samples=(Sample(f"torch.lu_solve(y, torch.linalg.lu_factor(x)[0], {_PIVOTS})", None, x=_A, y=_B),),
         out=True,
     ),
 )

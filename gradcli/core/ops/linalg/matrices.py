@@ -55,6 +55,11 @@ def to_column_major(a: Array) -> Array:
     return np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def as_data(like: Any, values: Array) -> Any:
+    """The values for a rule: as an array, or as a tensor that needs no gradient where `like` is a tensor."""
+    return wrap(values) if type(like) is Tensor else values
+
+
 def infinite_solution(a: Array, b: Array) -> Array:
     """The solution of a triangular system with a zero on the diagonal, by which substitution divides."""
     return np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.inf, b.dtype)

@@ -1,4 +1,4 @@
-"""Products summed over dimensions: tensordot and inner."""
+"""Products of two tensors summed over pairs of dimensions: tensordot and inner."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.elementwise import arithmetic
-from gradcli.core.ops.linalg.einsum import count
+from gradcli.core.ops.linalg.einsum import volume
 from gradcli.core.ops.linalg.products import dot, mm
 from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
+from gradcli.core.ops.reduce import reduction
 from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.shape.view_records import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
@@ -22,7 +22,7 @@ from gradcli.errors import runtime_error
 
 
 def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequence[int]) -> Tensor:
-    """Products summed over pairs of dimensions."""
+    """The products summed over pairs of dimensions, as one matrix product. Raises RuntimeError for sizes or dtypes that do not fit."""
     if len(first) != len(second):
         raise runtime_error("both dimension lists should have same length")
     if input.dtype is not other.dtype:
@@ -30,14 +30,13 @@ def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequenc
     a, b = input, other
     dims_a = [wrap_dim(d, a.array.ndim) for d in first]
     dims_b = [wrap_dim(d, b.array.ndim) for d in second]
-    total = catalog.function("sum")
     inner = 1
     for given_a, given_b, d, e in zip(first, second, dims_a, dims_b, strict=True):
         n, m = a.array.shape[d], b.array.shape[e]
         if m == 1:
-            a = total(a, (d,), True)
+            a = reduction.sum(a, (d,), True)
         elif n == 1:
-            b = total(b, (e,), True)
+            b = reduction.sum(b, (e,), True)
         elif n != m:
             raise runtime_error(
                 f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
@@ -49,16 +48,20 @@ def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequenc
     sizes = tuple([a.array.shape[d] for d in rest_a] + [b.array.shape[d] for d in rest_b])
     x: Tensor = PERMUTE(a, tuple(rest_a + dims_a))
     y: Tensor = PERMUTE(b, tuple(dims_b + rest_b))
-    if count(a.array.shape, rest_a) == count(b.array.shape, rest_b) == 1:
+    rows, columns = volume(a.array.shape, rest_a), volume(b.array.shape, rest_b)
+    if rows == columns == 1:
         product = dot(flatten(x), flatten(y))
     else:
-        rows, columns = count(a.array.shape, rest_a), count(b.array.shape, rest_b)
         limits.check_work(rows * inner * columns)
         product = mm(reshape(x, (rows, inner)), reshape(y, (inner, columns)))
     return reshape(product, sizes)
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The products summed over the last `dims` dimensions of a and the first of b, or over two lists of dimensions.
+
+    Raises RuntimeError for a number that is negative or too large, and for sizes or dtypes that do not fit.
+    """
     if type(dims) is Tensor:
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -72,7 +75,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Products of the last dimensions."""
+    """The products summed over the last dimension of both. Raises RuntimeError for sizes or dtypes that do not fit."""
     a, b = input.array, other.array
     if not a.ndim or not b.ndim:
         return arithmetic.mul(input, other)  # type: ignore[no-any-return]
