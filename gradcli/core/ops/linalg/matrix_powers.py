@@ -10,6 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
 from gradcli.core.ops.linalg.inverse import inv
@@ -17,7 +18,6 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
-from gradcli.core.ops.shape.casting import CLONE
 from gradcli.core.ops.shape.slicing import CAT, SLICE
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 
