@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import data
-from gradcli.core.ops.create.creation import from_data
+from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import data
-from gradcli.core.ops.create.creation import from_data
+from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import DataError, GradcliError, ProgramError

@@ -13,7 +13,7 @@ from gradcli.core.autograd import backward
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS
 from gradcli.core.functions.function import InplaceFunction, Sample
-from gradcli.core.ops.create.creation import from_data
+from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.calling.script_types import Attributes, Routine, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.data.datasets import sample_of, size_of, source_of
-from gradcli.core.ops.create.creation import from_data
+from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.shape.joining import stack
 from gradcli.core.random.generator import Generator, default
 from gradcli.core.tensor import dtypes

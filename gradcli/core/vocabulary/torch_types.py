@@ -10,7 +10,8 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine, Scripted, ScriptType
 from gradcli.core.calling.signature import hooks
-from gradcli.core.ops.create import creation
+from gradcli.core.ops.create.from_data import from_data
+from gradcli.core.ops.create.leaf import empty, leaf
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.device import kind_of
@@ -220,16 +221,16 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
     def construct(*args: Any) -> Tensor:
         wanted = dtype or dtypes.get_default()
         if len(args) == 1 and isinstance(args[0], Size):
-            return creation.constant("empty", tuple(args[0]), 0, wanted, False)
+            return empty(tuple(args[0]), wanted)
         if not args:
-            return creation.from_data([], wanted)
+            return from_data([], wanted)
         first = args[0]
         if len(args) == 1 and type(first) is Tensor:
             return _same_type(first, dtype)
         elif len(args) == 1 and type(first) is not int:
             if not isinstance(first, (list, tuple, range, str)):
                 raise ProgramError("TypeError", f"new(): data must be a sequence (got {hooks.type_name(first)})")
-            return creation.from_data(first, wanted)
+            return from_data(first, wanted)
         if type(first) is not int:
             got = ", ".join(hooks.type_name(a) for a in args)
             wrong = ", ".join(f"!{hooks.type_name(a)}!" for a in args)
@@ -238,7 +239,7 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
             if type(size) is not int:
                 text = f"type must be tuple of ints,but got {hooks.type_name(size)}"
                 raise ProgramError("TypeError", f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"")
-        return creation.constant("empty", tuple(args), 0, wanted, False)
+        return empty(tuple(args), wanted)
 
     return construct
 
@@ -255,11 +256,11 @@ def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = Fals
     if volatile:
         warnings.emit("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
     if data is None:
-        data = creation.from_data([], dtypes.get_default())
+        data = from_data([], dtypes.get_default())
     if type(data) is not Tensor:
         raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(data)}")
     made = Tensor(data.array, data.dtype)
-    return creation.finish(made.array, made.dtype, requires_grad)
+    return leaf(made.array, made.dtype, requires_grad)
 
 
 TENSOR = _tensor_type("Tensor", None)

@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.create.creation import arange_values, finish
 from gradcli.core.ops.layers import normalization, padding
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
@@ -44,27 +40,6 @@ def _loss(name: str, signature: str, sample: str, doc: str) -> Function:
     return Function(name, (signature, _as_functional(name, signature)), doc=doc, samples=(Sample(sample, None, x=_X, y=_Y),), method=False)
 
 
-# --- fill ---
-
-_FLAT = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
-FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", jvp="transpose", input=_FLAT)
-FILL_TENSOR = Op(
-    "FillBackward1",
-    lambda a, value: np.full_like(a, value),
-    "input value",
-    input=_FLAT,
-    value=Rule(lambda xp, grad: xp.sum(grad), "grad.sum()"),
-)
-
-
-def _fill(input: Tensor, value: Any) -> Any:
-    if type(value) is not Tensor:
-        return FILL(input, scalar_of(value, input.dtype))
-    if value.array.ndim:
-        raise runtime_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
-    return FILL_TENSOR(input, value)
-
-
 # --- layers ---
 
 
@@ -92,26 +67,9 @@ def _pad(input: Tensor, pad: Any, value: Any) -> Any:
     return padding.pad(input, pad, "constant", value)
 
 
-def _range(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
-    from gradcli.core.calling import warnings
-
-    warnings.emit(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-        "builtin. Instead, use torch.arange, which produces values in [start, end)."
-    )
-    wanted = dtype or dtypes.get_default()
-    if step == 0:
-        raise runtime_error("step must be nonzero")
-    if (step > 0 and end < start) or (step < 0 and end > start):
-        raise runtime_error("upper bound and lower bound inconsistent with step sign")
-    count = int((end - start) / step) + 1
-    return finish(arange_values(start, start + (count - 0.5) * step, step, wanted), wanted, requires_grad)
-
-
 _X: Any = [[0.5, -1.5], [2.0, 0.25]]
 _Y: Any = [[1.5, 0.75], [0.5, 2.0]]
 _SIDES = "tensor([[1., -1.], [-1., 1.]])"
-_OPTIONS = "*, dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
 
 FUNCTIONS = (
     _loss(
@@ -164,15 +122,6 @@ FUNCTIONS = (
         "Distances of the vectors along the last dimension.",
     ),
     Function(
-        "fill",
-        ("Tensor input, Tensor value", _fill),
-        ("Tensor input, Number value", _fill),
-        doc="One value everywhere.",
-        ops=(FILL, FILL_TENSOR),
-        samples=(Sample("torch.fill(x, 2.) * x", lambda x: 2 * x, x=_X), Sample("torch.fill(x, y.sum())", None, x=_X, y=_Y)),
-        method=False,
-    ),
-    Function(
         "constant_pad_nd",
         ("Tensor input, ints pad, Number value=0", _pad),
         doc="A value around, or with negative numbers less of the tensor.",
@@ -212,13 +161,6 @@ FUNCTIONS = (
         ),
         doc="Mean 0 and variance 1 for each channel.",
         samples=(Sample("torch.batch_norm(x, None, None, None, None, True, 0.1, 0.5, False)", None, x=_X),),
-        method=False,
-    ),
-    Function(
-        "range",
-        (f"Number start, Number end, Number step=1, {_OPTIONS}", _range),
-        doc="Numbers from start to end, which is included; use arange.",
-        samples=(Sample("torch.range(1, 3)"),),
         method=False,
     ),
 )

@@ -1,0 +1,154 @@
+"""Tensors of constants: one number everywhere, the identity, the indices of triangles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling.signature import scalar_of, stored
+from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.create.leaf import LIKE, check_sizes, leaf, making
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+Made = tuple[Array, DType]
+
+
+def _constant(name: str, size: tuple[int, ...], value: Any, dtype: DType) -> Made:
+    check_sizes(size, dtype, name)
+    return (np.full(size, value, dtype.np) if value else np.zeros(size, dtype.np)), dtype
+
+
+def _filled(name: str, value: Any) -> Overload:
+    return making("ints size, *", lambda size, dtype: _constant(name, size, value, dtype or dtypes.get_default()))
+
+
+def _filled_like(value: Any) -> Overload:
+    return making("Tensor input, *", lambda input, _, dtype: _like(input, value, dtype or input.dtype), LIKE)
+
+
+def _like(input: Tensor, value: Any, dtype: DType) -> Made:
+    return np.full_like(input.array, value, dtype.np, order="K"), dtype
+
+
+def _new_filled(value: Any) -> Overload:
+    return making("Tensor input, ints size, *", lambda input, size, dtype: _constant("empty", size, value, dtype or input.dtype))
+
+
+def _full(size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
+    wanted = dtype or dtypes.scalar_dtype(fill_value)
+    return _constant("full", size, scalar_of(fill_value, wanted), wanted)
+
+
+def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType | None) -> Made:
+    wanted = dtype or input.dtype
+    return _like(input, scalar_of(fill_value, wanted), wanted)
+
+
+def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
+    wanted = dtype or input.dtype
+    return _constant("new_full", size, stored(fill_value, wanted), wanted)
+
+
+def _scalar_tensor(s: Any, dtype: DType | None) -> Made:
+    wanted = dtype or dtypes.get_default()
+    return _constant("scalar_tensor", (), stored(s, wanted), wanted)
+
+
+def _eye(n: int, m: int, dtype: DType | None) -> Made:
+    for name, size in (("n", n), ("m", m)):
+        if size < 0:
+            raise runtime_error(f"{name} must be greater or equal to 0, got {size}")
+    wanted = dtype or dtypes.get_default()
+    limits.check_elements(n * m, wanted.itemsize)
+    return np.eye(n, m, dtype=wanted.np), wanted
+
+
+def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
+    def run(row: int, col: int, offset: int, dtype: DType | None, device: Any) -> Tensor:
+        limits.check_elements(row * col, 8)
+        wanted = dtype or dtypes.int64
+        return leaf(np.stack(indices(row, offset, col)).astype(wanted.np), wanted)
+
+    return Function(name, ("int row, int col, int offset=0, *, dtype? dtype=None, device? device=None", run), doc=doc, method=False)
+
+
+# --- a constant in the place of a tensor, which has a gradient ---
+
+_NO_INFLUENCE = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
+FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", jvp="transpose", input=_NO_INFLUENCE)
+FILL_TENSOR = Op(
+    "FillBackward1",
+    lambda a, value: np.full_like(a, value),
+    "input value",
+    input=_NO_INFLUENCE,
+    value=Rule(lambda xp, grad: xp.sum(grad), "grad.sum()"),
+)
+
+
+def _fill(input: Tensor, value: Any) -> Any:
+    if type(value) is not Tensor:
+        return FILL(input, scalar_of(value, input.dtype))
+    if value.array.ndim:
+        raise runtime_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
+    return FILL_TENSOR(input, value)
+
+
+_X: Any = [[0.5, -1.5], [2.0, 0.25]]
+_Y: Any = [[1.5, 0.75], [0.5, 2.0]]
+
+FUNCTIONS = (
+    Function("zeros", _filled("zeros", 0), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=True),
+    Function("ones", _filled("ones", 1), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=True),
+    Function("empty", _filled("empty", 0), doc="Uninitialised in PyTorch; zeros here.", method=False, out=True),
+    Function(
+        "full",
+        making("ints size, Number fill_value, *", _full),
+        doc="One number everywhere.",
+        samples=(Sample("full((2,), 7.)"),),
+        method=False,
+        out=True,
+    ),
+    Function("zeros_like", _filled_like(0), doc="Zeros of the same shape.", method=False),
+    Function("ones_like", _filled_like(1), doc="Ones of the same shape.", method=False),
+    Function("empty_like", _filled_like(0), doc="Uninitialised in PyTorch; zeros here.", method=False),
+    Function(
+        "full_like", making("Tensor input, Number fill_value, *", _full_like, LIKE), doc="One number in the same shape.", method=False
+    ),
+    Function("new_zeros", _new_filled(0), doc="Zeros of the same dtype.", function=False),
+    Function("new_ones", _new_filled(1), doc="Ones of the same dtype.", function=False),
+    Function("new_empty", _new_filled(0), doc="Uninitialised in PyTorch; zeros here.", function=False),
+    Function(
+        "new_full",
+        making("Tensor input, ints size, Number fill_value, *", _new_full),
+        doc="One number in the same dtype.",
+        function=False,
+    ),
+    Function("scalar_tensor", making("Number s, *", _scalar_tensor), doc="A 0-d tensor.", method=False),
+    Function(
+        "eye",
+        making("int n, *", lambda n, dtype: _eye(n, n, dtype)),
+        making("int n, int m, *", _eye),
+        doc="The identity matrix.",
+        samples=(Sample("eye(3)"),),
+        method=False,
+        out=True,
+    ),
+    _triangle("tril_indices", np.tril_indices, "Indices of the lower triangle."),
+    _triangle("triu_indices", np.triu_indices, "Indices of the upper triangle."),
+    Function(
+        "fill",
+        ("Tensor input, Tensor value", _fill),
+        ("Tensor input, Number value", _fill),
+        doc="One value everywhere.",
+        ops=(FILL, FILL_TENSOR),
+        samples=(Sample("torch.fill(x, 2.) * x", lambda x: 2 * x, x=_X), Sample("torch.fill(x, y.sum())", None, x=_X, y=_Y)),
+        method=False,
+    ),
+)

@@ -1,0 +1,70 @@
+"""What all functions share that make a tensor: their options, checks of its sizes, and the leaf that they return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Overload
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
+#: the options of functions that take the shape of a tensor
+LIKE = f"memory_format? memory_format=None, {OPTIONS}"
+#: numpy's arrays end at this number of dimensions
+_MOST_DIMS = 64
+
+
+def leaf(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
+    """A tensor without history. Raises RuntimeError if it requires a gradient that its dtype cannot have."""
+    out = Tensor(array, dtype)
+    if requires_grad:
+        if not dtype.is_floating_point:
+            raise runtime_error("Only Tensors of floating point and complex dtype can require gradients")
+        out.requires_grad = True
+    if state.inference:
+        out.meta = {"inference": True}
+    return out
+
+
+def making(parameters: str, run: Callable[..., tuple[Array, DType]], options: str = OPTIONS) -> Overload:
+    """An overload that makes a leaf: `run` gets the values of `parameters`, then the dtype or None."""
+
+    def make(*values: Any) -> Tensor:
+        *own, dtype, _layout, _device, _pin_memory, requires_grad = values
+        return leaf(*run(*own, dtype), requires_grad)
+
+    return f"{parameters}, {options}", make
+
+
+def check_rank(rank: int) -> None:
+    """Raise RuntimeError for more dimensions than numpy has."""
+    if rank > _MOST_DIMS:
+        raise runtime_error(f"tensors of more than {_MOST_DIMS} dimensions are not part of gradcli, got {rank}")
+
+
+def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:
+    """Raise RuntimeError for a negative size or too many dimensions, LimitError for too many elements; `name` begins the message."""
+    check_rank(len(size))
+    count = 1
+    for n in size:
+        if n < 0:
+            negative = f"{name}: Dimension size must be non-negative."
+            raise runtime_error(negative if name else f"Trying to create tensor with negative dimension {n}: {list(size)}")
+        count *= n
+    limits.check_elements(count, dtype.itemsize)
+    if math.prod(n or 1 for n in size) >= 1 << 63:
+        raise runtime_error("Stride calculation overflowed")
+
+
+def empty(size: tuple[int, ...], dtype: DType) -> Tensor:
+    """Zeros, so that the same program prints the same text every time. Raises the errors of `check_sizes`."""
+    check_sizes(size, dtype, "empty")
+    return leaf(np.zeros(size, dtype.np), dtype)

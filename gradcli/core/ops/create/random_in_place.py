@@ -1,0 +1,113 @@
+"""Methods that fill a tensor with random numbers in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.functions.function import Function, Overload
+from gradcli.core.graph import in_place
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
+from gradcli.core.ops.shape.views import expanded_shape
+from gradcli.core.random.generator import Generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+Sizes = tuple[int, ...]
+
+
+def _record(grad_fn: str) -> Op:
+    """The record of an in-place draw: the old values have no influence on the new ones."""
+    return Op(grad_fn, lambda a: a, "input", input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"))
+
+
+def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
+    """Overwrite with values that are drawn in the order of memory, which is PyTorch's order."""
+    array = tensor.array
+    order = sorted(range(array.ndim), key=lambda i: -abs(array.strides[i]))
+    back = [order.index(i) for i in range(array.ndim)]
+
+    def write(array: Array) -> None:
+        array[...] = draw(tuple(array.shape[i] for i in order)).transpose(back)
+
+    return in_place.write_part(tensor, op, (), (), write)
+
+
+def _filling(grad_fn: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
+    """The implementation of a method; `draw` gets a generator, a shape, a dtype and the arguments of the call."""
+    op = _record(grad_fn)
+
+    def run(input: Tensor, *given: Any) -> Tensor:
+        *own, named = given
+        return _fill(input, op, lambda shape: draw(source(named), shape, input.dtype, *own))
+
+    return run
+
+
+def _distribution(name: str, parameters: str, draw: Callable[..., Array], doc: str) -> Function:
+    """A method that draws by a method of the generator."""
+
+    def drawn(generator: Generator, shape: Sizes, dtype: DType, *own: float) -> Array:
+        return draw(generator, shape, dtype.np, *own, bfloat16=dtype is dtypes.bfloat16)
+
+    grad_fn = f"{name.title().replace('_', '')}Backward0"
+    return _method(f"{name}_", doc, (parameters, _filling(grad_fn, drawn)))
+
+
+_UNIFORM, _NORMAL, _BERNOULLI = _record("UniformBackward0"), _record("NormalBackward0"), _record("BernoulliBackward1")
+
+
+def _uniform(input: Tensor, low: float, high: float, given: Generator | None) -> Tensor:
+    if low > high:
+        raise runtime_error(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    return _fill(input, _UNIFORM, lambda shape: uniform(shape, input.dtype, given, low, high))
+
+
+def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> Tensor:
+    check_deviation(std)
+    contiguous = input.array.flags.c_contiguous
+    return _fill(input, _NORMAL, lambda shape: normal(shape, input.dtype, given, mean, std, contiguous))
+
+
+def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tensor:
+    expanded_shape(p, input.array.shape)
+
+    def write(array: Array) -> None:
+        array[...] = source(given).bernoulli(p.array, array.shape, array.dtype)
+
+    return in_place.write_part(input, _BERNOULLI, (), (), write)
+
+
+def _integers(generator: Generator, shape: Sizes, dtype: DType, low: int, high: int | None) -> Array:
+    return generator.randint(low, high, shape, dtype.np)
+
+
+def _method(name: str, doc: str, *overloads: Overload) -> Function:
+    signatures = [(f"Tensor input, {text}*, Generator? generator=None", run) for text, run in overloads]
+    return Function(name, *signatures, doc=doc, function=False)
+
+
+FUNCTIONS = (
+    _method("uniform_", "Fill with uniform numbers.", ("float from=0.0, float to=1.0, ", _uniform)),
+    _method("normal_", "Fill with normal numbers.", ("float mean=0.0, float std=1.0, ", _normal)),
+    _method(
+        "random_",
+        "Fill with random integers.",
+        ("", _filling("RandomBackward2", lambda generator, shape, dtype: generator.random_full(shape, dtype.np))),
+        ("int from, int? to, ", _filling("RandomBackward0", _integers)),
+        ("int to, ", _filling("RandomBackward1", lambda generator, shape, dtype, to: _integers(generator, shape, dtype, 0, to))),
+    ),
+    _method(
+        "bernoulli_",
+        "Fill with 0 and 1.",
+        ("Tensor p, ", _bernoulli_tensor),
+        ("float p=0.5, ", _filling("BernoulliBackward2", lambda generator, shape, dtype, p: generator.bernoulli(p, shape, dtype.np))),
+    ),
+    _distribution("geometric", "float p, ", Generator.geometric, "Fill with numbers of trials up to the first success."),
+    _distribution("cauchy", "float median=0.0, float sigma=1.0, ", Generator.cauchy, "Fill with Cauchy numbers."),
+    _distribution("log_normal", "float mean=1.0, float std=2.0, ", Generator.log_normal, "Fill with exponentials of normal numbers."),
+    _distribution("exponential", "float lambd=1.0, ", Generator.exponential, "Fill with exponential numbers."),
+)

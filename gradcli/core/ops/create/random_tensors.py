@@ -1,0 +1,183 @@
+"""Random tensors, number for number those of PyTorch's CPU generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Overload
+from gradcli.core.ops.create.leaf import LIKE, OPTIONS, check_sizes, leaf, making
+from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.random import generator
+from gradcli.core.random.generator import Generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+Made = tuple[Array, DType]
+Sizes = tuple[int, ...]
+
+
+def source(given: Generator | None) -> Generator:
+    """The generator that a call names, or the default one."""
+    return generator.default if given is None else given
+
+
+def uniform(size: Sizes, dtype: DType, given: Generator | None, low: float = 0.0, high: float = 1.0) -> Array:
+    """Uniform numbers from low to high. Raises NotImplementedError for a dtype that is not floating."""
+    if not dtype.is_floating_point:
+        raise not_implemented("check_uniform_bounds", dtype)
+    return source(given).uniform(size, dtype.np, low, high, bfloat16=dtype is dtypes.bfloat16)
+
+
+def normal(size: Sizes, dtype: DType, given: Generator | None, mean: float = 0.0, std: float = 1.0, contiguous: bool = True) -> Array:
+    """Normal numbers; those of a tensor that is not contiguous are drawn one by one. Raises NotImplementedError as `uniform` does."""
+    if not dtype.is_floating_point:
+        raise not_implemented("normal_kernel_cpu", dtype)
+    return source(given).normal(size, dtype.np, mean, std, bfloat16=dtype is dtypes.bfloat16, contiguous=contiguous)
+
+
+def check_deviation(std: Any) -> None:
+    """Raise RuntimeError for a negative standard deviation."""
+    if std < 0:
+        raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+def _seeded(parameters: str, run: Callable[..., Made], options: str = OPTIONS) -> tuple[Overload, Overload]:
+    """An overload with a generator and one without; `run` gets the generator, or None, after the values of `parameters`."""
+    at = parameters.count(",") + 1
+    return (
+        making(f"{parameters}, *, Generator? generator", run, options),
+        making(f"{parameters}, *", lambda *values: run(*values[:at], None, *values[at:]), options),
+    )
+
+
+def _sized(draw: Callable[[Sizes, DType, Generator | None], Array]) -> Callable[..., Made]:
+    def run(size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
+        wanted = dtype or dtypes.get_default()
+        check_sizes(size, wanted)
+        return draw(size, wanted, given), wanted
+
+    return run
+
+
+def _like(draw: Callable[[Sizes, DType, Generator | None], Array]) -> Callable[..., Made]:
+    def run(input: Tensor, given: Generator | None, memory_format: Any, dtype: DType | None) -> Made:
+        wanted = dtype or input.dtype
+        return draw(input.array.shape, wanted, given), wanted
+
+    return run
+
+
+# --- integers ---
+
+
+def _randint(low: int, high: int, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
+    wanted = dtype or dtypes.int64
+    check_sizes(size, wanted)
+    return source(given).randint(low, high, size, wanted.np), wanted
+
+
+def _randint_like(input: Tensor, low: int, high: int, given: Generator | None, memory_format: Any, dtype: DType | None) -> Made:
+    wanted = dtype or input.dtype
+    return source(given).randint(low, high, input.array.shape, wanted.np), wanted
+
+
+def _randint_like_to(input: Tensor, high: int | Tensor, *rest: Any) -> Made:
+    if type(high) is Tensor:
+        if high.array.ndim:
+            raise runtime_error("high must be a scalar tensor and on CPU")
+        high = int(high.item())
+    return _randint_like(input, 0, high, *rest)  # type: ignore[arg-type]
+
+
+def _randperm(n: int, given: Generator | None, dtype: DType | None) -> Made:
+    wanted = dtype or dtypes.int64
+    check_sizes((n,), wanted)
+    return source(given).randperm(n, wanted.np), wanted
+
+
+# --- distributions whose parameters are tensors ---
+
+
+def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
+    if type(std) is not Tensor:
+        check_deviation(std)
+    like = mean if type(mean) is Tensor else std
+    means, stds = (v.array if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
+    return leaf(source(given).normal_tensors(means, stds, like.dtype.np), like.dtype)
+
+
+def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
+    check_deviation(std)
+    wanted = dtype or dtypes.get_default()
+    check_sizes(size, wanted)
+    return normal(size, wanted, given, mean, std), wanted
+
+
+def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
+    return leaf(source(given).bernoulli(input.array, input.array.shape, input.dtype.np), input.dtype)
+
+
+def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
+    return leaf(source(given).bernoulli(p, input.array.shape, input.dtype.np), input.dtype)
+
+
+def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Generator | None) -> Tensor:
+    rows = input.array.shape[0] if input.array.ndim > 1 else 1
+    limits.check_elements(rows * max(num_samples, 0), 8)
+    return leaf(source(given).multinomial(input.array, num_samples, replacement), dtypes.int64)
+
+
+_GENERATOR = "*, Generator? generator=None"
+
+FUNCTIONS = (
+    Function("rand", *_seeded("ints size", _sized(uniform)), doc="Uniform on [0, 1).", method=False, out=True),
+    Function("randn", *_seeded("ints size", _sized(normal)), doc="Standard normal.", method=False, out=True),
+    Function("rand_like", *_seeded("Tensor input", _like(uniform), LIKE), doc="Uniform on [0, 1) in the same shape.", method=False),
+    Function("randn_like", *_seeded("Tensor input", _like(normal), LIKE), doc="Standard normal in the same shape.", method=False),
+    Function(
+        "randint",
+        *_seeded("int high, ints size", lambda high, *rest: _randint(0, high, *rest)),
+        *_seeded("int low, int high, ints size", _randint),
+        doc="Integers from low to high - 1.",
+        method=False,
+        out=True,
+    ),
+    Function(
+        "randint_like",
+        *_seeded("Tensor input, int low, int high", _randint_like, LIKE),
+        *_seeded("Tensor input, Tensor high", _randint_like_to, LIKE),
+        *_seeded("Tensor input, int high", _randint_like_to, LIKE),
+        doc="Integers from low to high - 1 in the same shape.",
+        method=False,
+    ),
+    Function("randperm", *_seeded("int n", _randperm), doc="A permutation of 0 ... n - 1.", method=False, out=True),
+    Function(
+        "normal",
+        (f"Tensor mean, Tensor std, {_GENERATOR}", _normal_tensors),
+        (f"Tensor mean, float std=1, {_GENERATOR}", _normal_tensors),
+        (f"float mean, Tensor std, {_GENERATOR}", _normal_tensors),
+        making(f"float mean, float std, ints size, {_GENERATOR}", _normal_numbers),
+        doc="Normal with the given means and deviations.",
+        method=False,
+        out=True,
+    ),
+    Function(
+        "bernoulli",
+        (f"Tensor input, {_GENERATOR}", _bernoulli),
+        (f"Tensor input, float p, {_GENERATOR} |no out", _bernoulli_p),
+        doc="1 with the probability that input gives.",
+        out=True,
+    ),
+    Function(
+        "multinomial",
+        (f"Tensor input, int num_samples, bool replacement=False, {_GENERATOR}", _multinomial),
+        doc="Indices drawn with the weights of input.",
+        out=True,
+    ),
+)

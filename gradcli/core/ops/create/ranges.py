@@ -1,0 +1,123 @@
+"""Evenly spaced numbers: arange, range, linspace, logspace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling import warnings
+from gradcli.core.functions.function import Function, Overload, Sample
+from gradcli.core.kernels import elementary
+from gradcli.core.ops.create.leaf import OPTIONS, making
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+Made = tuple[Array, DType]
+
+
+def _check_step(start: Any, end: Any, step: Any) -> None:
+    if step == 0:
+        raise runtime_error("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise runtime_error(f"unsupported range: {start} -> {end}")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise runtime_error("upper bound and lower bound inconsistent with step sign")
+
+
+def _stepped(start: Any, step: Any, count: int, dtype: DType) -> Made:
+    """`count` numbers from `start` on."""
+    limits.check_elements(count, dtype.itemsize)
+    if dtype.is_floating_point:
+        return dtypes.cast(start + step * np.arange(count, dtype=np.float64), dtype), dtype
+    return (int(start) + int(step) * np.arange(count, dtype=np.int64)).astype(dtype.np), dtype
+
+
+def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
+    if dtype is None:
+        dtype = dtypes.get_default() if any(type(v) is float for v in (start, end, step)) else dtypes.int64
+    _check_step(start, end, step)
+    return _stepped(start, step, math.ceil((end - start) / step), dtype)
+
+
+def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
+    warnings.emit(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use torch.arange, which produces values in [start, end)."
+    )
+    _check_step(start, end, step)
+    return _stepped(start, step, int((end - start) / step) + 1, dtype or dtypes.get_default())
+
+
+def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
+    """Evenly spaced values, from both ends toward the middle in the precision of `dtype`, as PyTorch's kernel computes them."""
+    given = {what: value for what, value in (("start", start), ("end", end)) if type(value) is Tensor}
+    if any(value.array.ndim for value in given.values()):
+        found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
+        raise runtime_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
+    start, end = (value.item() if type(value) is Tensor else value for value in (start, end))
+    if steps < 0:
+        raise runtime_error("number of steps must be non-negative")
+    limits.check_elements(steps, dtype.itemsize)
+    work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
+    if steps == 1:
+        return np.array([start], work)
+    first: Any = work(start)
+    last: Any = work(end)
+    step = (last - first) / work(max(steps - 1, 1))
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        step = work(dtypes.cast(np.asarray(step), dtype))
+    at: Any = np.arange(steps, dtype=work)
+    values = np.where(np.arange(steps) < steps // 2, elementary.fused(step, at, first), elementary.fused(-step, work(steps - 1) - at, last))
+    return np.asarray(values, work)
+
+
+def _linspace(start: Any, end: Any, steps: int, dtype: DType | None) -> Made:
+    wanted = dtype or dtypes.get_default()
+    return dtypes.cast(_linear("linspace", start, end, steps, wanted), wanted), wanted
+
+
+def _logspace(start: Any, end: Any, steps: int, base: float, dtype: DType | None) -> Made:
+    wanted = dtype or dtypes.get_default()
+    values = np.power(np.asarray(base, np.float64), _linear("logspace", start, end, steps, wanted).astype(np.float64))
+    return dtypes.cast(values, wanted), wanted
+
+
+def _between(more: str, run: Any) -> list[Overload]:
+    """An overload for each way to give the ends, as numbers or tensors."""
+    kinds = (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Number", "Number"))
+    return [making(f"{first} start, {last} end, int steps{more}, *", run) for first, last in kinds]
+
+
+FUNCTIONS = (
+    Function(
+        "arange",
+        making("Number end, *", lambda end, dtype: _arange(0, end, 1, dtype)),
+        making("Number start, Number end, *", lambda start, end, dtype: _arange(start, end, 1, dtype), f"{OPTIONS} |no out"),
+        making("Number start, Number end, Number step=1, *", _arange),
+        doc="Evenly stepped values, the end left out.",
+        samples=(Sample("arange(1, 10, 2)"),),
+        method=False,
+        out=True,
+    ),
+    Function(
+        "range",
+        making("Number start, Number end, Number step=1, *", _range),
+        doc="Numbers from start to end, which is included; use arange.",
+        samples=(Sample("torch.range(1, 3)"),),
+        method=False,
+    ),
+    Function(
+        "linspace",
+        *_between("", _linspace),
+        doc="Evenly spaced values, both ends included.",
+        samples=(Sample("linspace(0, 1, 5)"),),
+        method=False,
+        out=True,
+    ),
+    Function("logspace", *_between(", float base=10.0", _logspace), doc="base to evenly spaced powers.", method=False, out=True),
+)
