@@ -16,7 +16,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-#: PyTorch looks for data this deep
+#: PyTorch's bound on the depth of nested sequences
 _MAX_DIMS = 128
 
 
