@@ -14,8 +14,9 @@ from gradcli.core.nn.init import xavier_uniform_
 from gradcli.core.nn.layers import Linear, checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.ops.layers import normalization
 from gradcli.core.ops.layers.attention import additive
+from gradcli.core.ops.layers.dropout import dropout as drop_out
+from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -193,18 +194,18 @@ class MultiheadAttention(Module):
         parameters: Any = self.own_parameters
         bias, size = parameters["in_proj_bias"], self.embed_dim
         if self.alike and query is key is value:
-            return _taken_apart(normalization.linear(query, parameters["in_proj_weight"], bias), 3, size)
+            return _taken_apart(linear(query, parameters["in_proj_weight"], bias), 3, size)
         biases = (None, None, None) if bias is None else _call("chunk", bias, 3)
         if not self.alike:
             weights = [parameters[f"{name}_proj_weight"] for name in "qkv"]
         elif key is value:
             first, both = _call("split", parameters["in_proj_weight"], [size, 2 * size])
             one, two = (None, None) if bias is None else _call("split", bias, [size, 2 * size])
-            return [normalization.linear(query, first, one), *_taken_apart(normalization.linear(key, both, two), 2, size)]
+            return [linear(query, first, one), *_taken_apart(linear(key, both, two), 2, size)]
         else:
             weights = list(_call("chunk", parameters["in_proj_weight"], 3))
         given = (query, key, value)
-        return [normalization.linear(x, w, b) for x, w, b in zip(given, weights, biases, strict=True)]
+        return [linear(x, w, b) for x, w, b in zip(given, weights, biases, strict=True)]
 
     def _attend(self, projected: list[Any], mask: Any, need_weights: bool) -> tuple[Any, Any]:
         q, k, v = projected
@@ -227,7 +228,7 @@ class MultiheadAttention(Module):
         scores = _call("bmm", scaled, turned) if mask is None else _call("baddbmm", mask, scaled, turned)
         weights = catalog.method("softmax").method(scores, (-1,), {})
         if dropout:
-            weights = normalization.dropout(weights, dropout)
+            weights = drop_out(weights, dropout)
         out = _call("bmm", weights, v)
         out = last(_call("reshape", _call("transpose", out, 0, 1), (rows * batch, size)))
         return _view(out, rows, batch, size), _view(weights, batch, heads, rows, columns)

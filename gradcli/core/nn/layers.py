@@ -16,7 +16,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import as_parameter, new_parameter
-from gradcli.core.ops.layers import normalization
+from gradcli.core.ops.layers import batch_norm, dropout, linear
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -82,7 +82,7 @@ class Linear(Module):
         weight, bias = parameters["weight"], parameters["bias"]
         if type(input) is not Tensor or weight is None:
             return catalog.function("nn.functional.linear")(input, weight, bias)
-        return normalization.linear(input, weight, bias)
+        return linear.linear(input, weight, bias)
 
     def extra(self) -> str:
         return f"{super().extra()}, bias={self.own_parameters['bias'] is not None}"
@@ -133,7 +133,7 @@ class Dropout(Module):
         self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
-        return normalization.dropout(input, self.p, self.training, self.inplace)
+        return dropout.dropout(input, self.p, self.training, self.inplace)
 
 
 class Embedding(Module):
@@ -296,7 +296,7 @@ class BatchNorm1d(Module):
                 momentum = 1.0 / count.array.item()
         batch = self.training or mean is None
         weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
-        return normalization.batch_norm(input, mean, var, weight, bias, batch, momentum, self.eps)
+        return batch_norm.batch_norm(input, mean, var, weight, bias, batch, momentum, self.eps)
 
     def extra(self) -> str:
         bias = self.own_parameters["bias"] is not None

@@ -12,7 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.layers import BatchNorm1d, check_dimensions, checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.ops.layers import group_norms
+from gradcli.core.ops.layers.batch_norm import instance_norm
 from gradcli.errors import ProgramError
 
 _WEIGHT, _SET_WEIGHT = parameters_of("weight")
@@ -111,7 +111,7 @@ class InstanceNorm1d(BatchNorm1d):
 
     def _normal(self, input: Any) -> Any:
         parameters, buffers = self.own_parameters, self.own_buffers
-        return group_norms.instance_norm(
+        return instance_norm(
             input,
             buffers["running_mean"],
             buffers["running_var"],

@@ -177,8 +177,10 @@ class RNNBase(Module):
                 once="LSTM projections",
             )
         parameters: Any = list(self.own_parameters.values())
-        settings = (bool(self.bias), self.num_layers, self.dropout, self.training, bool(self.bidirectional), bool(self.batch_first))
-        out, final = recurrent.layers(_MODES[self.mode][0], x, given, parameters, *settings)
+        settings = recurrent.Settings(
+            bool(self.bias), self.num_layers, self.dropout, self.training, bool(self.bidirectional), bool(self.batch_first)
+        )
+        out, final = recurrent.layers(_MODES[self.mode][0], x, given, parameters, settings)
         if not batched:
             squeeze = catalog.function("squeeze")
             out, final = squeeze(out, 0 if self.batch_first else 1), tuple(squeeze(s, 1) for s in final)

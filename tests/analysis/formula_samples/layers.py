@@ -9,7 +9,23 @@ import numpy as np
 
 from gradcli.core.functions.function import Sample
 from gradcli.core.ops.elementwise import activation_written
-from gradcli.core.ops.layers import attention, convolution, embedding_bag, group_norms, interpolation, padding, pooling, recurrent
+from gradcli.core.ops.layers import (
+    attention,
+    avg_pool,
+    batch_norm,
+    convolution,
+    embedding_bag,
+    fold,
+    group_norm,
+    interpolation,
+    linear,
+    lstm_layer,
+    max_pool,
+    padding,
+    pixel_shuffle,
+    recurrent,
+    rms_norm,
+)
 from gradcli.core.ops.loss import margins
 
 
@@ -57,5 +73,23 @@ def _twice(sample: Sample) -> Sample:
 
 
 CALLS = tuple(map(_sample, MORE))
-FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, activation_written, embedding_bag)
+FAMILIES = (
+    convolution,
+    max_pool,
+    avg_pool,
+    group_norm,
+    batch_norm,
+    rms_norm,
+    padding,
+    interpolation,
+    pixel_shuffle,
+    recurrent,
+    lstm_layer,
+    margins,
+    attention,
+    linear,
+    activation_written,
+    embedding_bag,
+    fold,
+)
 SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples))

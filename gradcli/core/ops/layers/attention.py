@@ -1,4 +1,7 @@
-"""Attention (Vaswani et al. 2017), choices by the Gumbel trick, and bilinear maps."""
+"""Scaled dot product attention (Vaswani et al. 2017).
+
+Queries are (..., rows, features), keys and values (..., columns, features); scores are (..., rows, columns).
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,22 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling import warnings
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.layers import normalization
+from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.layers.softmax import SOFTMAX
-from gradcli.core.random import generator
+from gradcli.core.ops.linalg.matmul import matmul
+from gradcli.core.ops.shape.views import transpose
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
 
-def _call(name: str, *args: Any) -> Any:
-    return catalog.function(name)(*args)
-
-
-# --- attention in one piece ---
-
-
 def _softmax(scores: Array) -> Array:
-    """Along the last dimension; 0 where everything is masked."""
+    """softmax along the last dimension; 0 where every score is minus infinity."""
     top = scores.max(-1, keepdims=True, initial=-np.inf)
     shares = elementary.exp(scores - np.where(np.isinf(top), 0, top).astype(scores.dtype))
     total = shares.sum(-1, keepdims=True)
@@ -42,13 +37,13 @@ def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, 
     scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is not None:
         scores = scores + attn_mask.astype(scores.dtype)
-    out = np.empty_like(query)  # which lies in memory as the queries do
+    out = np.empty_like(query)  # PyTorch gives the result the memory layout of the queries
     out[...] = np.matmul(_softmax(scores), value)
     return out
 
 
 def _shares(xp: Any, query: Any, key: Any, attn_mask: Array | None, scale: float) -> Any:
-    """How much of each value is taken."""
+    """The softmax of the scores, of arrays or tensors: how much of each value a row takes."""
     scores = scalars.times(xp, xp.matmul(query, xp.mT(key)), scale)
     data = xp.plain(scores)
     if attn_mask is not None:
@@ -56,7 +51,7 @@ def _shares(xp: Any, query: Any, key: Any, attn_mask: Array | None, scale: float
     top = data.max(-1, keepdims=True, initial=-np.inf)
     reach = np.where(np.isinf(top), 0, top)
     if attn_mask is not None:
-        # what is masked counts 0, whatever its score
+        # a masked element has share 0, even where its score is infinite
         seen = np.isfinite(attn_mask)
         reach = reach - np.where(seen, attn_mask, 0)
     shares = xp.exp(xp.call(_SHIFT, scores, np.asarray(np.broadcast_to(reach, data.shape).astype(data.dtype))))
@@ -67,7 +62,7 @@ def _shares(xp: Any, query: Any, key: Any, attn_mask: Array | None, scale: float
     return shares / xp.call(_SHIFT, total, -empty)
 
 
-#: minus data, to which no gradient flows
+#: the difference from data, to which no gradient flows
 _SHIFT = Op("SubBackward0", lambda x, data: x - data, "input", "data", input=Rule(lambda grad: grad, "grad"))
 
 
@@ -78,6 +73,7 @@ def _pushed(xp: Any, grad: Any, query: Any, key: Any, value: Any, attn_mask: Any
     return scalars.times(xp, shares * (slopes - xp.sum(shares * slopes, (-1,), True)), scale)
 
 
+#: for formulas: the shares, and the gradient of the scores
 _P = "P = (query @ key.mT * scale + (0 if attn_mask is None else attn_mask)).softmax(-1); "
 _D = _P + "d = grad @ value.mT; D = P * (d - (P * d).sum(-1, True)) * scale; "
 ATTENTION = Op(
@@ -103,37 +99,35 @@ SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    """Raise RuntimeError for ranks or dtypes that do not fit."""
     ranks = [t.array.ndim for t in (query, key, value)]
     if min(ranks) < 2:
         raise runtime_error(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} key.dim: {ranks[1]} and "
             f"value.dim: {ranks[2]} instead."
         )
-    kinds = [_C_TYPES.get(t.dtype.torch_name, t.dtype.torch_name) for t in (query, key, value)]
+    kinds = [t.dtype.c_name for t in (query, key, value)]
     if len(set(kinds)) > 1:
         raise runtime_error(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {kinds[0]} key.dtype: {kinds[1]} and "
             f"value.dtype: {kinds[2]} instead."
         )
-    if mask is not None and mask.dtype is not query.dtype and mask.dtype.torch_name not in ("Bool", "Float"):
-        kind = _C_TYPES.get(mask.dtype.torch_name, mask.dtype.torch_name)
+    if mask is not None and mask.dtype not in (query.dtype, dtypes.bool_, dtypes.float32):
         raise runtime_error(
-            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {kind} and  query.dtype: "
-            f"{kinds[0]} instead."
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{mask.dtype.c_name} and  query.dtype: {kinds[0]} instead."
         )
 
 
-_C_TYPES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int", "Int": "int"}
-
-
 def additive(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask of truth values as what is added to scores: 0 where True, minus infinity where False."""
-    if mask.dtype.torch_name != "Bool":
+    """A mask that is added to scores: of bool, 0 where True and minus infinity where False; other dtypes stay as they are."""
+    if mask.dtype is not dtypes.bool_:
         return mask
     return Tensor(np.where(mask.array, 0, -np.inf).astype(like.dtype.np), like.dtype)
 
 
 def _causal(query: Tensor, key: Tensor) -> Tensor:
+    """The additive mask under which row i sees columns up to i."""
     rows, columns = query.array.shape[-2], key.array.shape[-2]
     limits.check_elements(rows * columns, query.dtype.itemsize)
     return Tensor(np.where(np.tri(rows, columns, dtype=np.bool_), 0, -np.inf).astype(query.dtype.np), query.dtype)
@@ -149,7 +143,10 @@ def scaled_dot_product_attention(
     scale: float | None,
     enable_gqa: bool,
 ) -> Any:
-    """`softmax(query @ key.mT * scale + mask) @ value`."""
+    """`softmax(query @ key.mT * scale + mask) @ value`: as one operation where PyTorch has a kernel, else step by step.
+
+    Raises RuntimeError for ranks or dtypes that do not fit, NotImplementedError for grouped queries.
+    """
     if enable_gqa:
         raise ProgramError("NotImplementedError", "scaled_dot_product_attention with enable_gqa=True is not part of gradcli")
     _check(query, key, value, attn_mask)
@@ -170,95 +167,17 @@ def scaled_dot_product_attention(
             raise runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         mask = _causal(query, key)
     root = math.sqrt(factor)
-    scores = _call("matmul", scalars.times(traced, query, root), scalars.times(traced, _call("transpose", key, -2, -1), root))
+    scores = matmul(scalars.times(traced, query, root), scalars.times(traced, transpose(key, -2, -1), root))
     if mask is not None:
         scores = scores + mask
     shares = SAFE_SOFTMAX(scores, scores.array.ndim - 1)
     if dropout_p:
-        shares = normalization.drop(shares, dropout_p, True)
-    return _call("matmul", shares, value)
-
-
-# --- choices ---
-
-
-def gumbel_softmax(logits: Tensor, tau: Any = 1, hard: Any = False, eps: Any = 1e-10, dim: Any = -1) -> Any:
-    """Softmax of logits with Gumbel noise (Jang et al. 2017); `hard` gives ones and zeros, with the gradient of the soft ones."""
-    if eps != 1e-10:
-        warnings.emit("`eps` parameter is deprecated and has no effect.")
-    draws = generator.default.exponential(logits.array.shape, logits.dtype.np)
-    noise = Tensor(np.asarray(-elementary.log(draws)), logits.dtype)
-    soft = catalog.method("softmax").method((logits + noise) / tau, (dim,), {})
-    if not hard:
-        return soft
-    index = _call("max", soft, dim, True)[1]
-    ones = _call("scatter", _call("zeros_like", catalog.method("detach").method(logits, (), {})), dim, index, 1.0)
-    return ones - catalog.method("detach").method(soft, (), {}) + soft
-
-
-# --- bilinear maps ---
-
-
-def _bilinear_part(xp: Any, matrix: Any, rows: Any, shape: tuple[int, int, int]) -> Any:
-    """`einsum("oij,nj->noi", ...)`."""
-    out, first, second = shape
-    return xp.reshape(xp.matmul(rows, xp.mT(xp.reshape(matrix, (out * first, second)))), (rows.shape[0], out, first))
-
-
-def _to_first(xp: Any, grad: Any, i2: Any, i3: Any) -> Any:
-    return xp.sum(xp.expand_dims(grad, 2) * _bilinear_part(xp, i2, i3, tuple(i2.shape)), (1,))
-
-
-def _to_last(xp: Any, grad: Any, i1: Any, i2: Any) -> Any:
-    out, first, second = i2.shape
-    part = xp.matmul(xp.reshape(i1, (i1.shape[0], 1, 1, first)), xp.reshape(i2, (1, out, first, second)))
-    return xp.sum(xp.expand_dims(grad, 2) * xp.reshape(part, (i1.shape[0], out, second)), (1,))
-
-
-def _to_weight(xp: Any, grad: Any, i1: Any, i3: Any) -> Any:
-    rows, out = grad.shape
-    left = xp.reshape(xp.expand_dims(grad, 2) * xp.expand_dims(i1, 1), (rows, out * i1.shape[1]))
-    return xp.reshape(xp.matmul(xp.mT(left), i3), (out, i1.shape[1], i3.shape[1]))
-
-
-TRILINEAR = Op(
-    "TrilinearBackward0",
-    lambda i1, i2, i3: np.einsum("ni,oij,nj->no", i1, i2, i3, optimize=True),
-    "i1 i2 i3",
-    i1=Rule(_to_first, 'torch.einsum("no,oij,nj->ni", grad, i2, i3)'),
-    i2=Rule(_to_weight, 'torch.einsum("no,ni,nj->oij", grad, i1, i3)'),
-    i3=Rule(_to_last, 'torch.einsum("no,ni,oij->nj", grad, i1, i2)'),
-)
-
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
-    """`input1 @ weight[k] @ input2` for each k, plus bias."""
-    first, second = input1.array.shape, input2.array.shape
-    if len(first) != len(second):
-        raise runtime_error(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
-    for at, (n, m) in enumerate(zip(first[:-1], second[:-1], strict=True)):
-        if n != m:
-            raise runtime_error(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
-    for number, (shape, size) in enumerate(((first, weight.array.shape[1]), (second, weight.array.shape[2])), 1):
-        if shape[-1] != size:
-            raise runtime_error(f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but expected {size}")
-    out = weight.array.shape[0]
-    if bias is not None and bias.array.shape[0] != out:
-        raise runtime_error(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")
-    view, rows = catalog.method("view"), math.prod(first[:-1])
-    limits.check_work(rows * weight.array.size)
-    limits.check_elements(rows * out * max(first[-1], second[-1], 1), weight.dtype.itemsize)
-    made = TRILINEAR(view.method(input1, ((rows, first[-1]),), {}), weight, view.method(input2, ((rows, second[-1]),), {}))
-    made = view.method(made, ((*first[:-1], out),), {})
-    return made if bias is None else made + bias
+        shares = drop(shares, dropout_p, True)
+    return matmul(shares, value)
 
 
 _Q, _K, _V = [[[[0.5, -1.0], [0.2, 0.3]]]], [[[[1.0, 0.4], [-0.3, 0.8]]]], [[[[0.7, -0.6], [0.9, 0.1]]]]
-_X, _Y, _W = (
-    [[0.5, -1.0], [0.2, 0.3]],
-    [[1.0, 0.4, -0.3], [0.8, 0.7, -0.6]],
-    [[[0.1, 0.2, 0.3], [0.4, -0.5, 0.6]], [[0.7, -0.8, 0.9], [1.0, 0.5, 0.2]]],
-)
+
 
 FUNCTIONS: tuple[Function, ...] = (
     Function(
@@ -277,24 +196,5 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         namespace="torch.nn.functional",
         method=False,
-    ),
-    PythonFunction(gumbel_softmax, "gumbel_softmax", "Softmax of logits with Gumbel noise.", checked_as="exponential"),
-    Function(
-        "bilinear",
-        ("Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None", bilinear),
-        doc="A bilinear map: input1 @ weight @ input2 + bias.",
-        ops=(TRILINEAR,),
-        samples=(
-            Sample(
-                "F.bilinear(x, y, w, b)",
-                lambda x, y, w, b: np.einsum("ni,oij,nj->no", x, w, y) + b,
-                x=_X,
-                y=_Y,
-                w=_W,
-                b=[0.5, -0.5],
-            ),
-        ),
-        method=False,
-        aliases=("nn.functional.bilinear",),
     ),
 )

@@ -1,145 +1,169 @@
-"""Convolutions, and their transposes, in one, two and three dimensions."""
+"""Convolutions and transposed convolutions in one, two and three dimensions.
+
+Inputs are (batch, channels, *sizes); kernels (out channels, channels / groups, *sizes), for transposed convolutions with
+the channels of input and output swapped.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.layers import records
-from gradcli.core.ops.layers.convolution_records import BIAS_GRADIENT, CONVOLUTION, INPUT_GRADIENT, WEIGHT_GRADIENT
-from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
-
-Sizes = tuple[int, ...]
-
-
-def _expanded(value: Any, rank: int) -> Sizes:
-    """One number for each dimension; one alone stands for all."""
-    numbers = (value,) if isinstance(value, int) else tuple(value)
-    return numbers * rank if len(numbers) == 1 else numbers
-
-
-def _checked_count(name: str, value: Sizes, rank: int) -> Sizes:
-    if len(value) == 1:
-        return value * rank
-    if len(value) != rank:
-        raise runtime_error(
-            f"expected {name} to be a single integer value or a list of {rank} values to match the convolution dimensions, but got "
-            f"{name}={list(value)}"
-        )
-    return value
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import windows
+from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.layers.convolution_checks import (
+    check_dtypes,
+    check_kernel,
+    check_output,
+    check_settings,
+    check_shapes,
+    check_sizes,
+    checked_count,
+    spread_sizes,
+)
+from gradcli.core.ops.layers.padding import PAD
+from gradcli.core.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
 
 
-def _times(sizes: Sequence[int]) -> str:
-    return " x ".join(map(str, sizes))
+class Settings(NamedTuple):
+    """The plain arguments of a convolution."""
+
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    transposed: bool
+    output_padding: Sizes
+    groups: int
 
 
-def _check_settings(stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes, groups: int) -> None:
-    wrong = {
-        "negative padding is not supported": any(n < 0 for n in padding),
-        "negative output_padding is not supported": any(n < 0 for n in output_padding),
-        "non-positive stride is not supported": any(n <= 0 for n in stride),
-        "dilation should be greater than zero": any(n < 0 for n in dilation),
-        "non-positive groups is not supported": groups <= 0,
-    }
-    for text, found in wrong.items():
-        if found:
-            raise runtime_error(text)
+_ATTRS = " ".join(Settings._fields)
 
 
-def _check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, groups: int) -> None:
-    x, w = list(input.array.shape), list(weight.array.shape)
-    if len(x) != len(w):
-        raise runtime_error(
-            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, but got {len(x)}-dimensional input of size {x} "
-            "instead"
-        )
-    if w[0] < groups:
-        raise runtime_error(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
-        )
-    if w[0] % groups:
-        raise runtime_error(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{w}] instead"
-        )
-    channels = w[0] if transposed else w[1] * groups
-    given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
-    if x[1] != channels:
-        raise runtime_error(
-            f"Given {given}, weight of size {w}, expected input{x} to have {channels} channels, but got {x[1]} channels instead"
-        )
-    made = w[1] * groups if transposed else w[0]
-    if bias is not None and bias.array.shape != (made,):
-        raise runtime_error(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be 1-dimensional with {made} elements, "
-            f"but got bias of size {list(bias.array.shape)} instead"
-        )
+def _wide(x: Array) -> Array:
+    """Half precision is added up in float32."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-_C_TYPES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int", "Int": "int"}
+def _cut(x: Array, padding: Sizes) -> Array:
+    """Without the border that padding added."""
+    if not any(padding):
+        return x
+    return np.ascontiguousarray(x[windows.inside(padding, [n - 2 * p for n, p in zip(x.shape[2:], padding, strict=True)])])
 
 
-def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    x, w = input.dtype.torch_name, weight.dtype.torch_name
-    if bias is not None and bias.dtype is not input.dtype:
-        first, second = (_C_TYPES.get(name, name.lower()) for name in (x, bias.dtype.torch_name))
-        raise runtime_error(f"Input type ({first}) and bias type ({second}) should be the same")
-    if weight.dtype is not input.dtype:
-        raise runtime_error(f"expected scalar type {x} but found {w}")
-    if input.dtype is dtypes.bool_:
-        raise ProgramError("NotImplementedError", "\"slow_conv2d_cpu\" not implemented for 'Bool'")
+def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
+    how, dtype = Settings(*attrs), x.dtype
+    x, weight = _wide(x), _wide(weight)
+    if how.transposed:
+        sizes = spread_sizes(x.shape[2:], weight.shape[2:], how.stride, how.dilation, how.output_padding)
+        out = _cut(windows.spread(x, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
+    else:
+        out = windows.correlate(windows.padded(x, how.padding), weight, how.stride, how.dilation, how.groups)
+    if bias is not None:
+        out += bias.reshape(-1, *(1 for _ in how.stride))
+    return out.astype(dtype, copy=False)
 
 
-def _kernel_text(kernel: Sizes) -> str:
-    if len(kernel) == 3:
-        return f": {_times(kernel)} (TxHxW)"
-    height, width = kernel if len(kernel) == 2 else (1, *kernel)
-    return f", but got kernel_height: {height} kernel_width: {width}".removeprefix(", but got")
+def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
+    how, dtype = Settings(*attrs), grad.dtype
+    grad, weight = _wide(grad), _wide(weight)
+    if how.transposed:
+        whole = windows.correlate(windows.padded(grad, how.padding), weight, how.stride, how.dilation, how.groups)
+        out = whole[windows.inside((0,) * len(how.stride), x.shape[2:])]
+    else:
+        sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
+        out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)
+    return np.asarray(out.astype(dtype, copy=False))
 
 
-def _check_sizes(sizes: Sizes, kernel: Sizes, padding: Sizes, dilation: Sizes) -> None:
-    """That there is a window at all."""
-    whole = tuple(n + 2 * p for n, p in zip(sizes, padding, strict=True))
-    reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
-    if any(r > n for r, n in zip(reach, whole, strict=True)):
-        raise runtime_error(
-            f"Calculated padded input size per channel: ({_times(whole)}). Kernel size: ({_times(reach)}). Kernel size can't be greater "
-            "than actual input size"
-        )
+def _weight_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
+    how, dtype = Settings(*attrs), grad.dtype
+    grad, x = _wide(grad), _wide(x)
+    if how.transposed:
+        grad, x = x, grad
+    made = windows.weigh(grad, windows.padded(x, how.padding), weight.shape[2:], how.stride, how.dilation, how.groups)
+    return made.astype(dtype, copy=False)
 
 
-def _check_kernel(kernel: Sizes, dilation: Sizes) -> None:
-    if 0 in kernel:
-        raise runtime_error(f"kernel size should be greater than zero, but got{_kernel_text(kernel)}")
-    if 0 in dilation:
-        raise runtime_error(f"dilation should be greater than zero, but got {[1, *dilation][-max(len(dilation), 2) :]}")
+def _bias_gradient(grad: Array, x: Array, weight: Array) -> Array:
+    return np.asarray(_wide(grad).sum((0, *range(2, grad.ndim)))).astype(grad.dtype, copy=False)
 
 
-def _check_output(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes) -> Sizes:
-    """The output sizes of a transposed convolution."""
-    if any(extra >= s and extra >= d for extra, s, d in zip(output_padding, stride, dilation, strict=True)):
-        named = (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
-        words = {1: ("height", "width"), 2: ("height", "width"), 3: ("depth", "height", "width")}[len(kernel)]
-        fill = {"output_padding": 0, "stride": 1, "dilation": 1}
-        shown = " ".join(f"{n}_{w}: {v}" for n, given in named for w, v in zip(words, (fill[n], *given)[-len(words) :], strict=True))
-        raise runtime_error(f"output padding must be smaller than either stride or dilation, but got {shown}")
-    made = tuple(
-        (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
-        for n, k, s, p, d, extra in zip(sizes, kernel, stride, padding, dilation, output_padding, strict=True)
-    )
-    if any(n < 1 for n in made):
-        before, after = ((1, *shape)[-max(len(shape), 2) :] for shape in (sizes, made))
-        raise runtime_error(
-            f"Given input size per channel: ({_times(before)}). Calculated output size per channel: ({_times(after)}). "
-            "Output size is too small"
-        )
-    return made
+#: for formulas: the gradients of the input and of the weight
+_TO_INPUT = (
+    "left = [(n + 2 * p - d * (k - 1) - 1) % s for n, p, d, k, s in zip(input.shape[2:], padding, dilation, weight.shape[2:], stride)]; "
+    "convolution({}, {}, None, stride, padding, dilation, not transposed, left, groups)"
+)
+_TO_WEIGHT = (
+    "x = {0} if transposed else {1}; y = {1} if transposed else {0}; "
+    "z = convolution(x.unflatten(1, (groups, -1)).transpose(0, 2).flatten(1, 2), y.transpose(0, 1), None, dilation, padding, stride, "
+    "False, output_padding, groups).transpose(0, 1); z[tuple([slice(n) for n in weight.shape])]"
+)
+
+
+def _no_gradient(grad: Any) -> None:
+    """The gradient of an operand that PyTorch lists, though the result depends on its shape alone."""
+    return None
+
+
+_AGAIN = "convolution({}, {}, None, stride, padding, dilation, transposed, output_padding, groups)"
+CONVOLUTION: Op = Op(
+    "ConvolutionBackward0",
+    _convolved,
+    "input weight bias",
+    _ATTRS,
+    input=Rule(
+        lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs), _TO_INPUT.format("grad", "weight")
+    ),
+    weight=Rule(
+        lambda xp, grad, input, weight, attrs: xp.call(WEIGHT_GRADIENT, grad, input, weight, *attrs), _TO_WEIGHT.format("grad", "input")
+    ),
+    bias=Rule(lambda xp, grad, input, weight: xp.call(BIAS_GRADIENT, grad, input, weight), "grad.sum([0, *range(2, grad.dim())])"),
+)
+INPUT_GRADIENT: Op = Op(
+    "ConvolutionBackwardBackward0",
+    _input_gradient,
+    "grad_output input weight",
+    _ATTRS,
+    grad_output=Rule(lambda xp, grad, weight, attrs: xp.call(CONVOLUTION, grad, weight, None, *attrs), _AGAIN.format("grad", "weight")),
+    input=Rule(_no_gradient, "0 * input"),
+    weight=Rule(
+        lambda xp, grad, grad_output, weight, attrs: xp.call(WEIGHT_GRADIENT, grad_output, grad, weight, *attrs),
+        _TO_WEIGHT.format("grad_output", "grad"),
+    ),
+)
+WEIGHT_GRADIENT: Op = Op(
+    "ConvolutionBackwardBackward0",
+    _weight_gradient,
+    "grad_output input weight",
+    _ATTRS,
+    grad_output=Rule(lambda xp, grad, input, attrs: xp.call(CONVOLUTION, input, grad, None, *attrs), _AGAIN.format("input", "grad")),
+    input=Rule(
+        lambda xp, grad, grad_output, input, attrs: xp.call(INPUT_GRADIENT, grad_output, input, grad, *attrs),
+        _TO_INPUT.format("grad_output", "grad"),
+    ),
+    weight=Rule(_no_gradient, "0 * weight"),
+)
+BIAS_GRADIENT: Op = Op(
+    "ConvolutionBackwardBackward0",
+    _bias_gradient,
+    "grad_output input weight",
+    grad_output=Rule(
+        lambda xp, grad, grad_output_shape: xp.reshape(grad, (grad.shape[0], *(1 for _ in grad_output_shape[2:]))),
+        "grad.reshape(-1, *[1 for _ in grad_output.shape[2:]])",
+    ),
+    input=Rule(_no_gradient, "0 * input"),
+    weight=Rule(_no_gradient, "0 * weight"),
+)
 
 
 def convolution(
@@ -153,37 +177,43 @@ def convolution(
     output_padding: Sizes,
     groups: int,
 ) -> Any:
-    """All of them, for a batch."""
+    """`torch.convolution`: any convolution of a batch. Raises RuntimeError for shapes, numbers or dtypes that do not fit."""
     rank = weight.array.ndim - 2
     if rank <= 0:
         raise runtime_error("weight should have at least three dimensions")
     given = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
-    stride, padding, dilation, output_padding = (_checked_count(name, value, rank) for name, value in given.items())
-    _check_settings(stride, padding, dilation, output_padding, groups)
-    _check_shapes(input, weight, bias, transposed, groups)
+    stride, padding, dilation, output_padding = (checked_count(name, value, rank) for name, value in given.items())
+    check_settings(stride, padding, dilation, output_padding, groups)
+    check_shapes(input, weight, bias, transposed, groups)
     sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
     if not transposed:
-        _check_sizes(sizes, kernel, padding, dilation)
-    _check_dtypes(input, weight, bias)
-    _check_kernel(kernel, dilation)
+        check_sizes(sizes, kernel, padding, dilation)
+    check_dtypes(input, weight, bias)
+    check_kernel(kernel, dilation)
     if transposed:
-        _check_output(sizes, kernel, stride, padding, dilation, output_padding)
+        check_output(sizes, kernel, stride, padding, dilation, output_padding)
     return CONVOLUTION(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-def _batched(name: str, input: Tensor, rank: int) -> tuple[Any, bool]:
-    """With a batch dimension, and whether that was added."""
+def _expanded(value: Any, rank: int) -> Sizes:
+    """The numbers of an argument; a single number stands for all dimensions."""
+    numbers = (value,) if isinstance(value, int) else tuple(value)
+    return numbers * rank if len(numbers) == 1 else numbers
+
+
+def _batched(name: str, input: Tensor, rank: int) -> tuple[Tensor, bool]:
+    """The input with a batch dimension, and whether this was added. Raises RuntimeError for other ranks."""
     if input.array.ndim == rank + 2:
         return input, False
     if input.array.ndim != rank + 1:
         raise runtime_error(
             f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: {list(input.array.shape)}"
         )
-    return catalog.function("unsqueeze")(input, 0), True
+    return unsqueeze(input, 0), True
 
 
 def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dilation: Sizes, groups: int) -> Any:
-    """With padding so that the sizes stay, one more at the end where it is uneven."""
+    """A convolution with padding="same"; where the padding is odd, the end gets one element more."""
     rank = weight.array.ndim - 2
     if rank <= 0:
         raise runtime_error("weight should have at least three dimensions")
@@ -202,11 +232,11 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
         )
         sizes = [n + w % 2 for n, w in zip(input.array.shape[2:], whole, strict=False)]
         limits.check_elements(math.prod(input.array.shape[:2]) * math.prod(sizes), input.dtype.itemsize)
-        input = records.PAD(input, tuple(end for n in reversed(whole) for end in (0, n % 2)), 0)
+        input = PAD(input, tuple(end for n in reversed(whole) for end in (0, n % 2)), 0)
     return convolution(input, weight, bias, stride, tuple(n // 2 for n in whole), dilation, False, (0,), groups)
 
 
-def _forward(rank: int) -> Callable[..., Any]:
+def _plain(rank: int) -> Callable[..., Any]:
     name = f"conv{rank}d"
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
@@ -219,12 +249,12 @@ def _forward(rank: int) -> Callable[..., Any]:
         else:
             around = _expanded(0 if padding == "valid" else padding, rank)
             out = convolution(x, weight, bias, stride, around, dilation, False, (0,), groups)
-        return catalog.function("squeeze")(out, 0) if added else out
+        return squeeze_dim(out, 0) if added else out
 
     return run
 
 
-def _backward(rank: int) -> Callable[..., Any]:
+def _transposed(rank: int) -> Callable[..., Any]:
     name = f"conv_transpose{rank}d"
 
     def run(
@@ -233,7 +263,7 @@ def _backward(rank: int) -> Callable[..., Any]:
         x, added = _batched(name, input, rank)
         stride, padding, output_padding, dilation = (_expanded(value, rank) for value in (stride, padding, output_padding, dilation))
         out = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
-        return catalog.function("squeeze")(out, 0) if added else out
+        return squeeze_dim(out, 0) if added else out
 
     return run
 
@@ -249,7 +279,7 @@ _OPS = (CONVOLUTION, INPUT_GRADIENT, WEIGHT_GRADIENT, BIAS_GRADIENT)
 
 
 def _declared(rank: int, samples: tuple[Sample, ...], transposed: tuple[Sample, ...]) -> tuple[Function, Function]:
-    run = _forward(rank)
+    run = _plain(rank)
     shared: dict[str, Any] = {"ops": _OPS, "method": False}
     return (
         Function(
@@ -263,7 +293,7 @@ def _declared(rank: int, samples: tuple[Sample, ...], transposed: tuple[Sample, 
         ),
         Function(
             f"conv_transpose{rank}d",
-            (_TRANSPOSED, _backward(rank)),
+            (_TRANSPOSED, _transposed(rank)),
             doc="Copies of a kernel times each element, added up: what a convolution's gradient does.",
             samples=transposed,
             aliases=(f"nn.functional.conv_transpose{rank}d",),

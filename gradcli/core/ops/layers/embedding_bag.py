@@ -1,46 +1,39 @@
-"""Bags of rows: the sums, means or maxima of rows of a table; and windows of images as columns."""
+"""Sums, means or maxima of the rows of a table in bags.
+
+`indices` are the rows that are looked up, `bags` the bag of each; `shares` say how much of each row goes into its bag.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import hooks
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import windows
-from gradcli.core.ops.layers import records
+from gradcli.core.ops.index.gathering import index_select
+from gradcli.core.ops.layers.embedding import shorten
+from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-# --- bags; a share says how much of a row goes into a bag ---
 
-
-def _gathered(weight: Array, indices: Array, bags: Array, count: int, shares: Array) -> Array:
-    """The rows at the indices, each times its share, added up in their bags."""
-    out = np.zeros((count, weight.shape[1]), weight.dtype)
-    np.add.at(out, bags, weight[indices] * shares[:, None].astype(weight.dtype))
+def _moved(rows: Array, source: Array, target: Array, count: int, shares: Array) -> Array:
+    """`count` rows: the rows at `source`, each times its share, added up at `target`."""
+    out = np.zeros((count, rows.shape[1]), rows.dtype)
+    np.add.at(out, target, rows[source] * shares[:, None].astype(rows.dtype))
     return out
 
 
-def _placed(grad: Array, indices: Array, bags: Array, rows: int, shares: Array) -> Array:
-    out = np.zeros((rows, grad.shape[1]), grad.dtype)
-    np.add.at(out, indices, grad[bags] * shares[:, None].astype(grad.dtype))
-    return out
-
-
-_ATTRS = "indices bags"
 BAG_BACKWARD: Op = Op(
     "EmbeddingBagBackwardBackward0",
-    _placed,
+    lambda grad, indices, bags, rows, shares: _moved(grad, bags, indices, rows, shares),
     "grad_output",
-    f"{_ATTRS} rows shares",
+    "indices bags rows shares",
     grad_output=Rule(
         lambda xp, grad, grad_output_shape, indices, bags, shares: xp.call(BAG, grad, indices, bags, grad_output_shape[0], shares),
         "zeros_like(grad_output).index_add(0, bags, grad[indices] * shares.unsqueeze(1))",
@@ -48,9 +41,9 @@ BAG_BACKWARD: Op = Op(
 )
 BAG: Op = Op(
     "EmbeddingBagBackward0",
-    _gathered,
+    _moved,
     "weight",
-    f"{_ATTRS} count shares",
+    "indices bags count shares",
     weight=Rule(
         lambda xp, grad, weight_shape, indices, bags, shares: xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], shares),
         "zeros_like(weight).index_add(0, indices, grad[bags] * shares.unsqueeze(1))",
@@ -58,8 +51,7 @@ BAG: Op = Op(
 )
 
 
-def _weighted(weight: Array, per_sample_weights: Array, indices: Array, bags: Array, count: int) -> Array:
-    return _gathered(weight, indices, bags, count, per_sample_weights)
+# --- with shares that have a gradient ---
 
 
 def _to_weight(xp: Any, grad: Any, weight_shape: Any, per_sample_weights: Any, indices: Any, bags: Any) -> Any:
@@ -84,9 +76,9 @@ _ROWS: Op = Op(
 )
 WEIGHTED_BACKWARD: Op = Op(
     "EmbeddingBagBackwardBackward0",
-    lambda grad, shares, indices, bags, rows: _placed(grad, indices, bags, rows, shares),
+    lambda grad, shares, indices, bags, rows: _moved(grad, bags, indices, rows, shares),
     "grad_output per_sample_weights",
-    f"{_ATTRS} rows",
+    "indices bags rows",
     grad_output=Rule(
         lambda xp, grad, grad_output_shape, per_sample_weights, indices, bags: xp.call(
             WEIGHTED, grad, per_sample_weights, indices, bags, grad_output_shape[0]
@@ -100,20 +92,24 @@ WEIGHTED_BACKWARD: Op = Op(
 )
 WEIGHTED: Op = Op(
     "EmbeddingBagBackward0",
-    _weighted,
+    lambda weight, shares, indices, bags, count: _moved(weight, indices, bags, count, shares),
     "weight per_sample_weights",
-    f"{_ATTRS} count",
+    "indices bags count",
     weight=Rule(_to_weight, "zeros_like(weight).index_add(0, indices, grad[bags] * per_sample_weights.unsqueeze(1))"),
     per_sample_weights=Rule(_to_samples, "(grad[bags] * weight[indices]).sum(1)"),
 )
 
 
+# --- maxima; `indices` are places in the flattened table, -1 in an empty bag ---
+
+
 def _picked(weight: Array, places: Array) -> Array:
-    """The elements at places of the flattened table, 0 for -1."""
+    """The elements at the places, 0 at -1."""
     return np.where(places < 0, weight.dtype.type(0), weight.reshape(-1)[places])
 
 
 def _returned(grad: Array, places: Array, rows: int) -> Array:
+    """The transpose of `_picked`."""
     out = np.zeros(rows * grad.shape[1], grad.dtype)
     np.add.at(out, places[places >= 0], grad[places >= 0])
     return out.reshape(rows, grad.shape[1])
@@ -140,7 +136,7 @@ BAG_MAX: Op = Op(
 
 
 def _maxima(weight: Array, indices: Array, bags: Array, count: int) -> Array:
-    """Where the largest elements of each bag are in the flattened table; -1 in an empty bag."""
+    """The places of the largest elements of each bag, one for each column."""
     width = weight.shape[1]
     places = np.full((count, width), -1, np.int64)
     best = np.full((count, width), -np.inf)
@@ -151,8 +147,11 @@ def _maxima(weight: Array, indices: Array, bags: Array, count: int) -> Array:
     return places
 
 
+# --- the function ---
+
+
 def _bags(input: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Array, Array, int]:
-    """The indices one after the other, the bag of each, and how many bags there are."""
+    """All indices, the bag of each, and the number of bags. Raises ValueError or RuntimeError for wrong offsets."""
     if input.array.ndim == 2:
         if offsets is not None:
             kind = "<class 'torch.Tensor'>" if type(offsets) is Tensor else f"<class '{hooks.type_name(offsets)}'>"
@@ -192,7 +191,11 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: Any = None,
 ) -> Any:
-    """Sums, means or maxima of the rows of a table in each bag."""
+    """The sum, mean or maximum of the rows of `weight` in each bag.
+
+    A bag is a row of a 2-d input, or begins at an offset of a 1-d input. Raises ValueError, RuntimeError or
+    NotImplementedError for arguments that do not fit.
+    """
     if mode not in ("sum", "mean", "max"):
         raise ProgramError("ValueError", "mode has to be one of sum, mean or max")
     if sparse or scale_grad_by_freq:
@@ -215,13 +218,13 @@ def embedding_bag(
             raise runtime_error(f"Index {at} of input takes value {index} which is not in the valid range [0, {rows})")
     limits.check_elements(max(indices.size, count) * width, weight.dtype.itemsize)
     if max_norm is not None:
-        records.shorten(weight, indices, float(max_norm), float(norm_type))
+        shorten(weight, indices, float(max_norm), float(norm_type))
     kept = np.ones(indices.size, np.bool_) if padding_idx is None else indices != padding_idx % rows
     indices, bags = np.array(indices[kept], np.int64), bags[kept]
     if per_sample_weights is not None:
-        shares = catalog.function("reshape")(per_sample_weights, (-1,)) if per_sample_weights.array.ndim > 1 else per_sample_weights
+        shares = reshape(per_sample_weights, (-1,)) if per_sample_weights.array.ndim > 1 else per_sample_weights
         if not kept.all():
-            shares = catalog.function("index_select")(shares, 0, Tensor(np.flatnonzero(kept), dtypes.int64))
+            shares = index_select(shares, 0, Tensor(np.flatnonzero(kept), dtypes.int64))
         return WEIGHTED(weight, shares, indices, bags, count)
     if mode == "max":
         return BAG_MAX(weight, _maxima(weight.array, indices, bags, count))
@@ -230,132 +233,10 @@ def embedding_bag(
     return BAG(weight, indices, bags, count, each)
 
 
-# --- windows as columns ---
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    if isinstance(value, int):
-        return value, value
-    numbers = tuple(value)
-    return (numbers[0], numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
-
-
-def _columns(x: Array, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
-    batched = x if x.ndim == 4 else x[None]
-    found = windows.view(windows.padded(batched, padding), kernel, stride, dilation)
-    n, channels, rows, columns = found.shape[:4]
-    made = found.transpose(0, 1, 4, 5, 2, 3).reshape(n, channels * math.prod(kernel), rows * columns)
-    return made if x.ndim == 4 else made[0]
-
-
-def _images(columns: Array, output_size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Array:
-    batched = columns if columns.ndim == 3 else columns[None]
-    n, channels = batched.shape[0], batched.shape[1] // math.prod(kernel)
-    sizes = tuple(size + 2 * p for size, p in zip(output_size, padding, strict=True))
-    limits.check_elements(max(n * channels, 1) * math.prod(sizes), columns.itemsize)
-    out = np.zeros((n, channels, *sizes), columns.dtype)
-    found = windows.view(out, kernel, stride, dilation, True)
-    if found.size:
-        values = batched.reshape(n, channels, *kernel, *found.shape[2:4]).transpose(0, 1, 4, 5, 2, 3)
-        windows.add_windows(found, values, 2)
-    made = np.ascontiguousarray(out[windows.inside(padding, output_size)])
-    return made if columns.ndim == 3 else made[0]
-
-
-_HOW = "kernel_size dilation padding stride"
-_UNFOLD = "F.unfold({}, kernel_size, dilation, padding, stride)"
-IM2COL: Op = Op(
-    "Im2ColBackward0",
-    _columns,
-    "input",
-    _HOW,
-    input=Rule(
-        lambda xp, grad, input_shape, kernel_size, dilation, padding, stride: xp.call(
-            COL2IM, grad, tuple(input_shape[-2:]), kernel_size, dilation, padding, stride
-        ),
-        "F.fold(grad, input.shape[-2:], kernel_size, dilation, padding, stride)",
-    ),
-)
-COL2IM: Op = Op(
-    "Col2ImBackward0",
-    _images,
-    "input",
-    f"output_size {_HOW}",
-    input=Rule(
-        lambda xp, grad, kernel_size, dilation, padding, stride: xp.call(IM2COL, grad, kernel_size, dilation, padding, stride),
-        _UNFOLD.format("grad"),
-    ),
-)
-
-
-def _check_windows(kernel: Any, dilation: Any, padding: Any, stride: Any) -> None:
-    for name, text, pair, least in (
-        ("kernel size", "kernel", kernel, 1),
-        ("stride", "stride", stride, 1),
-        ("dilation", "dilation", dilation, 1),
-        ("padding", "pad", padding, 0),
-    ):
-        if min(pair) < least:
-            what = "greater than zero" if least else "non-negative"
-            raise runtime_error(f"{name} should be {what}, but got {text}_height: {pair[0]} {text}_width: {pair[1]}")
-
-
-def _blocks(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:
-    return windows.positions([n + 2 * p for n, p in zip(sizes, padding, strict=True)], kernel, stride, dilation)
-
-
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    """All windows of images, each as a column."""
-    pairs = [_pair(value) for value in (kernel_size, dilation, padding, stride)]
-    _check_windows(*pairs)
-    shape = input.array.shape
-    if len(shape) not in (3, 4):
-        raise runtime_error(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-            f"input, but got: {list(shape)}"
-        )
-    kernel, gaps, border, step = pairs
-    found = _blocks(shape[-2:], kernel, gaps, border, step)
-    if min(found) < 1:
-        raise runtime_error(
-            f"Given input with spatial size {tuple(shape[-2:])}, kernel_size={kernel}, dilation={gaps}, padding={border}, calculated shape "
-            f"of the array of sliding blocks as {found}, but its components must be at least one."
-        )
-    limits.check_elements(math.prod(shape[:-2]) * math.prod(kernel) * math.prod(found), input.dtype.itemsize)
-    return IM2COL(input, kernel, gaps, border, step)
-
-
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    """Columns added up as windows of images."""
-    size = _pair(output_size)
-    pairs = [_pair(value) for value in (kernel_size, dilation, padding, stride)]
-    _check_windows(*pairs)
-    kernel, gaps, border, step = pairs
-    shape = input.array.shape
-    if len(shape) not in (2, 3):
-        raise runtime_error(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
-            f"input, but got: {list(shape)}"
-        )
-    rank = len(shape) - 2
-    if shape[rank] % math.prod(kernel):
-        raise runtime_error(
-            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={shape[rank]} and "
-            f"kernel_size={kernel}."
-        )
-    found = _blocks(size, kernel, gaps, border, step)
-    if shape[rank + 1] != math.prod(found):
-        raise runtime_error(
-            f"Given output_size={size}, kernel_size={kernel}, dilation={gaps}, padding={border}, stride={step}, expected size of input's "
-            f"dimension 2 to match the calculated number of sliding blocks {found[0]} * {found[1]} = {math.prod(found)}, but got "
-            f"input.size(2)={shape[rank + 1]}."
-        )
-    return COL2IM(input, size, kernel, gaps, border, step)
-
-
 _W = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [0.3, 0.8, -0.2], [-1.2, 0.6, 1.1]]
-_IMAGE = [[[[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [-0.3, 0.8, 0.6]]]]
 _BAGS = (BAG, BAG_BACKWARD, WEIGHTED, WEIGHTED_BACKWARD, BAG_MAX, BAG_MAX_BACKWARD)
+
+
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         embedding_bag,
@@ -371,21 +252,5 @@ FUNCTIONS: tuple[Function, ...] = (
                 "F.embedding_bag(tensor([[1, 2], [0, 1]]), w, mode='sum', per_sample_weights=s)", None, w=_W, s=[[0.5, 2.0], [-1.0, 0.3]]
             ),
         ),
-    ),
-    PythonFunction(
-        unfold,
-        "unfold",
-        "All windows of images, each as a column.",
-        checked_as="im2col",
-        ops=(IM2COL,),
-        samples=(Sample("F.unfold(x, 2)", None, x=_IMAGE), Sample("F.unfold(x, (2, 1), 1, 1, 2)", None, x=_IMAGE[0])),
-    ),
-    PythonFunction(
-        fold,
-        "fold",
-        "Columns added up as windows of images.",
-        checked_as="col2im",
-        ops=(COL2IM,),
-        samples=(Sample("F.fold(x, (2, 3), (1, 2))", None, x=[[[0.5, -1.0, 2.0, 1.0], [1.5, 0.25, -0.5, 0.3]]]),),
     ),
 )

@@ -1,4 +1,7 @@
-"""Other sizes by interpolation, and channels as pixels."""
+"""Images of another size, by interpolation.
+
+Inputs are (batch, channels, *sizes) with one to three sizes.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,93 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.ops.layers import pixel_shuffle
-from gradcli.core.ops.layers.resampling_records import INTERPOLATION
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import resampling
+from gradcli.core.kernels.resampling import Taps
+from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.ops.reduce.dimensions import not_implemented
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-Sizes = tuple[int, ...]
+#: gets the sizes of input and result, scale, align_corners and the dtype of the computation, and gives the map of one dimension
+Along = Callable[[int, int, float | None, bool, Any], Taps]
+Scales = tuple[float, ...] | None
 
+_ALONG: dict[str, Along] = {
+    "nearest": lambda size, count, scale, align_corners, kind: resampling.nearest(size, count, scale, False),
+    "nearest-exact": lambda size, count, scale, align_corners, kind: resampling.nearest(size, count, scale, True),
+    "linear": resampling.linear,
+    "bicubic": resampling.cubic,
+}
+
+
+def _interpolation(name: str, mode: str, rank: int) -> Pair:
+    """The records of an interpolation of `rank` dimensions."""
+    along = _ALONG["linear" if mode.endswith("linear") else mode]
+    call = f"F.interpolate({{}}, None if scales else output_size, scales, '{mode}', align_corners)"
+
+    def taps(x: Array, input_size: Sizes, output_size: Sizes, scales: Scales, align_corners: bool | None) -> list[Taps]:
+        kind = np.float64 if x.dtype == np.float64 else np.float32
+        each = zip(input_size[2:], output_size, scales or (None,) * rank, strict=True)
+        return [along(n, m, scale, bool(align_corners), kind) for n, m, scale in each]
+
+    def forward(x: Array, *attrs: Any) -> Array:
+        made = resampling.apply(x, taps(x, x.shape, *attrs))
+        return np.ascontiguousarray(made.astype(x.dtype, copy=False))
+
+    def backward(grad: Array, input_size: Sizes, *attrs: Any) -> Array:
+        made = resampling.transposed(grad, taps(grad, input_size, *attrs), input_size[2:])
+        return np.ascontiguousarray(made.astype(grad.dtype, copy=False))
+
+    transpose = Op(
+        f"{name}BackwardBackward0",
+        backward,
+        "grad_output",
+        "input_size output_size scales align_corners",
+        grad_output=Rule(lambda xp, grad, attrs: xp.call(op, grad, *attrs[1:]), call.format("grad")),
+    )
+    op = Op(
+        f"{name}Backward0",
+        forward,
+        "input",
+        "output_size scales align_corners",
+        input=Rule(
+            lambda xp, grad, input_shape, attrs: xp.call(transpose, grad, tuple(input_shape), *attrs), transpose_of(call, "input", rank)
+        ),
+    )
+    return Pair(op, transpose)
+
+
+#: by mode and number of dimensions
+INTERPOLATION: dict[tuple[str, int], Pair] = {
+    (mode, rank): _interpolation(f"Upsample{name}{rank}D", mode, rank)
+    for mode, name, ranks in (
+        ("nearest", "Nearest", (1, 2, 3)),
+        ("nearest-exact", "NearestExact", (1, 2, 3)),
+        ("linear", "Linear", (1,)),
+        ("bilinear", "Bilinear", (2,)),
+        ("trilinear", "Trilinear", (3,)),
+        ("bicubic", "Bicubic", (2,)),
+    )
+    for rank in ranks
+}
+#: modes without align_corners
 _PLAIN = ("nearest", "area", "nearest-exact")
+#: the rank of the input that a mode needs
 _NEEDS = {"linear": 3, "bilinear": 4, "trilinear": 5}
 
 
 def _of_size(size: Any, spatial: list[int]) -> Sizes:
+    """One size for each dimension. Raises ValueError for another number of them, TypeError for other values."""
     if not isinstance(size, (tuple, list)):
         return (size,) * len(spatial)
     if len(size) != len(spatial):
@@ -44,6 +115,7 @@ def _of_size(size: Any, spatial: list[int]) -> Sizes:
 
 
 def _of_scale(scale: Any, spatial: list[int]) -> tuple[float, ...]:
+    """One scale for each dimension. Raises ValueError for another number of them."""
     if not isinstance(scale, (tuple, list)):
         return (float(scale),) * len(spatial)
     if len(scale) != len(spatial):
@@ -65,7 +137,7 @@ def interpolate(
     recompute_scale_factor: Any = None,
     antialias: bool = False,
 ) -> Any:
-    """Images of another size."""
+    """`F.interpolate`. Raises ValueError, TypeError, RuntimeError or NotImplementedError for arguments that do not fit."""
     if mode in _PLAIN:
         if align_corners is not None:
             raise ProgramError(
@@ -92,7 +164,8 @@ def interpolate(
     return _resized(input, wanted, scales, mode, align_corners)
 
 
-def _resized(input: Tensor, wanted: Sizes, scales: tuple[float, ...] | None, mode: str, align_corners: Any) -> Any:
+def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corners: Any) -> Any:
+    """The image of the sizes `wanted`, after the checks of the mode and the shape."""
     rank = input.array.ndim - 2
     if mode == "area" and rank in (1, 2, 3):
         return catalog.function(f"nn.functional.adaptive_avg_pool{rank}d")(input, wanted[0] if rank == 1 else wanted)
@@ -115,6 +188,8 @@ def _resized(input: Tensor, wanted: Sizes, scales: tuple[float, ...] | None, mod
 
 
 def _deprecated(name: str, mode: str, align_corners: bool | None) -> Callable[..., Any]:
+    """An older name of `interpolate` for one mode."""
+
     def run(input: Tensor, size: Any = None, scale_factor: Any = None) -> Any:
         warnings.emit(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
         return interpolate(input, size, scale_factor, mode, align_corners)
@@ -123,7 +198,7 @@ def _deprecated(name: str, mode: str, align_corners: bool | None) -> Callable[..
 
 
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None) -> Any:
-    """The old name of `interpolate`."""
+    """The older name of `interpolate`."""
     warnings.emit("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -134,19 +209,6 @@ _VOLUME = [_IMAGE]
 _OTHER_SIZE = "Images of another size, by interpolation."
 
 
-def _shuffle(name: str, run: Callable[..., Any], parameter: str, doc: str, ops: Any, text: str, x: Any) -> Function:
-    return Function(
-        name,
-        (f"Tensor input, int {parameter}", run),
-        doc=doc,
-        ops=ops,
-        samples=(Sample(text, None, x=x),),
-        method=False,
-        aliases=(f"nn.functional.{name}",),
-    )
-
-
-_CHANNELS = [[[0.5, -1.0], [2.0, 0.3]], [[1.5, 0.25], [-0.5, -0.9]], [[-0.3, 0.8], [0.6, 1.1]], [[0.2, -0.4], [0.7, 0.9]]]
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         interpolate,
@@ -171,31 +233,4 @@ FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(upsample, "upsample", _OTHER_SIZE, reads="dim"),
     PythonFunction(_deprecated("upsample_nearest", "nearest", None), "upsample_nearest", _OTHER_SIZE, reads="dim"),
     PythonFunction(_deprecated("upsample_bilinear", "bilinear", True), "upsample_bilinear", _OTHER_SIZE, reads="dim"),
-    _shuffle(
-        "pixel_shuffle",
-        pixel_shuffle.pixel_shuffle,
-        "upscale_factor",
-        "Channels laid out as the pixels of a larger image.",
-        (pixel_shuffle.PIXEL_SHUFFLE,),
-        "F.pixel_shuffle(x, 2)",
-        _CHANNELS,
-    ),
-    _shuffle(
-        "pixel_unshuffle",
-        pixel_shuffle.pixel_unshuffle,
-        "downscale_factor",
-        "Neighbouring pixels as channels of a smaller image.",
-        (pixel_shuffle.PIXEL_UNSHUFFLE,),
-        "F.pixel_unshuffle(x, 2)",
-        _CHANNELS,
-    ),
-    _shuffle(
-        "channel_shuffle",
-        pixel_shuffle.channel_shuffle,
-        "groups",
-        "The channels of groups in turns.",
-        (pixel_shuffle.CHANNEL_SHUFFLE,),
-        "F.channel_shuffle(x, 2)",
-        [_CHANNELS],
-    ),
 )

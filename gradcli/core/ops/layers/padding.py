@@ -1,27 +1,79 @@
-"""Borders around the last dimensions: of a constant, mirrored, of copies of the edge, or of the other end."""
+"""Borders around the last dimensions: constant, reflected, replicated or circular.
+
+`padding` has two numbers for each dimension, before and after, and begins with the last dimension; negative numbers cut off.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import hooks
-from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.ops.layers import records
-from gradcli.core.ops.layers.resampling_records import REFLECT, REPLICATE
+from gradcli.core.graph.in_place import copy_
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import resampling
+from gradcli.core.kernels.resampling import Taps
+from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.layers.samples import ROWS, SQUARE
+from gradcli.core.ops.layers.transposes import Pair, linear_pair
+from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.shape.slicing import narrow
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-Sizes = tuple[int, ...]
+# --- a constant ---
+
+
+def _pad(x: Array, pad: Sizes, value: Any) -> Array:
+    pairs = list(zip(pad[::2], pad[1::2], strict=True))
+    around = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
+    cut = tuple(slice(max(-before, 0), size - max(-after, 0)) for size, (before, after) in zip(x.shape, around, strict=True))
+    added = [(max(before, 0), max(after, 0)) for before, after in around]
+    return np.pad(x[cut], added, constant_values=value)
+
+
+PAD: Op = Op(
+    "ConstantPadNdBackward0",
+    _pad,
+    "input",
+    "pad value",
+    jvp="transpose",
+    input=Rule(lambda xp, grad, pad: xp.call(PAD, grad, tuple(-n for n in pad), 0), "F.pad(grad, [-n for n in pad])"),
+)
+
+
+# --- reflected or replicated ---
+
+
+def _border(name: str, mode: str, along: Callable[[int, int, int], Taps], rank: int) -> Pair:
+    """The records of a border around `rank` dimensions; `along` is the map of one dimension."""
+
+    def taps(x: Array, padding: Sizes) -> list[Taps]:
+        pairs = zip(padding[::2], padding[1::2], strict=True)
+        return [along(size, *pair) for size, pair in zip(x.shape[x.ndim - rank :], reversed(list(pairs)), strict=True)]
+
+    def forward(x: Array, padding: Sizes) -> Array:
+        return np.ascontiguousarray(resampling.apply(x, taps(x, padding)))
+
+    def backward(grad: Array, x: Array, padding: Sizes) -> Array:
+        return np.ascontiguousarray(resampling.transposed(grad, taps(x, padding), x.shape[x.ndim - rank :]))
+
+    return linear_pair(f"{name}Pad{rank}D", forward, backward, "padding", f"F.pad({{}}, padding, '{mode}')", rank)
+
+
+REFLECT = {rank: _border("Reflection", "reflect", resampling.reflected, rank) for rank in (1, 2, 3)}
+REPLICATE = {rank: _border("Replication", "replicate", resampling.repeated, rank) for rank in (1, 2, 3)}
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Any:
-    """Rows and columns added around, or with negative numbers taken away; the last dimension comes first in `pad`."""
+    """`F.pad`. Raises RuntimeError, TypeError or NotImplementedError for numbers, modes and ranks that do not fit."""
     sizes = _numbers(pad)
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise ProgramError("NotImplementedError", f"Unrecognised padding mode {mode}")
@@ -50,6 +102,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
 
 
 def _numbers(pad: Any) -> Sizes:
+    """The numbers as a tuple. Raises TypeError for other values."""
     if not isinstance(pad, (list, tuple)):
         raise ProgramError("TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, not {hooks.type_name(pad)}")
     for at, n in enumerate(pad):
@@ -62,22 +115,23 @@ def _numbers(pad: Any) -> Sizes:
 
 
 def _count(input: Tensor, sizes: Sizes) -> int:
-    """The elements of the result, at least of one where a dimension is empty."""
+    """The number of elements of the result, where an empty dimension counts as 1."""
     shape = list(input.array.shape)
-    for i in range(len(sizes) // 2):
-        shape[-1 - i] += sizes[2 * i] + sizes[2 * i + 1]
+    for i, (before, after) in enumerate(zip(sizes[::2], sizes[1::2], strict=True)):
+        shape[-1 - i] += before + after
     return math.prod(max(n, 1) for n in shape)
 
 
 def _constant(input: Tensor, sizes: Sizes, value: Any) -> Any:
-    for at in range(len(sizes) // 2):
-        if input.array.shape[-1 - at] + min(sizes[2 * at], 0) + min(sizes[2 * at + 1], 0) < 0:
+    for i, (before, after) in enumerate(zip(sizes[::2], sizes[1::2], strict=True)):
+        if input.array.shape[-1 - i] + min(before, 0) + min(after, 0) < 0:
             raise runtime_error("narrow(): length must be non-negative.")
     limits.check_elements(_count(input, sizes), input.dtype.itemsize)
-    return records.PAD(input, sizes, value)
+    return PAD(input, sizes, value)
 
 
 def _repeating(input: Tensor, sizes: Sizes, mode: str) -> Any:
+    """A border that repeats the input: reflected or replicated."""
     shape, count = input.array.shape, len(sizes) // 2
     if 0 in shape[-count:] or (len(shape) == count + 2 and shape[1] == 0):
         raise runtime_error(
@@ -95,22 +149,17 @@ def _repeating(input: Tensor, sizes: Sizes, mode: str) -> Any:
         if shape[at] + sum(pair) < (1 if count == 1 else 0):
             axis = "WHD"[i]
             raise runtime_error(f"input ({axis}: {shape[at]}) is too small. Calculated output {axis}: {shape[at] + sum(pair)}")
-    if input.dtype.torch_name == "Bool":
-        name = "reflection" if mode == "reflect" else "replication"
-        raise ProgramError("NotImplementedError", f"\"{name}_pad{count}d\" not implemented for 'Bool'")
+    if input.dtype is dtypes.bool_:
+        raise not_implemented(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{count}d", input.dtype)
     return (REFLECT if mode == "reflect" else REPLICATE)[count].forward(input, sizes)
 
 
-def _part(x: Any, dim: int, start: int, end: int) -> Any:
-    return catalog.function("narrow")(x, dim, start, end - start)
-
-
-def _copied(to: Any, source: Any) -> None:
-    catalog.method("copy_").method(to, (source,), {})
+def _part(x: Tensor, dim: int, start: int, end: int) -> Tensor:
+    return narrow(x, dim, start, end - start)
 
 
 def _circular(input: Tensor, sizes: Sizes) -> Any:
-    """PyTorch's steps: the input into the middle, then each end from the other, one dimension after the other."""
+    """A circular border by PyTorch's steps: the input is copied into the middle, then each end from the other, dimension by dimension."""
     shape, made = input.array.shape, list(input.array.shape)
     axes = [(len(shape) - 1 - i, sizes[2 * i], sizes[2 * i + 1]) for i in range(len(sizes) // 2)]
     for at, before, after in axes:
@@ -119,45 +168,60 @@ def _circular(input: Tensor, sizes: Sizes) -> Any:
         if before + after + shape[at] < 0:
             raise runtime_error("Negative padding value is resulting in an empty dimension")
         made[at] += before + after
-    out: Any = Tensor(np.zeros(made, input.dtype.np), input.dtype)
+    out = Tensor(np.zeros(made, input.dtype.np), input.dtype)
     middle, own = out, input
     for at, before, after in axes:
         middle = _part(middle, at, max(before, 0), made[at] - max(after, 0))
         own = _part(own, at, max(-before, 0), shape[at] - max(-after, 0))
-    _copied(middle, own)
+    copy_(middle, own)
     for at, before, after in reversed(axes):
         end = made[at] - max(after, 0)
         if before > 0:
-            _copied(_part(out, at, 0, before), _part(out, at, end - before, end))
+            copy_(_part(out, at, 0, before), _part(out, at, end - before, end))
         if after > 0:
             start = max(before, 0)
-            _copied(_part(out, at, made[at] - after, made[at]), _part(out, at, start, start + after))
+            copy_(_part(out, at, made[at] - after, made[at]), _part(out, at, start, start + after))
     return out
 
 
 def _numpy(x: Array, mode: str) -> Array:
+    """The reference of the samples."""
     return np.pad(x, ((0, 0), (1, 2)), mode)  # type: ignore[call-overload, no-any-return]
 
 
-_X = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]]
+def _constant_pad_nd(input: Tensor, padding: Sizes, value: Any) -> Any:
+    if len(padding) % 2:
+        raise runtime_error(f"Length of pad must be even but instead it equals {len(padding)}")
+    return pad(input, padding, "constant", value)
+
+
 _RECORDS = [op for pairs in (REFLECT, REPLICATE) for pair in pairs.values() for op in pair]
+
+
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         pad,
         "pad",
         "A border around the last dimensions, or rows and columns cut off.",
         checked_as="pad",
-        ops=(records.PAD, *_RECORDS),
+        ops=(PAD, *_RECORDS),
         samples=(
-            Sample("F.pad(x, (1, 2))", lambda x: _numpy(x, "constant"), x=_X),
-            Sample("F.pad(x, (-1, 0, 0, 1), value=2.)", None, x=_X),
-            Sample("F.pad(x, (1, 2), 'reflect')", lambda x: _numpy(x, "reflect"), x=_X),
-            Sample("F.pad(x, (1, 2), 'replicate')", lambda x: _numpy(x, "edge"), x=_X),
-            Sample("F.pad(x, (1, 2), 'circular')", lambda x: _numpy(x, "wrap"), x=_X),
-            Sample("F.pad(x, (2, 1, 1, -1), 'reflect')", None, x=[_X]),
-            Sample("F.pad(x, (2, 1, 3, -1), 'replicate')", None, x=[_X]),
-            Sample("F.pad(x, (2, 1, 1, 1, 0, 0), 'reflect')", None, x=[[_X]]),
-            Sample("F.pad(x, (2, 1, 0, 1, 1, 0), 'replicate')", None, x=[[_X]]),
+            Sample("F.pad(x, (1, 2))", lambda x: _numpy(x, "constant"), x=ROWS),
+            Sample("F.pad(x, (-1, 0, 0, 1), value=2.)", None, x=ROWS),
+            Sample("F.pad(x, (1, 2), 'reflect')", lambda x: _numpy(x, "reflect"), x=ROWS),
+            Sample("F.pad(x, (1, 2), 'replicate')", lambda x: _numpy(x, "edge"), x=ROWS),
+            Sample("F.pad(x, (1, 2), 'circular')", lambda x: _numpy(x, "wrap"), x=ROWS),
+            Sample("F.pad(x, (2, 1, 1, -1), 'reflect')", None, x=[ROWS]),
+            Sample("F.pad(x, (2, 1, 3, -1), 'replicate')", None, x=[ROWS]),
+            Sample("F.pad(x, (2, 1, 1, 1, 0, 0), 'reflect')", None, x=[[ROWS]]),
+            Sample("F.pad(x, (2, 1, 0, 1, 1, 0), 'replicate')", None, x=[[ROWS]]),
         ),
+    ),
+    Function(
+        "constant_pad_nd",
+        ("Tensor input, ints pad, Number value=0", _constant_pad_nd),
+        doc="A value around, or with negative numbers less of the tensor.",
+        samples=(Sample("torch.constant_pad_nd(x, (1, 0), 2.)", lambda x: np.pad(x, ((0, 0), (1, 0)), constant_values=2), x=SQUARE),),
+        method=False,
     ),
 )

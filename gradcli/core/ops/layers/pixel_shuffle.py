@@ -1,9 +1,16 @@
-"""Channels as pixels, pixels as channels, and channels in another order."""
+"""Channels as pixels, pixels as channels, and channels in another order.
+
+Images are (..., channels, height, width).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
@@ -70,7 +77,7 @@ def _check_image(name: str, input: Tensor, factor: int, parameter: str) -> None:
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels laid out as the pixels of a larger image (Shi et al. 2016)."""
+    """Channels laid out as squares of pixels of a larger image (Shi et al. 2016). Raises RuntimeError for sizes that do not divide."""
     _check_image("pixel_shuffle", input, upscale_factor, "upscale_factor")
     channels = input.array.shape[-3]
     if channels % upscale_factor**2:
@@ -78,12 +85,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
             f"input.size(-3)={channels} is not divisible by {upscale_factor**2}"
         )
-    made: Tensor = PIXEL_SHUFFLE(input, upscale_factor)
-    return made
+    return PIXEL_SHUFFLE(input, upscale_factor)  # type: ignore[no-any-return]
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """The other way round."""
+    """Squares of pixels laid out as channels of a smaller image. Raises RuntimeError for sizes that do not divide."""
     _check_image("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     for name, axis in (("height", -2), ("width", -1)):
         size = input.array.shape[axis]
@@ -92,12 +98,14 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({axis})={size} is not divisible by "
                 f"{downscale_factor}"
             )
-    made: Tensor = PIXEL_UNSHUFFLE(input, downscale_factor)
-    return made
+    return PIXEL_UNSHUFFLE(input, downscale_factor)  # type: ignore[no-any-return]
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The first channel of each group, then the second of each (Zhang et al. 2018)."""
+    """The first channel of each group, then the second of each, and so on (Zhang et al. 2018).
+
+    Raises RuntimeError for sizes that do not divide.
+    """
     shape = list(input.array.shape)
     if len(shape) <= 2:
         raise runtime_error(f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}")
@@ -105,5 +113,34 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise runtime_error(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if shape[1] % groups:
         raise runtime_error(f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} groups.")
-    made: Tensor = CHANNEL_SHUFFLE(input, groups)
-    return made
+    return CHANNEL_SHUFFLE(input, groups)  # type: ignore[no-any-return]
+
+
+def _declared(name: str, run: Callable[..., Tensor], parameter: str, doc: str, op: Op, x: Any) -> Function:
+    return Function(
+        name,
+        (f"Tensor input, int {parameter}", run),
+        doc=doc,
+        ops=(op,),
+        samples=(Sample(f"F.{name}(x, 2)", None, x=x),),
+        method=False,
+        aliases=(f"nn.functional.{name}",),
+    )
+
+
+_CHANNELS = [[[0.5, -1.0], [2.0, 0.3]], [[1.5, 0.25], [-0.5, -0.9]], [[-0.3, 0.8], [0.6, 1.1]], [[0.2, -0.4], [0.7, 0.9]]]
+
+FUNCTIONS: tuple[Function, ...] = (
+    _declared(
+        "pixel_shuffle", pixel_shuffle, "upscale_factor", "Channels laid out as the pixels of a larger image.", PIXEL_SHUFFLE, _CHANNELS
+    ),
+    _declared(
+        "pixel_unshuffle",
+        pixel_unshuffle,
+        "downscale_factor",
+        "Neighbouring pixels as channels of a smaller image.",
+        PIXEL_UNSHUFFLE,
+        _CHANNELS,
+    ),
+    _declared("channel_shuffle", channel_shuffle, "groups", "The channels of groups in turns.", CHANNEL_SHUFFLE, [_CHANNELS]),
+)

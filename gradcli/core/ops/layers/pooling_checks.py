@@ -1,4 +1,8 @@
-"""What PyTorch refuses to pool, in its words."""
+"""The windows of pooling, and the errors of its arguments in PyTorch's words.
+
+Sizes, kernels, strides, paddings and dilations have a number for each dimension; an empty stride means that of the kernel.
+All checks raise RuntimeError unless they say otherwise.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,45 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
+from gradcli.core.kernels import Array, window_reductions
+from gradcli.core.kernels.window_reductions import Spans
+from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
-Sizes = tuple[int, ...]
-
 _WORDS = {2: "two", 3: "three"}
 _AXES = {2: "HW", 3: "THW"}
+
+
+# --- windows ---
+
+
+def _counts(sizes: Sequence[int], kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Sizes:
+    """The number of windows along each dimension; with `ceil_mode` also one that begins inside and ends beyond."""
+    found = []
+    for n, k, s, p, d in zip(sizes, kernel, stride or kernel, padding, dilation, strict=True):
+        count = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+        if ceil_mode and (count - 1) * s >= n + p:
+            count -= 1
+        found.append(count)
+    return tuple(found)
+
+
+def sliding(
+    sizes: Sequence[int], kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> list[tuple[Spans, Array]]:
+    """The windows along each dimension, and their lengths with the border counted."""
+    counts = _counts(sizes, kernel, stride, padding, dilation, ceil_mode)
+    return [window_reductions.sliding(*one) for one in zip(sizes, counts, kernel, stride or kernel, padding, dilation, strict=True)]
+
+
+def evenly(sizes: Sequence[int], counts: Sizes) -> list[Spans]:
+    """So many windows along each dimension that cover everything."""
+    return [window_reductions.adaptive(n, m) for n, m in zip(sizes, counts, strict=True)]
+
+
+# --- two and three dimensions ---
 
 
 def _numbers(value: Any) -> Sizes:
@@ -21,7 +56,7 @@ def _numbers(value: Any) -> Sizes:
 
 
 def settings(name: str, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
-    """One number for each dimension; no stride stays none."""
+    """Kernel, stride, padding and dilation, where a single number stands for all dimensions."""
     many = f"or a tuple of {_WORDS[rank]} ints"
     kernel_words = "must be a single int" if name == "avg_pool3d" else "must either be a single int"
     texts = (
@@ -39,7 +74,7 @@ def settings(name: str, rank: int, kernel: Any, stride: Any, padding: Any, dilat
 
 
 def check_rank(input: Tensor, rank: int, by_dim: bool = False) -> None:
-    """One dimension for channels and, maybe, one for a batch."""
+    """Check that there is a dimension of channels and at most one of a batch; `by_dim` makes too small a rank an IndexError."""
     have = input.array.ndim
     if by_dim and have <= rank:
         raise ProgramError(
@@ -49,8 +84,23 @@ def check_rank(input: Tensor, rank: int, by_dim: bool = False) -> None:
         raise runtime_error(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
 
 
-def check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
-    """Sizes of windows that make sense."""
+def check_windows(
+    input: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, of_image: bool = False
+) -> None:
+    """Check the numbers, that only the batch is empty, and that there is a window; `of_image` as `avg_pool3d` says it."""
+    rank = len(kernel)
+    _check_values(kernel, stride or kernel, padding, dilation)
+    _check_not_empty(input, rank)
+    counts = _counts(input.array.shape[-rank:], kernel, stride, padding, dilation, ceil_mode)
+    if of_image:
+        _check_image(input, kernel, padding)
+    if any(n < 1 for n in counts):
+        shape = input.array.shape[input.array.ndim - rank - 1 :]
+        before, after = ("x".join(map(str, sizes)) for sizes in (shape, (shape[0], *counts)))
+        raise runtime_error(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+
+
+def _check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
     axes = _AXES[len(kernel)]
 
     def named(prefix: str, values: Sizes) -> str:
@@ -71,8 +121,7 @@ def check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) 
         raise runtime_error(f"dilation should be greater than zero, but got {named('dilation', dilation)}")
 
 
-def check_not_empty(input: Tensor, rank: int) -> None:
-    """Only the batch may be empty."""
+def _check_not_empty(input: Tensor, rank: int) -> None:
     shape = input.array.shape
     if 0 not in shape[len(shape) - rank - 1 :]:
         return
@@ -84,16 +133,7 @@ def check_not_empty(input: Tensor, rank: int) -> None:
     raise runtime_error(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}")
 
 
-def check_output(input: Tensor, rank: int, found: Sizes) -> None:
-    """That there is a window."""
-    if any(n < 1 for n in found):
-        shape = input.array.shape[input.array.ndim - rank - 1 :]
-        before, after = ("x".join(map(str, sizes)) for sizes in (shape, (shape[0], *found)))
-        raise runtime_error(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
-
-
-def check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
-    """What `avg_pool3d` says first."""
+def _check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
     sizes = input.array.shape[-3:]
     if any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
         have, want = (" ".join(f"{p}{a}: {n}" for a, n in zip("THW", v, strict=True)) for p, v in (("", sizes), ("k", kernel)))
@@ -101,7 +141,7 @@ def check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
 
 
 def check_dtype(name: str, input: Tensor, whole: bool = False) -> None:
-    """Floating point, or whole numbers where PyTorch pools them."""
+    """Raise NotImplementedError unless the dtype is floating or, with `whole`, int64."""
     if not input.dtype.is_floating_point and not (whole and input.dtype.torch_name == "Long"):
         raise not_implemented(f"{name}", input.dtype)
 
@@ -110,7 +150,7 @@ def check_dtype(name: str, input: Tensor, whole: bool = False) -> None:
 
 
 def check_row_rank(input: Tensor, name: str) -> None:
-    """Channels, and maybe a batch."""
+    """Check that there is a dimension of channels and at most one of a batch."""
     if input.array.ndim not in (2, 3):
         raise runtime_error(
             f"Expected 2 to 3 dimensions, but got {input.array.ndim}-dimensional tensor for argument #1 'self' (while checking arguments "
@@ -119,7 +159,7 @@ def check_row_rank(input: Tensor, name: str) -> None:
 
 
 def one_int(name: str, parameter: str, value: Any) -> Any:
-    """The number in a list of one; None for an empty one."""
+    """The number itself, or the only one of a list; None for an empty stride."""
     numbers = _numbers(value)
     if len(numbers) > 1 or (not numbers and parameter != "stride"):
         raise runtime_error(f"{name}() argument '{parameter}' should contain one int (got {len(numbers)})")
@@ -127,7 +167,7 @@ def one_int(name: str, parameter: str, value: Any) -> Any:
 
 
 def row_settings(input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[int, int | None, int, int]:
-    """The numbers of `max_pool1d`; no stride stays none."""
+    """Kernel, stride, padding and dilation of `max_pool1d`; the stride is None where none is given."""
     if input.array.ndim not in (2, 3):
         raise runtime_error(
             f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.array.shape)}"
@@ -145,8 +185,8 @@ def row_settings(input: Tensor, kernel: Any, stride: Any, padding: Any, dilation
     return given[0][0], given[1][0] if given[1] else None, given[2][0], given[3][0]
 
 
-def check_rows(kernel: int, stride: int, padding: int, dilation: int) -> None:
-    """Sizes of windows that make sense, of a row."""
+def check_row_windows(input: Tensor, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> None:
+    """Check the numbers of `max_pool1d`, and that there is a window."""
     for name, value in (("kernel_size", kernel), ("stride", stride)):
         if value <= 0:
             raise runtime_error(f"max_pool1d() {name} must be greater than zero, but got {value}")
@@ -158,19 +198,26 @@ def check_rows(kernel: int, stride: int, padding: int, dilation: int) -> None:
         )
     if dilation <= 0:
         raise runtime_error(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
-
-
-def check_row_output(count: int) -> None:
-    """That there is a window."""
+    (count,) = _counts(input.array.shape[-1:], (kernel,), (stride,), (padding,), (dilation,), ceil_mode)
     if count <= 0:
         raise runtime_error(f"max_pool1d() Invalid computed output size: {count}")
 
 
-# --- adaptive ---
+# --- windows that cover everything ---
 
 
-def adaptive_size(name: str, rank: int, output_size: Any) -> Sizes:
-    """One number for each dimension."""
+def with_defaults(output_size: Any, input: Tensor) -> Any:
+    """The sizes of the result, where None stands for the size of the input. Raises ValueError for too many of them."""
+    if isinstance(output_size, int):
+        return output_size
+    shape = input.array.shape
+    if len(output_size) >= len(shape):
+        raise ProgramError("ValueError", f"Input dimension should be at least {len(output_size) + 1}")
+    return tuple(n if given is None else given for given, n in zip(output_size, shape[len(shape) - len(output_size) :], strict=True))
+
+
+def adaptive_sizes(name: str, rank: int, output_size: Any) -> Sizes:
+    """One size for each dimension. Raises TypeError for other values."""
     wanted = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
     for at, n in enumerate(wanted):
         if type(n) is not int:
@@ -185,11 +232,11 @@ def adaptive_size(name: str, rank: int, output_size: Any) -> Sizes:
     return wanted
 
 
-def check_adaptive(name: str, rank: int, input: Tensor, colon: str) -> None:
-    """Channels, and maybe a batch; only the batch may be empty."""
-    shape: Sequence[int] = input.array.shape
+def check_adaptive(name: str, rank: int, input: Tensor) -> None:
+    """Check that there is a dimension of channels and at most one of a batch, and that only the batch is empty."""
+    shape = input.array.shape
     if len(shape) not in (rank + 1, rank + 2):
-        raise runtime_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{colon} {list(shape)}")
+        raise runtime_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{'' if 'avg' in name else ':'} {list(shape)}")
     first = len(shape) - rank - (0 if "avg" in name else 1)
     for at in range(first, len(shape)):
         if shape[at] == 0:

@@ -1,4 +1,4 @@
-"""softmax and its logarithm."""
+"""softmax, its logarithm, and random choices by the Gumbel trick, rounded as PyTorch's kernels round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
@@ -16,16 +18,18 @@ from gradcli.core.ops.elementwise.arithmetic import neg
 from gradcli.core.ops.reduce import dimensions
 from gradcli.core.ops.reduce.accumulate import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.random import generator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
 
 
 def _wide(x: Array) -> Array:
+    """Half precision is computed in float32."""
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
 def _shifted(x: Array, axis: int) -> Array:
-    """x minus its largest element, so that exp cannot overflow."""
+    """x minus its largest element along an axis, so that exp cannot overflow."""
     return np.asarray(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
 
 
@@ -50,7 +54,7 @@ def _is_last(x: Array, dim: int) -> bool:
 
 
 def _exp(x: Array, dim: int) -> Array:
-    """exp, by the kernel of the last dimension or that of others."""
+    """exp, which PyTorch rounds in another way along the last dimension."""
     return np.asarray(elementary.exp_in_lanes(x) if _is_last(x, dim) else elementary.exp(x))
 
 
@@ -64,6 +68,7 @@ def _added(powers: Array, dim: int) -> Array:
 
 
 def _sum(xp: Any, x: Any, dim: int) -> Any:
+    """The sum along `dim`, kept as 1; a 0-d x itself."""
     return xp.sum(x, axis=dim, keepdims=True) if np.ndim(xp.plain(x)) else x
 
 
@@ -133,6 +138,8 @@ LOG_SOFTMAX = Op(
 
 
 def _along(op: Op, kernel: str) -> Callable[..., Any]:
+    """The function of a record; it raises NotImplementedError, which names the kernel, for a dtype that is not floating."""
+
     def run(input: Tensor, dim: int, dtype: DType | None = None) -> Any:
         if dtype is not None:
             input = to_dtype(input, dtype)
@@ -151,7 +158,7 @@ log_softmax = _along(LOG_SOFTMAX, "log_softmax")
 
 
 def _functional(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The function in torch.nn.functional: without a dimension it warns and takes the one of old."""
+    """The function in `torch.nn.functional`: without a dimension it warns and takes 0 for ranks 0, 1 and 3, else 1."""
 
     def with_default(input: Tensor, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
         if dim is None:
@@ -166,7 +173,22 @@ def _softmin(input: Tensor, dim: int, dtype: DType | None) -> Any:
     return softmax(neg(input), dim, dtype)
 
 
+def gumbel_softmax(logits: Tensor, tau: Any = 1, hard: Any = False, eps: Any = 1e-10, dim: Any = -1) -> Any:
+    """softmax of (logits + Gumbel noise) / tau (Jang et al. 2017); `hard` gives one-hot values with the gradient of the softmax."""
+    if eps != 1e-10:
+        warnings.emit("`eps` parameter is deprecated and has no effect.")
+    draws = generator.default.exponential(logits.array.shape, logits.dtype.np)
+    noise = Tensor(np.asarray(-elementary.log(draws)), logits.dtype)
+    soft = catalog.method("softmax").method((logits + noise) / tau, (dim,), {})
+    if not hard:
+        return soft
+    index = catalog.function("max")(soft, dim, True)[1]
+    zeros = Tensor(np.zeros_like(logits.array), logits.dtype)
+    return catalog.function("scatter")(zeros, dim, index, 1.0) - catalog.function("detach")(soft) + soft
+
+
 def _reference(x: Any, axis: int) -> Any:
+    """The reference of the samples."""
     powers = elementary.exp(x)
     return powers / powers.sum(axis, keepdims=True)
 
@@ -203,7 +225,7 @@ def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) 
     )
 
 
-FUNCTIONS = (
+FUNCTIONS: tuple[Function, ...] = (
     *_pair("softmax", SOFTMAX, softmax, "exp(input) divided by its sum along dim.", _reference),
     *_pair(
         "log_softmax", LOG_SOFTMAX, log_softmax, "The logarithm of softmax along dim.", lambda x, axis: elementary.log(_reference(x, axis))
@@ -218,4 +240,5 @@ FUNCTIONS = (
         method=False,
         python="softmin",
     ),
+    PythonFunction(gumbel_softmax, "gumbel_softmax", "Softmax of logits with Gumbel noise.", checked_as="exponential"),
 )

@@ -1,4 +1,4 @@
-"""Distances between all rows of two matrices."""
+"""Distances and angles between vectors: of all rows of two matrices, and of pairs of vectors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.clone import CLONE
+from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.reduce import reduction
+from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.reduce.norms import NORM, vector_norm
+from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -110,9 +119,41 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     return CDIST(x1, x2, float(p))
 
 
-_M: Any = "tensor([[0., 3.], [1., 1.]])"
+_M = "tensor([[0., 3.], [1., 1.]])"
 
-FUNCTIONS = (
+
+# --- of pairs of vectors ---
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return NORM(scalars.plus(traced, x1 - x2, eps), float(p), (-1,), keepdim)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
+    """The cosine of the angle between vectors along a dimension, whose norms count as `eps` at least.
+
+    Raises RuntimeError unless a dtype is floating, and for shapes that do not broadcast.
+    """
+    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    if not dtype.is_floating_point:
+        raise runtime_error(f"expected common dtype to be floating point, yet common dtype is {dtype.torch_name}")
+    a, b = broadcast_tensors((x1, x2))
+    dim = wrap_dim(dim, a.array.ndim)
+    first, second = (x / _at_least(CLONE(vector_norm(x, 2, (dim,), True)), eps) for x in (a, b))
+    return reduction.sum(first * second, (dim,))
+
+
+def _at_least(norm: Tensor, eps: float) -> Tensor:
+    """Raise small norms to eps in place and unrecorded, as PyTorch does."""
+    np.maximum(norm.array, norm.array.dtype.type(eps), out=norm.array)
+    return norm
+
+
+_X, _Y = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.1, 0.2, 0.3], [-0.4, 0.5, 0.6]]
+_P, _T = _X, [[0.2, 0.5, 0.3], [0.25, 0.25, 0.5]]
+
+FUNCTIONS: tuple[Function, ...] = (
     Function(
         "cdist",
         ("Tensor x1, Tensor x2, any p=2.0, any compute_mode='use_mm_for_euclid_dist_if_necessary'", cdist),
@@ -121,5 +162,28 @@ FUNCTIONS = (
         samples=(Sample(f"cdist({_M}, tensor([[4., 0.]]))"), Sample(f"cdist({_M}, {_M}, p=1)")),
         method=False,
         python="cdist",
+    ),
+    PythonFunction(
+        pairwise_distance,
+        "pairwise_distance",
+        "Distances of pairs of rows.",
+        checked_as="pairwise_distance",
+        ops=(NORM,),
+        samples=(Sample("F.pairwise_distance(p, t)", lambda p, t: np.linalg.norm(p - t + 1e-6, axis=-1), p=_P, t=_T),),
+    ),
+    Function(
+        "pairwise_distance",
+        ("Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False", pairwise_distance),
+        doc="Distances of the vectors along the last dimension.",
+        samples=(Sample("torch.pairwise_distance(x, y)", None, x=[[0.5, -1.5], [2.0, 0.25]], y=[[1.5, 0.75], [0.5, 2.0]]),),
+        method=False,
+    ),
+    Function(
+        "cosine_similarity",
+        ("Tensor x1, Tensor x2, int dim=1, float eps=1e-08", cosine_similarity),
+        doc="Cosine of the angle between vectors.",
+        samples=(Sample("F.cosine_similarity(x, w)", None, x=_X, w=_Y),),
+        method=False,
+        aliases=("nn.functional.cosine_similarity",),
     ),
 )

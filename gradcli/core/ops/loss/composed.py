@@ -12,28 +12,14 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.linalg.distances import pairwise_distance
 from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.reduction_argument import reduce as reduced
-from gradcli.core.ops.reduce import norms
 from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
-
-#: `torch.norm` goes another way; what C++ calls the norm has this name
-NORM = Op(
-    "NormBackward1",
-    norms.norm_forward,
-    "input",
-    "p dim keepdim",
-    input=Rule(
-        lambda xp, grad, input, p, out, dim, keepdim: norms.norm_gradient(xp, grad, input, p, out, dim, keepdim),
-        norms.norm_formula("p"),
-        "0 where the norm is 0",
-    ),
-)
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -214,11 +200,6 @@ def triplet_margin_loss(
     return reduced(_at_least_zero(scalars.plus(traced, near, margin) - far), reduction)
 
 
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The p-norm of the differences of rows; eps is added to each difference."""
-    return NORM(scalars.plus(traced, x1 - x2, eps), float(p), (-1,), keepdim)
-
-
 _P, _T = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.2, 0.5, 0.3], [0.25, 0.25, 0.5]]
 
 FUNCTIONS = (
@@ -271,13 +252,5 @@ FUNCTIONS = (
         "Distances to a positive and a negative against a margin.",
         checked_as="triplet_margin_loss",
         samples=(Sample("F.triplet_margin_loss(p, t, 2 * t)", None, p=_P, t=_T),),
-    ),
-    PythonFunction(
-        pairwise_distance,
-        "pairwise_distance",
-        "Distances of pairs of rows.",
-        checked_as="pairwise_distance",
-        ops=(NORM,),
-        samples=(Sample("F.pairwise_distance(p, t)", lambda p, t: np.linalg.norm(p - t + 1e-6, axis=-1), p=_P, t=_T),),
     ),
 )

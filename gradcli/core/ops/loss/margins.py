@@ -14,7 +14,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.loss import composed
+from gradcli.core.ops.linalg.distances import pairwise_distance
 from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.reduction_argument import reduce as reduced
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -217,7 +217,7 @@ def triplet_margin_with_distance_loss(
         raise ProgramError("ValueError", f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
-    distance = distance_function or composed.pairwise_distance
+    distance = distance_function or pairwise_distance
     ranks = {t.array.ndim for t in (anchor, positive, negative)}
     if len(ranks) > 1:
         shown = ", ".join(f"{name} {t.array.ndim}D" for name, t in (("anchor", anchor), ("positive", positive), ("negative", negative)))

@@ -1,17 +1,13 @@
-"""Losses and layers under `torch` itself, as its C++ has them: the reduction is a number, and 0 (none) by default."""
+"""Losses under `torch` itself, as its C++ has them: the reduction is a number, and 0 (none) by default."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.layers import normalization, padding
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
 
 _REDUCTIONS = {1: "mean", 2: "sum"}
 #: parameters that torch.nn.functional has besides
@@ -40,38 +36,18 @@ def _loss(name: str, signature: str, sample: str, doc: str) -> Function:
     return Function(name, (signature, _as_functional(name, signature)), doc=doc, samples=(Sample(sample, None, x=_X, y=_Y),), method=False)
 
 
-# --- layers ---
-
-
-def _dropout(input: Tensor, p: float, train: bool) -> Any:
-    return normalization.drop(input, p, train, True)
-
-
-def _embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
-    return normalization.embedding(indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse)
-
-
-def _batch_norm(input: Tensor, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float, _: bool) -> Any:
-    return normalization.batch_norm(input, mean, var, weight, bias, training, momentum, eps)
-
-
 def _kl_div(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Any:
     # without the warning of torch.nn.functional, which is Python's
     terms = catalog.function("nn.functional.kl_div")(input, target, reduction="none", log_target=log_target)
     return catalog.function(_REDUCTIONS[reduction])(terms) if reduction in _REDUCTIONS else terms
 
 
-def _pad(input: Tensor, pad: Any, value: Any) -> Any:
-    if len(pad) % 2:
-        raise runtime_error(f"Length of pad must be even but instead it equals {len(pad)}")
-    return padding.pad(input, pad, "constant", value)
-
-
 _X: Any = [[0.5, -1.5], [2.0, 0.25]]
 _Y: Any = [[1.5, 0.75], [0.5, 2.0]]
 _SIDES = "tensor([[1., -1.], [-1., 1.]])"
 
-FUNCTIONS = (
+
+FUNCTIONS: tuple[Function, ...] = (
     _loss(
         "binary_cross_entropy_with_logits",
         "Tensor input, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=0",
@@ -114,53 +90,5 @@ FUNCTIONS = (
         "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=0",
         "torch.triplet_margin_loss(x, y, x * y, 5.)",
         "How much further the negative must be from the anchor than the positive.",
-    ),
-    _loss(
-        "pairwise_distance",
-        "Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False",
-        "torch.pairwise_distance(x, y)",
-        "Distances of the vectors along the last dimension.",
-    ),
-    Function(
-        "constant_pad_nd",
-        ("Tensor input, ints pad, Number value=0", _pad),
-        doc="A value around, or with negative numbers less of the tensor.",
-        samples=(Sample("torch.constant_pad_nd(x, (1, 0), 2.)", lambda x: np.pad(x, ((0, 0), (1, 0)), constant_values=2), x=_X),),
-        method=False,
-    ),
-    Function(
-        "dropout_",
-        ("Tensor input, float p, bool train", _dropout),
-        doc="Elements set to 0 by chance, in place.",
-        samples=(Sample("torch.dropout_(x * 1, 0.5, False)", np.copy, x=_X),),
-        method=False,
-    ),
-    Function(
-        "embedding",
-        ("Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False", _embedding),
-        doc="The rows of a table at the indices.",
-        samples=(Sample("torch.embedding(x, tensor([1, 0, 1]))", lambda x: x[[1, 0, 1]], x=_X),),
-        method=False,
-    ),
-    Function(
-        "layer_norm",
-        (
-            "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True",
-            normalization.layer_norm,
-        ),
-        doc="Mean 0 and variance 1 over the last dimensions, then scaled and shifted.",
-        samples=(Sample("torch.layer_norm(x, (2,), eps=0.5)", None, x=_X),),
-        method=False,
-    ),
-    Function(
-        "batch_norm",
-        (
-            "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
-            "float eps, bool cudnn_enabled",
-            _batch_norm,
-        ),
-        doc="Mean 0 and variance 1 for each channel.",
-        samples=(Sample("torch.batch_norm(x, None, None, None, None, True, 0.1, 0.5, False)", None, x=_X),),
-        method=False,
     ),
 )

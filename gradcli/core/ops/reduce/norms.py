@@ -124,6 +124,18 @@ def norm_formula(order: str) -> str:
     )
 
 
+#: the record of the norm that PyTorch computes in C++, for pairwise_distance and norm_except_dim
+NORM = Op(
+    "NormBackward1",
+    norm_forward,
+    "input",
+    "p dim keepdim",
+    input=Rule(
+        lambda xp, grad, input, p, out, dim, keepdim: norm_gradient(xp, grad, input, p, out, dim, keepdim),
+        norm_formula("p"),
+        "0 where the norm is 0",
+    ),
+)
 VECTOR_NORM = Typed(
     "LinalgVectorNormBackward0",
     lambda x, ord, dim, keepdim, dtype: norm_forward(x, ord, dim, keepdim),

@@ -1,23 +1,29 @@
-"""The record of a whole LSTM layer, which oneDNN computes in one piece."""
+"""A whole LSTM layer as one operation, which is how oneDNN computes it.
+
+`weight0` and `weight1` are the weights of the input and of the state, `weight2` and `weight3` their biases.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, products
 from gradcli.core.ops.elementwise.exponential import SIGMOID, logistic
 from gradcli.core.ops.shape.slicing import CAT, SELECT, STACK
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
 
 
 def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
-    """Bound the work of a loop over a sequence; a step of small matrices takes the time of many multiplications."""
+    """Raise LimitError for a sequence that takes too long; a step of small matrices counts as a million multiplications."""
     limits.check_work(steps * max(batch * width * inner, 1_000_000))
 
 
@@ -32,7 +38,7 @@ def _lstm(
     reverse: bool,
     *settings: Any,
 ) -> tuple[Array, Array, Array]:
-    """All steps of a layer in one direction: weights and biases are those of the input and of the state."""
+    """The outputs of all steps in one direction, and the last hidden state and cell."""
     steps, batch, inner = x.shape
     hidden = h.shape[1]
     check_steps(steps, batch, weight0.shape[0], inner + hidden)
@@ -48,7 +54,7 @@ def _lstm(
 
 
 def _states(xp: Any, given: Any, weight1: Any, h: Any, c: Any, order: list[int]) -> list[tuple[Any, ...]]:
-    """What the steps compute, in their order: gates, the state before, and tanh of the cell after."""
+    """For each step, in the order of computation: the gates, the state and cell before it, and tanh of the cell after it."""
     found = []
     turned = xp.mT(weight1)
     for t in order:
@@ -63,7 +69,7 @@ def _states(xp: Any, given: Any, weight1: Any, h: Any, c: Any, order: list[int])
 
 
 def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> list[Any]:
-    """Backpropagation through time: the gradients of the seven tensors."""
+    """The gradients of the seven tensors `values`, by backpropagation through time."""
     x, weight0, weight1, weight2, weight3, h, c = values
     steps, batch, inner = x.shape
     rows = xp.reshape(x, (steps * batch, inner))
@@ -87,7 +93,7 @@ def _back(xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> 
 
 
 class Memory:
-    """The gradients of all tensors, which come from one walk back, for the rules that each ask for one."""
+    """The gradients of all tensors, which one backpropagation gives, kept for the rules, of which each asks for one."""
 
     __slots__ = ("found", "grads")
 
@@ -96,13 +102,14 @@ class Memory:
         self.found: list[Any] = []
 
     def gradients(self, xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> list[Any]:
-        """Worked out when the first rule asks."""
+        """Computed when the first rule asks."""
         if self.grads is not grads:
             self.found = _back(xp, grads, values, reverse)
             self.grads = grads
         return self.found
 
 
+#: for formulas: the layer
 _LAYER = (
     "torch.lstm(input.flip(0) if reverse else input, (hx_.unsqueeze(0), cx_.unsqueeze(0)), [weight0, weight1, weight2, weight3], "
     "True, 1, 0.0, False, False, False)"
@@ -110,6 +117,8 @@ _LAYER = (
 
 
 def _rule(position: int, name: str) -> Rule:
+    """The rule of the tensor `name`, the one at `position`."""
+
     def run(
         xp: Any,
         grads: list[Any],
@@ -132,6 +141,9 @@ def _rule(position: int, name: str) -> Rule:
     )
 
 
+#: the number of an LSTM among the networks of PyTorch
+_LSTM_MODE = 2
+
 LSTM_LAYER = Op(
     "MkldnnRnnLayerBackward0",
     _lstm,
@@ -146,4 +158,67 @@ LSTM_LAYER = Op(
     weight3=_rule(4, "weight3"),
     hx_=_rule(5, "hx_"),
     cx_=_rule(6, "cx_"),
+)
+
+
+def in_one_piece(x: Any, state: Sequence[Any], weights: Sequence[Any], reverse: bool, how: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The outputs and the last state of a layer in one direction, with the settings `how` of the network; biases may be None."""
+    biases = weights[2:4]
+    if biases[0] is None:
+        zeros = Tensor(np.zeros(weights[0].array.shape[0], weights[0].dtype.np), weights[0].dtype)
+        biases = (zeros, zeros)
+    settings = (state[0].array.shape[-1], how.num_layers, how.has_biases, how.bidirectional, how.batch_first, how.train)
+    out, *last = LSTM_LAYER(x, weights[0], weights[1], *biases, *state, reverse, (), _LSTM_MODE, *settings, Memory())
+    return out, tuple(last)
+
+
+def mkldnn_rnn_layer(
+    input: Tensor,
+    weight0: Tensor,
+    weight1: Tensor,
+    weight2: Tensor,
+    weight3: Tensor,
+    hx_: Tensor,
+    cx_: Tensor,
+    reverse: bool,
+    batch_sizes: tuple[int, ...],
+    mode: int,
+    *settings: Any,
+) -> Any:
+    """One LSTM layer in one direction; `reverse` begins at the end. Raises NotImplementedError for other networks."""
+    if mode != _LSTM_MODE:
+        raise ProgramError("NotImplementedError", "mkldnn_rnn_layer is part of gradcli for mode=2, which is an LSTM")
+    return LSTM_LAYER(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, (), _LSTM_MODE, *settings, Memory())
+
+
+#: inputs of the samples
+SEQUENCE, STATE = [[[0.5, -1.0]], [[2.0, 0.3]]], [[0.2, -0.3]]
+WEIGHTS = [[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6], [0.7, -0.8], [0.2, 0.1], [-0.3, 0.5], [0.6, 0.4], [-0.1, 0.9]]
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "mkldnn_rnn_layer",
+        (
+            "Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, "
+            "ints batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, "
+            "bool train",
+            mkldnn_rnn_layer,
+        ),
+        doc="One LSTM layer in one direction.",
+        ops=(LSTM_LAYER,),
+        samples=tuple(
+            Sample(
+                f"torch.mkldnn_rnn_layer(x, w, v, b, b, h, h, {reverse}, [], 2, 2, 1, True, False, False, True)[{part}]",
+                None,
+                x=SEQUENCE,
+                w=WEIGHTS,
+                v=WEIGHTS[::-1],
+                b=[0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8],
+                h=STATE,
+            )
+            for reverse, part in ((False, 0), (True, 0), (False, 2))
+        ),
+        method=False,
+    ),
 )

@@ -1,0 +1,256 @@
+"""Average pooling, the mean of each window in one, two and three dimensions, and pooling by p-norms, which rests on it.
+
+Inputs are (channels, *sizes), with or without a batch dimension.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import window_reductions
+from gradcli.core.kernels.window_reductions import Spans
+from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.layers import pooling_checks
+from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
+from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, transpose_of
+from gradcli.core.ops.reduce import reduction
+from gradcli.core.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+
+def _grid(lengths: Sequence[Array], dtype: Any) -> Array:
+    """The number of elements of each window, from its length along each dimension."""
+    rank = len(lengths)
+    made = np.ones((1,) * rank, np.int64)
+    for axis, along in enumerate(lengths):
+        made = made * along.reshape([-1 if i == axis else 1 for i in range(rank)])
+    return made.astype(dtype)
+
+
+def _quotient(total: Array, divisor: Any) -> Array:
+    return total // divisor if total.dtype.kind in "iu" else np.asarray(total / divisor)
+
+
+def _reversed(spans: Sequence[Spans], sizes: Sequence[int]) -> list[Spans]:
+    return [window_reductions.reverse(one, n) for one, n in zip(spans, sizes, strict=True)]
+
+
+# --- sliding windows ---
+
+
+def _windows(
+    x: Array,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> tuple[list[Spans], Any]:
+    """The windows along each dimension, and what their sums are divided by."""
+    found = pooling_checks.sliding(x.shape[x.ndim - len(kernel) :], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    spans = [one for one, _ in found]
+    if divisor_override is not None:
+        return spans, x.dtype.type(divisor_override)
+    return spans, _grid([whole if count_include_pad else one.length for one, whole in found], x.dtype)
+
+
+def _avg(x: Array, *how: Any) -> Array:
+    spans, divisor = _windows(x, *how)
+    return _quotient(window_reductions.sums(x, spans), divisor)
+
+
+def _avg_transposed(grad: Array, x: Array, *how: Any) -> Array:
+    spans, divisor = _windows(x, *how)
+    return window_reductions.sums(_quotient(grad, divisor), _reversed(spans, x.shape[x.ndim - len(spans) :]))
+
+
+def _record(rank: int) -> Pair:
+    attrs = "kernel_size stride padding ceil_mode count_include_pad divisor_override"
+    call = f"F.avg_pool{rank}d({{}}, {attrs.replace(' ', ', ').replace('stride', 'stride or None')})"
+    return linear_pair(f"AvgPool{rank}D", _avg, _avg_transposed, attrs, call, rank)
+
+
+#: by the number of dimensions; PyTorch pools rows as images of height 1
+AVG = {rank: _record(rank) for rank in (2, 3)}
+
+
+def _avg_of_images(rank: int) -> Callable[..., Any]:
+    name = f"avg_pool{rank}d"
+
+    def run(
+        input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None
+    ) -> Any:
+        kernel, step, border, gaps = pooling_checks.settings(name, rank, kernel_size, stride, padding, 1)
+        if divisor_override == 0:
+            raise runtime_error("divisor must be not zero")
+        pooling_checks.check_rank(input, rank, by_dim=rank == 2)
+        pooling_checks.check_windows(input, kernel, step, border, gaps, ceil_mode, of_image=rank == 3)
+        pooling_checks.check_dtype(name, input, whole=True)
+        return AVG[rank].forward(input, kernel, step, border, ceil_mode, count_include_pad, divisor_override)
+
+    return run
+
+
+def _avg_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+    pooling_checks.check_row_rank(input, "avg_pool1d")
+    given = {"kernel_size": kernel_size, "stride": stride or (), "padding": padding}
+    kernel, step, border = (pooling_checks.one_int("avg_pool1d", name, value) for name, value in given.items())
+    steps = () if step is None else (1, step)
+    return squeeze_dim(
+        _avg_of_images(2)(unsqueeze(input, -2), (1, kernel), steps, (0, border or 0), ceil_mode, count_include_pad, None), -2
+    )
+
+
+# --- windows that cover everything evenly ---
+
+
+def _adaptive_avg(x: Array, output_size: Sizes) -> Array:
+    spans = pooling_checks.evenly(x.shape[x.ndim - len(output_size) :], output_size)
+    return _quotient(window_reductions.sums(x, spans), _grid([one.length for one in spans], x.dtype))
+
+
+def _adaptive_avg_transposed(grad: Array, x: Array, rank: int) -> Array:
+    sizes = x.shape[x.ndim - rank :]
+    spans = pooling_checks.evenly(sizes, grad.shape[grad.ndim - rank :])
+    return window_reductions.sums(grad / _grid([one.length for one in spans], grad.dtype), _reversed(spans, sizes))
+
+
+def _adaptive_record(rank: int) -> Pair:
+    call = f"F.adaptive_avg_pool{rank}d({{}}, %s.shape[-{rank}:])"
+    op = Op(
+        f"AdaptiveAvgPool{rank}DBackward0",
+        _adaptive_avg,
+        "input",
+        "output_size",
+        input=Rule(lambda xp, grad, input: xp.call(transpose, grad, input, rank), transpose_of(call % "grad", "input", rank)),
+    )
+    transpose = Op(
+        f"AdaptiveAvgPool{rank}DBackwardBackward0",
+        _adaptive_avg_transposed,
+        "grad_output input",
+        "rank",
+        grad_output=Rule(
+            lambda xp, grad, grad_output_shape: xp.call(op, grad, tuple(grad_output_shape[len(grad_output_shape) - rank :])),
+            (call % "grad_output").format("grad"),
+        ),
+        input=NO_INFLUENCE,
+    )
+    return Pair(op, transpose)
+
+
+ADAPTIVE_AVG = {rank: _adaptive_record(rank) for rank in (2, 3)}
+
+
+def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
+    name = f"adaptive_avg_pool{rank}d"
+    wanted = pooling_checks.adaptive_sizes(name, rank, output_size)
+    if any(n < 0 for n in wanted):
+        shown = ", ".join(map(str, wanted))
+        raise runtime_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
+    if all(n == 1 for n in wanted):
+        return reduction.mean(input, tuple(range(-1, -1 - rank, -1)), True)
+    pooling_checks.check_adaptive(name, rank, input)
+    pooling_checks.check_dtype(name, input)
+    return ADAPTIVE_AVG[rank].forward(input, wanted)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Any:
+    """The means of so many windows of images. Raises RuntimeError or NotImplementedError for inputs and sizes that do not fit."""
+    return _adaptive(2, input, pooling_checks.with_defaults(output_size, input))
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Any:
+    """The means of so many windows of volumes. Raises RuntimeError or NotImplementedError for inputs and sizes that do not fit."""
+    return _adaptive(3, input, pooling_checks.with_defaults(output_size, input))
+
+
+def _adaptive_of_rows(input: Tensor, output_size: Any) -> Any:
+    pooling_checks.check_row_rank(input, "adaptive_avg_pool1d")
+    wanted = pooling_checks.one_int("adaptive_avg_pool1d", "output_size", output_size)
+    return squeeze_dim(_adaptive(2, unsqueeze(input, -2), (1, wanted)), -2)
+
+
+# --- p-norms ---
+
+
+def _lp(rank: int) -> Callable[..., Any]:
+    def run(input: Tensor, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+        kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else tuple(kernel_size)
+        power, pool = catalog.function("pow"), catalog.function(f"nn.functional.avg_pool{rank}d")
+        steps = {} if stride is None else {"stride": stride}
+        means = pool(power(input, norm_type), kernel_size, **steps, padding=0, ceil_mode=ceil_mode)
+        signed = catalog.function("sign")(means) * catalog.function("relu")(catalog.function("abs")(means))
+        return power(signed * math.prod(kernel), 1.0 / norm_type)
+
+    return run
+
+
+_SLIDING = "Tensor input, ints1 kernel_size, ints1? stride=None, ints1 padding=0, bool ceil_mode=False, bool count_include_pad=True"
+_EVENLY = "The mean of each of so many windows that cover everything."
+
+
+def _function(rank: int, *samples: Sample) -> Function:
+    return Function(
+        f"avg_pool{rank}d",
+        (f"{_SLIDING}, int? divisor_override=None", _avg_of_images(rank)),
+        doc="The mean of each window.",
+        ops=AVG[rank],
+        samples=samples,
+        namespace="torch.nn.functional",
+        method=False,
+    )
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "avg_pool1d",
+        (_SLIDING, _avg_of_rows),
+        doc="The mean of each window.",
+        ops=AVG[2],
+        samples=(Sample("F.avg_pool1d(x, 2)", lambda x: x.reshape(1, 3, 2).mean(-1), x=ROW),),
+        method=False,
+        aliases=("nn.functional.avg_pool1d",),
+    ),
+    _function(
+        2,
+        Sample("F.avg_pool2d(x, 2, 1)", None, x=IMAGE),
+        Sample("F.avg_pool2d(x, (2, 3), 2, 1, True, False)", None, x=IMAGE),
+        Sample("F.avg_pool2d(x, 2, divisor_override=3)", None, x=IMAGE),
+    ),
+    _function(3, Sample("F.avg_pool3d(x, 2)", lambda x: x.mean((1, 2, 3), keepdims=True), x=VOLUME)),
+    Function(
+        "adaptive_avg_pool1d",
+        ("Tensor input, ints1 output_size", _adaptive_of_rows),
+        doc=_EVENLY,
+        ops=ADAPTIVE_AVG[2],
+        samples=(Sample("F.adaptive_avg_pool1d(x, 4)", None, x=ROW),),
+        method=False,
+        aliases=("nn.functional.adaptive_avg_pool1d",),
+    ),
+    PythonFunction(
+        adaptive_avg_pool2d,
+        "adaptive_avg_pool2d",
+        _EVENLY,
+        ops=ADAPTIVE_AVG[2],
+        samples=(Sample("F.adaptive_avg_pool2d(x, (2, None))", None, x=IMAGE), Sample("F.adaptive_avg_pool2d(x, 1)", None, x=IMAGE)),
+    ),
+    PythonFunction(
+        adaptive_avg_pool3d,
+        "adaptive_avg_pool3d",
+        _EVENLY,
+        ops=ADAPTIVE_AVG[3],
+        samples=(Sample("F.adaptive_avg_pool3d(x, (1, 2, 3))", None, x=VOLUME),),
+    ),
+    PythonFunction(_lp(1), "lp_pool1d", "The p-norm of each window.", samples=(Sample("F.lp_pool1d(x, 2, 2)", None, x=ROW),)),
+    PythonFunction(_lp(2), "lp_pool2d", "The p-norm of each window.", samples=(Sample("F.lp_pool2d(x, 2, 2)", None, x=IMAGE),)),
+)

@@ -1,0 +1,129 @@
+"""The errors of convolutions, in PyTorch's words.
+
+`sizes` and `kernel` are the sizes of the input and of the kernel along the convolved dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+
+def checked_count(name: str, value: Sizes, rank: int) -> Sizes:
+    """One number for each dimension; a single number stands for all. Raises RuntimeError for another count."""
+    if len(value) == 1:
+        return value * rank
+    if len(value) != rank:
+        raise runtime_error(
+            f"expected {name} to be a single integer value or a list of {rank} values to match the convolution dimensions, but got "
+            f"{name}={list(value)}"
+        )
+    return value
+
+
+def _times(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def check_settings(stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes, groups: int) -> None:
+    """Raise RuntimeError for numbers below their bounds."""
+    wrong = {
+        "negative padding is not supported": any(n < 0 for n in padding),
+        "negative output_padding is not supported": any(n < 0 for n in output_padding),
+        "non-positive stride is not supported": any(n <= 0 for n in stride),
+        "dilation should be greater than zero": any(n < 0 for n in dilation),
+        "non-positive groups is not supported": groups <= 0,
+    }
+    for text, found in wrong.items():
+        if found:
+            raise runtime_error(text)
+
+
+def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, groups: int) -> None:
+    """Raise RuntimeError for ranks and numbers of channels that do not fit."""
+    x, w = list(input.array.shape), list(weight.array.shape)
+    if len(x) != len(w):
+        raise runtime_error(
+            f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, but got {len(x)}-dimensional input of size {x} "
+            "instead"
+        )
+    if w[0] < groups:
+        raise runtime_error(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
+        )
+    if w[0] % groups:
+        raise runtime_error(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{w}] instead"
+        )
+    channels = w[0] if transposed else w[1] * groups
+    given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+    if x[1] != channels:
+        raise runtime_error(
+            f"Given {given}, weight of size {w}, expected input{x} to have {channels} channels, but got {x[1]} channels instead"
+        )
+    made = w[1] * groups if transposed else w[0]
+    if bias is not None and bias.array.shape != (made,):
+        raise runtime_error(
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be 1-dimensional with {made} elements, "
+            f"but got bias of size {list(bias.array.shape)} instead"
+        )
+
+
+def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Raise RuntimeError for dtypes that differ, NotImplementedError for bool."""
+    if bias is not None and bias.dtype is not input.dtype:
+        raise runtime_error(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
+    if weight.dtype is not input.dtype:
+        raise runtime_error(f"expected scalar type {input.dtype.torch_name} but found {weight.dtype.torch_name}")
+    if input.dtype is dtypes.bool_:
+        raise not_implemented("slow_conv2d_cpu", input.dtype)
+
+
+def check_kernel(kernel: Sizes, dilation: Sizes) -> None:
+    """Raise RuntimeError for a size of 0."""
+    if 0 in kernel:
+        height, width = kernel if len(kernel) == 2 else (1, kernel[-1])
+        shown = f": {_times(kernel)} (TxHxW)" if len(kernel) == 3 else f" kernel_height: {height} kernel_width: {width}"
+        raise runtime_error(f"kernel size should be greater than zero, but got{shown}")
+    if 0 in dilation:
+        raise runtime_error(f"dilation should be greater than zero, but got {[1, *dilation][-max(len(dilation), 2) :]}")
+
+
+def check_sizes(sizes: Sizes, kernel: Sizes, padding: Sizes, dilation: Sizes) -> None:
+    """Raise RuntimeError where the kernel does not fit into the padded input."""
+    whole = tuple(n + 2 * p for n, p in zip(sizes, padding, strict=True))
+    reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
+    if any(r > n for r, n in zip(reach, whole, strict=True)):
+        raise runtime_error(
+            f"Calculated padded input size per channel: ({_times(whole)}). Kernel size: ({_times(reach)}). Kernel size can't be greater "
+            "than actual input size"
+        )
+
+
+def spread_sizes(sizes: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes, output_padding: Sizes) -> Sizes:
+    """The output sizes of a transposed convolution before its padding is cut off."""
+    each = zip(sizes, kernel, stride, dilation, output_padding, strict=True)
+    return tuple((n - 1) * s + d * (k - 1) + extra + 1 for n, k, s, d, extra in each)
+
+
+def check_output(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, output_padding: Sizes) -> None:
+    """Raise RuntimeError where the output of a transposed convolution is empty, or padded by more than a step."""
+    if any(extra >= s and extra >= d for extra, s, d in zip(output_padding, stride, dilation, strict=True)):
+        named = (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
+        words = {1: ("height", "width"), 2: ("height", "width"), 3: ("depth", "height", "width")}[len(kernel)]
+        fill = {"output_padding": 0, "stride": 1, "dilation": 1}
+        shown = " ".join(f"{n}_{w}: {v}" for n, given in named for w, v in zip(words, (fill[n], *given)[-len(words) :], strict=True))
+        raise runtime_error(f"output padding must be smaller than either stride or dilation, but got {shown}")
+    whole = spread_sizes(sizes, kernel, stride, dilation, output_padding)
+    made = tuple(n - 2 * p for n, p in zip(whole, padding, strict=True))
+    if any(n < 1 for n in made):
+        before, after = ((1, *shape)[-max(len(shape), 2) :] for shape in (sizes, made))
+        raise runtime_error(
+            f"Given input size per channel: ({_times(before)}). Calculated output size per channel: ({_times(after)}). "
+            "Output size is too small"
+        )

@@ -1,0 +1,179 @@
+"""Dropout of elements and of whole channels, and alpha dropout, which keeps mean and variance after SELU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling import warnings
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.in_place import apply
+from gradcli.core.ops.elementwise.arithmetic_records import ADD, MUL
+from gradcli.core.ops.layers.samples import SQUARE
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+#: minus the limit of SELU for small arguments (Klambauer et al. 2017)
+_ALPHA = 1.7580993408473766
+
+
+def drop(input: Tensor, p: float, train: bool, channels: bool = False, alpha: bool = False, in_place: bool = False) -> Any:
+    """All kinds of dropout; with `channels` the second dimension is dropped as a whole.
+
+    Raises RuntimeError for p outside [0, 1], for a dtype that is not floating, and for channels of less than two dimensions.
+    """
+    if not 0.0 <= p <= 1.0:
+        raise runtime_error(f"dropout probability has to be between 0 and 1, but got {p:g}")
+    if not train or p == 0 or not input.array.size:
+        return input
+    factor, shift = _noise(input, p, channels, alpha)
+
+    def run(x: Tensor) -> Tensor:
+        product = MUL(x, factor)
+        return product if shift is None else ADD(product, shift)
+
+    return apply(input, "dropout_", run) if in_place else run(input)
+
+
+def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor, Tensor | None]:
+    """The factor of each element and, for alpha dropout, what is added to it."""
+    if p == 1:
+        return Tensor(np.zeros((), input.dtype.np), input.dtype), None
+    shape = input.array.shape
+    if channels:
+        if len(shape) < 2:
+            raise runtime_error("Feature dropout requires at least 2 dimensions in the input")
+        shape = (*shape[:2], *(1 for _ in shape[2:]))
+    kept = generator.default.bernoulli(1 - p, shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
+    if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
+        raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
+    kind = kept.dtype.type
+    if not alpha:
+        return _as_tensor(kept / kind(1 - p), input), None
+    a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = (kept - kind(1)) * kind(_ALPHA * a) + kind(_ALPHA * a * p)
+    return _as_tensor(kept * kind(a), input), _as_tensor(shift, input)
+
+
+def _as_tensor(values: Array, like: Tensor) -> Tensor:
+    return Tensor(dtypes.cast(np.asarray(values), like.dtype), like.dtype)
+
+
+# --- torch.nn.functional ---
+
+
+def _check(p: Any) -> None:
+    if isinstance(p, (int, float)) and not 0.0 <= p <= 1.0:
+        raise ProgramError("ValueError", f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Each element is 0 with probability p; the others are divided by 1 - p. Raises ValueError for p outside [0, 1]."""
+    _check(p)
+    return drop(input, float(p), bool(training), in_place=bool(inplace))
+
+
+def _drop_channels(input: Tensor, p: Any, training: Any, in_place: Any, batched: bool) -> Any:
+    """Dropout of channels; an input that is not `batched` gets a batch dimension for the time being."""
+    if batched:
+        return drop(input, float(p), bool(training), channels=True, in_place=bool(in_place))
+    suffix = "_" if in_place else ""
+    framed = catalog.method(f"unsqueeze{suffix}").method(input, (0,), {})
+    made = drop(framed, float(p), bool(training), channels=True, in_place=bool(in_place))
+    return catalog.method(f"squeeze{suffix}").method(made, (0,), {})
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of the channels of inputs (channels, length) or (batch, channels, length). Raises RuntimeError for other ranks."""
+    _check(p)
+    rank = input.array.ndim
+    if rank not in (2, 3):
+        raise runtime_error(
+            f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to provide channel-wise dropout "
+            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+        )
+    return _drop_channels(input, p, training, inplace, rank == 3)
+
+
+def _warn_of_rank(name: str, rank: int, spatial: int, dimensions: str) -> None:
+    warnings.emit(
+        f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in an error in a future release. To retain the "
+        f"behavior and silence this warning, please use dropout instead. Note that {name} exists to provide channel-wise dropout on inputs "
+        f"with {spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {dimensions} inputs)."
+    )
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of the channels of images (batch, channels, height, width); warns of other ranks."""
+    _check(p)
+    rank = input.array.ndim
+    if rank not in (3, 4):
+        _warn_of_rank("dropout2d", rank, 2, "3D or 4D")
+    if rank == 3:
+        warnings.emit(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is "
+            "interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the "
+            "input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch "
+            "to using dropout1d instead."
+        )
+    return _drop_channels(input, p, training, inplace, True)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Dropout of the channels of volumes, with or without a batch dimension; warns of other ranks."""
+    _check(p)
+    rank = input.array.ndim
+    if rank not in (4, 5):
+        _warn_of_rank("dropout3d", rank, 3, "4D or 5D")
+    return _drop_channels(input, p, training, inplace, rank == 5)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Elements are set to the limit of SELU with probability p, then all are scaled and shifted (Klambauer et al. 2017)."""
+    _check(p)
+    return drop(input, float(p), bool(training), alpha=True, in_place=bool(inplace))
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Alpha dropout of whole channels."""
+    _check(p)
+    return drop(input, float(p), bool(training), channels=True, alpha=True, in_place=bool(inplace))
+
+
+def _declared(name: str, doc: str, *samples: Sample, **how: bool) -> Function:
+    """The function under `torch`, which has no default for p."""
+    signature = "Tensor input, float p, bool train"
+    return Function(name, (signature, lambda input, p, train: drop(input, p, train, **how)), doc=doc, samples=samples, method=False)
+
+
+_CHANNELS = "Whole channels set to 0 by chance, the others made larger."
+_OTHER = "Dropout of another kind."
+FUNCTIONS: tuple[Function, ...] = (
+    PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger.", checked_as="dropout"),
+    _declared("dropout", "Elements set to 0 by chance."),
+    _declared(
+        "dropout_",
+        "Elements set to 0 by chance, in place.",
+        Sample("torch.dropout_(x * 1, 0.5, False)", np.copy, x=SQUARE),
+        in_place=True,
+    ),
+    PythonFunction(dropout1d, "dropout1d", _CHANNELS, reads="dim"),
+    PythonFunction(dropout2d, "dropout2d", _CHANNELS, reads="dim"),
+    PythonFunction(dropout3d, "dropout3d", _CHANNELS, reads="dim"),
+    PythonFunction(alpha_dropout, "alpha_dropout", "Dropout that keeps mean and variance after SELU.", checked_as="alpha_dropout"),
+    PythonFunction(
+        feature_alpha_dropout,
+        "feature_alpha_dropout",
+        "Dropout of channels that keeps mean and variance after SELU.",
+        checked_as="feature_alpha_dropout",
+    ),
+    _declared("feature_dropout", _OTHER, channels=True),
+    _declared("alpha_dropout", _OTHER, alpha=True),
+    _declared("feature_alpha_dropout", _OTHER, channels=True, alpha=True),
+)

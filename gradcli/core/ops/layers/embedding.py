@@ -1,0 +1,186 @@
+"""Rows of a table at indices, and class numbers as one-hot rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _scattered(grad: Array, indices: Array, rows: int, padding_idx: int | None, by_frequency: bool) -> Array:
+    """The rows of grad added up at their indices, in a table of `rows` rows."""
+    out = np.zeros((rows, grad.shape[-1]), grad.dtype)
+    flat = indices.ravel()
+    values = grad.reshape(flat.size, grad.shape[-1])
+    if by_frequency:
+        values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(grad.dtype)
+    np.add.at(out, flat, values)
+    if padding_idx is not None:
+        out[padding_idx] = 0
+    return out
+
+
+def _taken(grad: Array, indices: Array, rows: int, padding_idx: int | None, by_frequency: bool) -> Array:
+    """The transpose of `_scattered`: a row for each index."""
+    out = grad[indices]
+    if by_frequency:
+        out = out / np.bincount(indices.ravel(), minlength=rows)[indices][..., None].astype(grad.dtype)
+    if padding_idx is not None:
+        out = np.where((indices == padding_idx)[..., None], out.dtype.type(0), out)
+    return out
+
+
+_ATTRS = "indices rows padding_idx scale_grad_by_freq"
+
+
+def _rows(grad: str, result: str) -> str:
+    """The formula `result`, in which `rows` stands for the row that each index contributes."""
+    return (
+        f"kept = {grad} if padding_idx is None else {grad}.masked_fill((indices == padding_idx).unsqueeze(-1), 0); "
+        "rows = kept / indices.flatten().bincount()[indices].unsqueeze(-1) if scale_grad_by_freq else kept; "
+        f"{result}"
+    )
+
+
+EMBEDDING_BACKWARD: Op = Op(
+    "EmbeddingDenseBackwardBackward0",
+    _scattered,
+    "grad_output",
+    _ATTRS,
+    grad_output=Rule(
+        lambda xp, grad, attrs: xp.call(TAKE_ROWS, grad, *attrs),
+        _rows("grad[indices]", "rows"),
+    ),
+)
+TAKE_ROWS: Op = Op(
+    "IndexSelectBackward0",
+    _taken,
+    "input",
+    _ATTRS,
+    input=Rule(
+        lambda xp, grad, attrs: xp.call(EMBEDDING_BACKWARD, grad, *attrs),
+        _rows("grad", "zeros_like(input).index_put((indices,), rows, True)"),
+    ),
+)
+EMBEDDING = Op(
+    "EmbeddingBackward0",
+    lambda weight, indices, padding_idx, scale_grad_by_freq: weight[indices],
+    "weight",
+    "indices padding_idx scale_grad_by_freq",
+    weight=Rule(
+        lambda xp, grad, weight_shape, indices, padding_idx, scale_grad_by_freq: xp.call(
+            EMBEDDING_BACKWARD, grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq
+        ),
+        _rows("grad", "zeros_like(weight).index_put((indices,), rows, True)"),
+    ),
+)
+
+
+def shorten(weight: Tensor, indices: Array, most: float, p: float) -> None:
+    """Scale the rows at the indices down to the p-norm `most`, in place."""
+    for row in np.unique(indices):
+        values = weight.array[row]
+        norm = float(np.linalg.norm(values, p))
+        if norm > most:
+            values *= values.dtype.type(most / (norm + 1e-7))
+    weight.counter().count += 1
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: Any = None,
+    max_norm: Any = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """The rows of `weight` at the indices; the row `padding_idx` gets no gradient, rows longer than `max_norm` are shortened.
+
+    Raises AssertionError, IndexError or RuntimeError for indices, ranks or dtypes that do not fit.
+    """
+    rows = weight.array.shape[0] if weight.array.ndim else 0
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise ProgramError("AssertionError", "Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    if weight.array.ndim != 2:
+        raise runtime_error("'weight' must be 2-D")
+    if input.dtype not in (dtypes.int64, dtypes.int32):
+        raise runtime_error(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{input.dtype.torch_name}Tensor instead (while checking arguments for embedding)"
+        )
+    indices = input.array
+    if indices.size and not (indices.min() >= 0 and indices.max() < rows):
+        raise ProgramError("IndexError", "index out of range in self")
+    limits.check_elements(indices.size * weight.array.shape[1], weight.dtype.itemsize)
+    if max_norm is not None:
+        shorten(weight, indices, float(max_norm), float(norm_type))
+    return EMBEDDING(weight, watched(input).copy(), padding_idx, scale_grad_by_freq)
+
+
+def one_hot(input: Tensor, num_classes: int) -> Tensor:
+    """Rows with a 1 at the class number and 0 elsewhere; -1 stands for as many classes as needed.
+
+    Raises RuntimeError for class numbers or dtypes that do not fit.
+    """
+    if input.dtype is not dtypes.int64:
+        raise runtime_error("one_hot is only applicable to index tensor of type LongTensor.")
+    indices = input.array
+    if not indices.size and num_classes <= 0:
+        if num_classes == -1:
+            raise runtime_error("Can not infer total number of classes from empty tensor.")
+        raise runtime_error("num_classes should be positive")
+    if indices.size and indices.min() < 0:
+        raise runtime_error("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(indices.max()) + 1
+    elif indices.size and indices.max() >= num_classes:
+        raise runtime_error("Class values must be smaller than num_classes.")
+    limits.check_elements(indices.size * num_classes, 8)
+    made = np.zeros((*indices.shape, num_classes), np.int64)
+    np.put_along_axis(made, np.expand_dims(indices, -1), 1, -1)
+    return Tensor(made, dtypes.int64)
+
+
+def _under_torch(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
+    """The form under `torch`, where a negative `padding_idx` means none."""
+    return embedding(indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    PythonFunction(
+        embedding,
+        "embedding",
+        "Rows of a table at indices.",
+        checked_as="embedding",
+        ops=(EMBEDDING,),
+        samples=(Sample("F.embedding(tensor([1, 0, 1]), w)", lambda w: w[[1, 0, 1]], w=WEIGHT),),
+    ),
+    Function(
+        "one_hot",
+        ("Tensor input, int num_classes=-1", one_hot),
+        doc="Class numbers as rows with a single 1.",
+        samples=(Sample("F.one_hot(tensor([0, 2, 1]))"),),
+        namespace="torch.nn.functional",
+        method=False,
+    ),
+    Function(
+        "embedding",
+        ("Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False", _under_torch),
+        doc="The rows of a table at the indices.",
+        samples=(Sample("torch.embedding(x, tensor([1, 0, 1]))", lambda x: x[[1, 0, 1]], x=SQUARE),),
+        method=False,
+    ),
+)

@@ -1,0 +1,122 @@
+"""Layer normalisation: mean 0 and variance 1 over the last dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import layer_norm as kernel
+from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
+from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
+from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+
+def _last(rank: int, normalized_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes that are normalised together."""
+    return tuple(range(rank - len(normalized_shape), rank))
+
+
+def _columns(x: Any, normalized_shape: tuple[int, ...]) -> int:
+    """How many elements are normalised together, where the kernel for rows takes arrays of this size; else 0."""
+    columns = math.prod(normalized_shape)
+    return columns if kernel.fits(x, columns) else 0
+
+
+def _layer_norm(
+    x: Array, weight: Array | None, bias: Array | None, normalized_shape: tuple[int, ...], eps: float
+) -> tuple[Array, Array, Array]:
+    columns = _columns(x, normalized_shape)
+    if columns:
+        rows = x.reshape(-1, columns)
+        mean, rstd = kernel.moments(rows, eps)
+        made = kernel.scaled(rows, mean, rstd, *(None if p is None else p.reshape(-1) for p in (weight, bias)))
+        kept = (*x.shape[: x.ndim - len(normalized_shape)], *(1 for _ in normalized_shape))
+        return made.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
+    mean, rstd = moments(x, _last(x.ndim, normalized_shape), eps)
+    return scaled((x - mean) * rstd, weight, bias), mean, rstd
+
+
+def _input_rule(xp: Any, grad: Any, input: Any, weight: Any, normalized_shape: tuple[int, ...], eps: float) -> Any:
+    columns = _columns(grad, normalized_shape)
+    if columns:
+        flat = None if weight is None else weight.reshape(-1)
+        return kernel.backward(grad.reshape(-1, columns), input.reshape(-1, columns), flat, eps).reshape(input.shape)
+    if weight is not None:
+        grad = grad * weight
+    return standardised_rule(xp, grad, input, _last(len(input.shape), normalized_shape), eps)
+
+
+def _weight_rule(xp: Any, grad: Any, input: Any, normalized_shape: tuple[int, ...], eps: float) -> Any:
+    columns = _columns(grad, normalized_shape)
+    if columns:
+        return kernel.weight_gradient(grad.reshape(-1, columns), input.reshape(-1, columns), eps).reshape(normalized_shape)
+    return grad * standardised(xp, input, _last(len(input.shape), normalized_shape), eps)[0]
+
+
+def _bias_rule(grad: Any, normalized_shape: tuple[int, ...]) -> Any:
+    columns = _columns(grad, normalized_shape)
+    return np.add.accumulate(grad.reshape(-1, columns), axis=0)[-1].reshape(normalized_shape) if columns else grad
+
+
+LAYER_NORM = Op(
+    "NativeLayerNormBackward0",
+    _layer_norm,
+    "input weight bias",
+    "normalized_shape eps",
+    outputs="result mean rstd",
+    input=Rule(
+        _input_rule,
+        "dim = tuple(range(-len(normalized_shape), 0)); " + CENTRED + "g = grad if weight is None else grad * weight; " + NORMAL,
+    ),
+    weight=Rule(_weight_rule, "grad * F.layer_norm(input, normalized_shape, None, None, eps)"),
+    bias=Rule(_bias_rule, "grad"),
+)
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enable: bool
+) -> Any:
+    """Mean 0 and variance 1 over the last dimensions, whose sizes are `normalized_shape`, then scaled and shifted.
+
+    Raises RuntimeError for shapes that do not fit, NotImplementedError for a dtype that is not floating.
+    """
+    shape = input.array.shape
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.array.shape != tuple(normalized_shape):
+            raise runtime_error(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.array.shape)} and "
+                f"normalized_shape = {list(normalized_shape)}"
+            )
+    if not normalized_shape or shape[-len(normalized_shape) :] != tuple(normalized_shape):
+        inner = ", ".join(map(str, normalized_shape))
+        raise runtime_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
+    if not input.dtype.is_floating_point:
+        raise not_implemented("LayerNormKernelImpl", input.dtype)
+    return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
+
+
+_SIGNATURE = "Tensor input, ints normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True"
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "layer_norm",
+        (_SIGNATURE, layer_norm),
+        doc="Mean 0 and variance 1 over the last dimensions.",
+        ops=(LAYER_NORM,),
+        samples=(Sample("F.layer_norm(x, (3,), w, b)", None, x=ROWS, w=FACTORS_3, b=SHIFTS_3),),
+        namespace="torch.nn.functional",
+        method=False,
+    ),
+    Function(
+        "layer_norm",
+        (_SIGNATURE, layer_norm),
+        doc="Mean 0 and variance 1 over the last dimensions, then scaled and shifted.",
+        samples=(Sample("torch.layer_norm(x, (2,), eps=0.5)", None, x=SQUARE),),
+        method=False,
+    ),
+)

@@ -1,0 +1,127 @@
+"""Linear and bilinear maps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.layers.samples import ROWS, WEIGHT
+from gradcli.core.ops.linalg.addmm import addmm
+from gradcli.core.ops.linalg.matmul import matmul
+from gradcli.core.ops.linalg.products import mm
+from gradcli.core.ops.shape.views import t, view
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    """`input @ weight.T + bias`, with PyTorch's choice among mm, addmm and matmul. Raises RuntimeError for sizes that do not fit."""
+    rank, width = input.array.ndim, weight.array.ndim
+    if not rank or not width:
+        raise runtime_error(f"both arguments to linear need to be at least 1D, but they are {rank}D and {width}D")
+    transposed = t(weight)
+    if bias is None:
+        return mm(input, transposed) if rank == width == 2 else matmul(input, transposed)
+    if rank == 2:
+        return addmm(bias, input, transposed)
+    if not input.array.flags.c_contiguous or not bias.array.ndim:
+        return matmul(input, transposed) + bias
+    shape = input.array.shape
+    flat = addmm(bias, view(input, (math.prod(shape[:-1]), shape[-1])), transposed)
+    return view(flat, (*shape[:-1], flat.array.shape[-1]))
+
+
+# --- bilinear maps ---
+
+
+def _bilinear_part(xp: Any, matrix: Any, rows: Any, shape: tuple[int, int, int]) -> Any:
+    """`einsum("oij,nj->noi", matrix, rows)`; `shape` is that of the matrix."""
+    out, first, second = shape
+    return xp.reshape(xp.matmul(rows, xp.mT(xp.reshape(matrix, (out * first, second)))), (rows.shape[0], out, first))
+
+
+def _to_first(xp: Any, grad: Any, i2: Any, i3: Any) -> Any:
+    return xp.sum(xp.expand_dims(grad, 2) * _bilinear_part(xp, i2, i3, tuple(i2.shape)), (1,))
+
+
+def _to_last(xp: Any, grad: Any, i1: Any, i2: Any) -> Any:
+    out, first, second = i2.shape
+    part = xp.matmul(xp.reshape(i1, (i1.shape[0], 1, 1, first)), xp.reshape(i2, (1, out, first, second)))
+    return xp.sum(xp.expand_dims(grad, 2) * xp.reshape(part, (i1.shape[0], out, second)), (1,))
+
+
+def _to_weight(xp: Any, grad: Any, i1: Any, i3: Any) -> Any:
+    rows, out = grad.shape
+    left = xp.reshape(xp.expand_dims(grad, 2) * xp.expand_dims(i1, 1), (rows, out * i1.shape[1]))
+    return xp.reshape(xp.matmul(xp.mT(left), i3), (out, i1.shape[1], i3.shape[1]))
+
+
+TRILINEAR = Op(
+    "TrilinearBackward0",
+    lambda i1, i2, i3: np.einsum("ni,oij,nj->no", i1, i2, i3, optimize=True),
+    "i1 i2 i3",
+    i1=Rule(_to_first, 'torch.einsum("no,oij,nj->ni", grad, i2, i3)'),
+    i2=Rule(_to_weight, 'torch.einsum("no,ni,nj->oij", grad, i1, i3)'),
+    i3=Rule(_to_last, 'torch.einsum("no,ni,oij->nj", grad, i1, i2)'),
+)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    """`input1 @ weight[k] @ input2` for each k, plus bias. Raises RuntimeError for sizes that do not fit."""
+    first, second = input1.array.shape, input2.array.shape
+    if len(first) != len(second):
+        raise runtime_error(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
+    for at, (n, m) in enumerate(zip(first[:-1], second[:-1], strict=True)):
+        if n != m:
+            raise runtime_error(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
+    for number, (shape, size) in enumerate(((first, weight.array.shape[1]), (second, weight.array.shape[2])), 1):
+        if shape[-1] != size:
+            raise runtime_error(f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but expected {size}")
+    out = weight.array.shape[0]
+    if bias is not None and bias.array.shape[0] != out:
+        raise runtime_error(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")
+    rows = math.prod(first[:-1])
+    limits.check_work(rows * weight.array.size)
+    limits.check_elements(rows * out * max(first[-1], second[-1], 1), weight.dtype.itemsize)
+    made = TRILINEAR(view(input1, (rows, first[-1])), weight, view(input2, (rows, second[-1])))
+    made = view(made, (*first[:-1], out))
+    return made if bias is None else made + bias
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "linear",
+        ("Tensor input, Tensor weight, Tensor? bias=None", linear),
+        doc="A linear map: input @ weight.T + bias.",
+        samples=(
+            Sample("F.linear(x, w, b)", lambda x, w, b: x @ w.T + b, x=ROWS, w=WEIGHT, b=[0.5, -1.0]),
+            Sample("F.linear(x, w)", lambda x, w: x @ w.T, x=ROWS[0], w=WEIGHT),
+        ),
+        namespace="torch.nn.functional",
+        method=False,
+        out=True,
+    ),
+    Function(
+        "bilinear",
+        ("Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None", bilinear),
+        doc="A bilinear map: input1 @ weight @ input2 + bias.",
+        ops=(TRILINEAR,),
+        samples=(
+            Sample(
+                "F.bilinear(x, y, w, b)",
+                lambda x, y, w, b: np.einsum("ni,oij,nj->no", x, w, y) + b,
+                x=[[0.5, -1.0], [0.2, 0.3]],
+                y=[[1.0, 0.4, -0.3], [0.8, 0.7, -0.6]],
+                w=[[[0.1, 0.2, 0.3], [0.4, -0.5, 0.6]], [[0.7, -0.8, 0.9], [1.0, 0.5, 0.2]]],
+                b=[0.5, -0.5],
+            ),
+        ),
+        method=False,
+        aliases=("nn.functional.bilinear",),
+    ),
+)

@@ -1,0 +1,208 @@
+"""Max pooling: the largest element of each window, in one, two and three dimensions.
+
+Inputs are (channels, *sizes), with or without a batch dimension. A window's maximum is found first; the operation then takes
+the elements at these places, so that its gradient goes back to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.namespaces import numeric
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import window_reductions
+from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.index.gathering_records import GATHER
+from gradcli.core.ops.layers import pooling_checks
+from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
+from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
+from gradcli.core.ops.shape.view_records import VIEW
+from gradcli.core.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+
+def _flat(xp: Any, x: Any, rank: int) -> Any:
+    """With the last `rank` dimensions as one."""
+    lead, sizes = x.shape[: len(x.shape) - rank], x.shape[len(x.shape) - rank :]
+    return xp.call(VIEW, x, (*lead, math.prod(sizes)))
+
+
+def _at_places(x: Array, indices: Array, rank: int) -> Array:
+    flat = x.reshape(*x.shape[: x.ndim - rank], math.prod(x.shape[x.ndim - rank :]))
+    return np.take_along_axis(flat, _flat(numeric, indices, rank), -1).reshape(indices.shape)
+
+
+def _maxima(name: str, attrs: str, rank: int) -> Pair:
+    """The records of the maxima of windows, whose places in the flattened last `rank` dimensions are `indices`."""
+
+    def gathered(xp: Any, grad: Any, indices: Any) -> Any:
+        places = np.asarray(_flat(numeric, indices, rank))
+        return xp.call(VIEW, xp.call(GATHER, _flat(xp, grad, rank), -1, places), indices.shape)
+
+    transpose = Op(
+        f"{name}BackwardBackward0",
+        lambda grad, x, indices: window_reductions.placed(grad, indices, rank, x.shape[x.ndim - rank :]),
+        "grad_output input",
+        "indices",
+        grad_output=Rule(gathered, f"grad.flatten(-{rank}).gather(-1, indices.flatten(-{rank})).reshape(indices.shape)"),
+        input=NO_INFLUENCE,
+    )
+    op = Op(
+        f"{name}Backward0",
+        lambda x, *how: _at_places(x, how[-1], rank),
+        "input",
+        f"{attrs} indices",
+        input=Rule(
+            lambda xp, grad, input, indices: xp.call(transpose, grad, input, indices),
+            f"zeros_like(input).flatten(-{rank}).scatter_add(-1, indices.flatten(-{rank}), grad.flatten(-{rank})).reshape(input.shape)",
+            "the first of equal maxima of a window gets its gradient",
+        ),
+    )
+    return Pair(op, transpose)
+
+
+#: by the number of dimensions; PyTorch pools rows as images of height 1
+MAX = {rank: _maxima(f"MaxPool{rank}DWithIndices", "kernel_size stride padding dilation ceil_mode", rank) for rank in (2, 3)}
+ADAPTIVE_MAX = {rank: _maxima(f"AdaptiveMaxPool{rank}D", "", rank) for rank in (2, 3)}
+
+
+def _pooled(pair: Pair, input: Tensor, found: Array, *how: Any) -> tuple[Tensor, Tensor]:
+    """The maxima at the places `found`, and the places."""
+    indices = Tensor(found, dtypes.int64)
+    return pair.forward(input, *how, watched(indices)), indices
+
+
+def _chosen(run: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """The maxima of `run`, which has `count` parameters, and the places too where the next argument asks for them."""
+
+    def chosen(*values: Any) -> Any:
+        made = run(*values[:count])
+        return made if len(values) > count and values[count] else made[0]
+
+    return chosen
+
+
+# --- sliding windows ---
+
+
+def _places(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Array:
+    spans = pooling_checks.sliding(x.shape[x.ndim - len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
+    return window_reductions.maxima(x, [one for one, _ in spans])
+
+
+def _max_of_images(rank: int) -> Callable[..., Any]:
+    name = f"max_pool{rank}d"
+
+    def run(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
+        sizes = pooling_checks.settings(name, rank, kernel_size, stride, padding, dilation)
+        pooling_checks.check_rank(input, rank)
+        pooling_checks.check_windows(input, *sizes, ceil_mode)
+        pooling_checks.check_dtype(name, input, whole=True)
+        return _pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *sizes, ceil_mode)
+
+    return run
+
+
+def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
+    kernel, step, border, gaps = pooling_checks.row_settings(input, kernel_size, stride, padding, dilation)
+    steps = () if step is None else (step,)
+    pooling_checks.check_row_windows(input, kernel, kernel if step is None else step, border, gaps, ceil_mode)
+    pooling_checks.check_dtype("max_pool1d_impl", input)
+    how = ((1, kernel), (1, *steps) if steps else (), (0, border), (1, gaps), ceil_mode)
+    rows = unsqueeze(input, -2)
+    made = _pooled(MAX[2], rows, _places(rows.array, *how), *how)
+    return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
+
+
+# --- windows that cover everything evenly ---
+
+
+def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    name = f"adaptive_max_pool{rank}d"
+    wanted = pooling_checks.adaptive_sizes(name, rank, output_size)
+    pooling_checks.check_adaptive(name, rank, input)
+    if any(n < 0 for n in wanted):
+        shown = [*input.array.shape[: input.array.ndim - rank], *wanted]
+        raise runtime_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
+    pooling_checks.check_dtype(name, input)
+    spans = pooling_checks.evenly(input.array.shape[input.array.ndim - rank :], wanted)
+    return _pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))
+
+
+def _adaptive_of_images(rank: int) -> Callable[..., Any]:
+    def run(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        made = _adaptive(rank, input, pooling_checks.with_defaults(output_size, input))
+        return made if return_indices else made[0]
+
+    return run
+
+
+def _adaptive_of_rows(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    pooling_checks.check_row_rank(input, "adaptive_max_pool1d")
+    wanted = pooling_checks.one_int("adaptive_max_pool1d", "output_size", output_size)
+    made = _adaptive(2, unsqueeze(input, -2), (1, wanted))
+    return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
+
+
+_SLIDING = "Tensor input, ints1 kernel_size, ints1? stride=None, ints1 padding=0, ints1 dilation=1, bool ceil_mode=False"
+_WITH_PLACES = "The largest element of each window, and where it is."
+_EVENLY = "The largest element of each of so many windows that cover everything."
+
+
+def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
+    name, named = f"max_pool{rank}d", f"max_pool{rank}d_with_indices"
+    run = _max_of_rows if rank == 1 else _max_of_images(rank)
+    doc = "The largest element of each window."
+    shared: dict[str, Any] = {"ops": MAX[max(rank, 2)], "method": False}
+    inner = {"namespace": "torch.nn.functional", **shared}
+    wanting = f"{_SLIDING}, bool return_indices=False"
+    found = (
+        Function(name, (wanting, _chosen(run, 6)), doc=doc, samples=samples, python=f"_{name}", **inner),
+        Function(name, (_SLIDING, _chosen(run, 6)), doc=doc, **shared),
+        Function(named, (wanting, lambda *args: run(*args[:6])), doc=_WITH_PLACES, python=named, **inner),
+    )
+    return found if rank > 1 else (*found, Function(named, (_SLIDING, run), doc=_WITH_PLACES, **shared))
+
+
+def _adaptive_function(rank: int, *samples: Sample) -> Function:
+    return PythonFunction(_adaptive_of_images(rank), f"adaptive_max_pool{rank}d", _EVENLY, ops=ADAPTIVE_MAX[rank], samples=samples)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    *_functions(1, Sample("F.max_pool1d(x, 2)", lambda x: x.reshape(1, 3, 2).max(-1), x=ROW)),
+    *_functions(
+        2,
+        Sample("F.max_pool2d(x, 2, 1)", None, x=IMAGE),
+        Sample("F.max_pool2d(x, (2, 3), (2, 1), (1, 0), ceil_mode=True)", None, x=IMAGE),
+        Sample("F.max_pool2d(x, 2, dilation=2)", None, x=IMAGE),
+    ),
+    *_functions(3, Sample("F.max_pool3d(x, 2)", lambda x: x.max((1, 2, 3), keepdims=True), x=VOLUME)),
+    Function(
+        "adaptive_max_pool1d",
+        ("Tensor input, ints1 output_size, bool return_indices=False", _chosen(_adaptive_of_rows, 2)),
+        doc=_EVENLY,
+        ops=ADAPTIVE_MAX[2],
+        samples=(Sample("F.adaptive_max_pool1d(x, 4)", None, x=ROW),),
+        namespace="torch.nn.functional",
+        method=False,
+        python="_adaptive_max_pool1d",
+    ),
+    Function(
+        "adaptive_max_pool1d",
+        ("Tensor input, ints1 output_size", _adaptive_of_rows),
+        doc="The largest element of each of so many windows, and where it is.",
+        ops=ADAPTIVE_MAX[2],
+        method=False,
+    ),
+    _adaptive_function(2, Sample("F.adaptive_max_pool2d(x, 2)", None, x=IMAGE)),
+    _adaptive_function(3, Sample("F.adaptive_max_pool3d(x, (1, 2, 1))", None, x=VOLUME)),
+)

@@ -1,0 +1,47 @@
+"""Standardised values, (x - mean) / deviation, and their gradient, for normalisations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.tensor.tensor import Array
+
+
+def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
+    """The mean and 1 / sqrt(variance + eps) over `axes`, which stay with size 1; summed in double precision."""
+    wide = x.astype(np.float64)
+    mean = wide.mean(axes, keepdims=True)
+    rstd = 1 / np.sqrt(np.square(wide - mean).mean(axes, keepdims=True) + eps)
+    return mean.astype(x.dtype), rstd.astype(x.dtype)
+
+
+def standardised(xp: Any, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
+    """`(x - mean) / deviation` and 1 / deviation, of arrays or tensors."""
+    count = math.prod(x.shape[axis] for axis in axes)
+    centred = x - xp.sum(x, axes, True) / count
+    rstd = 1.0 / xp.sqrt(xp.sum(centred * centred, axes, True) / count + eps)
+    return centred * rstd, rstd
+
+
+def standardised_rule(xp: Any, grad: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
+    """The gradient of x from that of the standardised values: grad without its mean and its part along the values."""
+    normal, rstd = standardised(xp, x, axes, eps)
+    count = math.prod(x.shape[axis] for axis in axes)
+    along = xp.sum(grad * normal, axes, True) / count
+    return (grad - xp.sum(grad, axes, True) / count - normal * along) * rstd
+
+
+def scaled(x: Any, weight: Any, bias: Any) -> Any:
+    """`x * weight + bias`, where both may be None."""
+    if weight is not None:
+        x = x * weight
+    return x if bias is None else x + bias
+
+
+#: for formulas: c is the difference from the mean along dim, std the deviation
+CENTRED = "c = input - input.mean(dim, True); std = (c.square().mean(dim, True) + eps).sqrt(); "
+#: for formulas: the gradient of the input, from g, the gradient of c / std
+NORMAL = "x = c / std; (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std"
