@@ -9,7 +9,7 @@ from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.signature import hooks
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module, module_type
-from gradcli.core.ops.loss.reduction_argument import legacy_reduction
+from gradcli.core.ops.loss.loss_reduction import legacy_reduction
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

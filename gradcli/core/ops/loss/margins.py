@@ -15,8 +15,8 @@ from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.distances import pairwise_distance
-from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
-from gradcli.core.ops.loss.reduction_argument import reduce as reduced
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
+from gradcli.core.ops.loss.loss_reduction import reduce as reduced
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 

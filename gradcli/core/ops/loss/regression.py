@@ -12,9 +12,11 @@ from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.loss import composed, loss_records, nll
-from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
-from gradcli.core.ops.loss.reduction_argument import reduce as reduced
+from gradcli.core.ops.loss import binary_cross_entropy as loss_records
+from gradcli.core.ops.loss import cross_entropy as nll
+from gradcli.core.ops.loss import likelihoods as composed
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
+from gradcli.core.ops.loss.loss_reduction import reduce as reduced
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes

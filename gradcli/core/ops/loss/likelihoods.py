@@ -15,8 +15,8 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.distances import pairwise_distance
-from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
-from gradcli.core.ops.loss.reduction_argument import reduce as reduced
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
+from gradcli.core.ops.loss.loss_reduction import reduce as reduced
 from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
