@@ -9,7 +9,7 @@ from gradcli.core.calling.script_types import Attributes
 from gradcli.core.nn.distances import PairwiseDistance
 from gradcli.core.nn.losses import Loss
 from gradcli.core.nn.module import Module, module_type
-from gradcli.core.ops.loss import margins
+from gradcli.core.ops.loss.embedding_losses import triplet_margin_with_distance_loss
 from gradcli.errors import ProgramError
 
 
@@ -77,7 +77,7 @@ class TripletMarginWithDistanceLoss(Loss):
         self.swap = swap
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:  # type: ignore[override]
-        return margins.triplet_margin_with_distance_loss(
+        return triplet_margin_with_distance_loss(
             anchor,
             positive,
             negative,

@@ -26,7 +26,7 @@ from gradcli.core.ops.layers import (
     recurrent,
     rms_norm,
 )
-from gradcli.core.ops.loss import margins
+from gradcli.core.ops.loss import embedding_losses, margins
 
 
 def _drawn(seed: int, *shape: int) -> Any:
@@ -86,6 +86,7 @@ FAMILIES = (
     recurrent,
     lstm_layer,
     margins,
+    embedding_losses,
     attention,
     linear,
     activation_written,

@@ -118,6 +118,9 @@ FUNCTIONS: tuple[Function, ...] = (
         normalize,
         "normalize",
         "Divided by the norm along a dimension.",
-        samples=(Sample("F.normalize(x)", lambda x: x / np.linalg.norm(x, axis=1, keepdims=True), x=ROWS),),
+        samples=(
+            Sample("F.normalize(x)", lambda x: x / np.linalg.norm(x, axis=1, keepdims=True), x=ROWS),
+            Sample("F.normalize(x, 3, 0)", lambda x: x / np.linalg.norm(x, 3, axis=0), x=ROWS),
+        ),
     ),
 )

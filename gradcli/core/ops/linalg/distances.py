@@ -169,7 +169,10 @@ FUNCTIONS: tuple[Function, ...] = (
         "Distances of pairs of rows.",
         checked_as="pairwise_distance",
         ops=(NORM,),
-        samples=(Sample("F.pairwise_distance(p, t)", lambda p, t: np.linalg.norm(p - t + 1e-6, axis=-1), p=_P, t=_T),),
+        samples=(
+            Sample("F.pairwise_distance(p, t)", lambda p, t: np.linalg.norm(p - t + 1e-6, axis=-1), p=_P, t=_T),
+            Sample("F.pairwise_distance(p, t, 3, keepdim=True)", None, p=_P, t=_T),
+        ),
     ),
     Function(
         "pairwise_distance",
@@ -182,7 +185,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "cosine_similarity",
         ("Tensor x1, Tensor x2, int dim=1, float eps=1e-08", cosine_similarity),
         doc="Cosine of the angle between vectors.",
-        samples=(Sample("F.cosine_similarity(x, w)", None, x=_X, w=_Y),),
+        samples=(Sample("F.cosine_similarity(x, w)", None, x=_X, w=_Y), Sample("F.cosine_similarity(x, w[0], dim=-1)", None, x=_X, w=_Y)),
         method=False,
         aliases=("nn.functional.cosine_similarity",),
     ),

@@ -1,232 +1,27 @@
-"""Records of the losses that PyTorch computes in one piece, and of their derivatives, which have derivatives themselves.
-
-`reduction` is "none", "mean" or "sum"; a mean's derivative is divided by the number of elements.
-"""
+"""Binary cross entropy: of probabilities, and of logits. Weights are data, which have no gradient."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions import catalog
-from gradcli.core.graph.namespaces import numeric
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
-from gradcli.core.kernels.summation import total
-from gradcli.core.ops.elementwise import arithmetic_records, scalars
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.activation_smooth import LOG_SIGMOID
-from gradcli.core.ops.elementwise.exponential import LOGIT
+from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
+from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy_reduction, reduced_array, share, under_torch
+from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
+from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError, runtime_error
 
+# --- of probabilities ---
 
-def reduced(values: Any, reduction: str) -> Any:
-    """Elementwise losses reduced."""
-    if reduction == "none":
-        return values
-    added = total(values)
-    return added / values.dtype.type(values.size) if reduction == "mean" else added
-
-
-def share(x: Any, reduction: str) -> float:
-    """What one element counts in the result: 1, or 1 / n for a mean."""
-    if reduction != "mean":
-        return 1.0
-    return 1.0 / x.size if x.size else math.inf
-
-
-def plain(x: Any) -> Any:
-    """The array of an array or a tensor."""
-    return x.array if type(x) is Tensor else x
-
-
-#: what a formula of a loss divides by, and the weight of each element
-_N = 'n = input.numel() if reduction == "mean" else 1; '
-_W = "w = 1 if weight is None else weight; "
-
-#: for a plain difference: the factor and the constant of the derivative, which is linear piece by piece
-Pieces = Callable[..., tuple[Any, Any]]
-
-
-def _slope(xp: Any, difference: Any, pieces: Pieces, reduction: str, *parameter: float) -> Any:
-    """The derivative by the input, of arrays or tensors."""
-    values = plain(difference)
-    factor, constant = pieces(values, *parameter)
-    part = values.dtype.type(share(values, reduction))
-    return xp.call(arithmetic_records.ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
-
-
-def _curvature(difference: Array, pieces: Pieces, reduction: str, *parameter: float) -> Any:
-    return np.asarray(pieces(difference, *parameter)[0] * share(difference, reduction), difference.dtype)
-
-
-def _difference_loss(
-    name: str, parameter: str, value: Callable[..., Any], pieces: Pieces, slope: str, curvature: str, note: str = ""
-) -> tuple[Op, Op]:
-    """A loss of `input - target` and its derivative, which has a derivative again.
-
-    `parameter` is the name of where the pieces meet, which functions get last; "" where there is none. `slope` and
-    `curvature` are the formulas of both derivatives by `input`, without what a mean divides by.
-    """
-
-    def rule(function: Callable[..., Any], formula: str, note: str = "") -> Rule:
-        made = Rule(function, _N + formula, note)
-        made.parameters += tuple(parameter.split())
-        return made
-
-    def forward(x: Array, target: Array, reduction: str, *parameter: float) -> Any:
-        return reduced(value(x - target, *parameter), reduction)
-
-    def backward(grad: Array, x: Array, target: Array, reduction: str, *parameter: float) -> Any:
-        difference = x - target
-        return (_slope(numeric, difference, pieces, reduction, *parameter) * grad).astype(difference.dtype, copy=False)
-
-    def along(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, reduction: str, *parameter: float) -> Any:
-        difference = np.asarray(xp.plain(input) - xp.plain(target))
-        return scalars.times_data(xp, grad * grad_output, _curvature(difference, pieces, reduction, *parameter))
-
-    second = Op(
-        f"{name}BackwardBackward0",
-        backward,
-        "grad_output input target",
-        f"reduction {parameter}",
-        grad_output=rule(
-            lambda xp, grad, input, target, reduction, *parameter: grad * _slope(xp, input - target, pieces, reduction, *parameter),
-            f"{slope} / n",
-        ),
-        input=rule(along, f"{curvature} / n"),
-        target=rule(
-            lambda xp, grad, grad_output, input, target, reduction, *parameter: (
-                -along(xp, grad, grad_output, input, target, reduction, *parameter)
-            ),
-            f"-{curvature} / n",
-        ),
-    )
-    first = Op(
-        f"{name}Backward0",
-        forward,
-        "input target",
-        f"reduction {parameter}",
-        input=rule(
-            lambda xp, grad, input, target, reduction, *parameter: xp.call(second, grad, input, target, reduction, *parameter),
-            f"{slope} / n",
-            note,
-        ),
-        target=rule(
-            lambda xp, grad, input, target, reduction, *parameter: xp.call(second, grad, target, input, reduction, *parameter),
-            f"-{slope} / n",
-        ),
-    )
-    return first, second
-
-
-def _smooth(d: Array, beta: float) -> Any:
-    z = np.abs(d)
-    return np.where(z < beta, z * z * 0.5 / beta, z - 0.5 * beta)
-
-
-def _smooth_pieces(d: Array, beta: float) -> tuple[Any, Any]:
-    near = np.abs(d) < beta
-    return near / d.dtype.type(beta), np.where(near, 0, np.sign(d)).astype(d.dtype)
-
-
-def _huber(d: Array, delta: float) -> Any:
-    z = np.abs(d)
-    return np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta))
-
-
-def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
-    near = np.abs(d) <= delta
-    return near.astype(d.dtype), np.where(near, 0, np.sign(d) * d.dtype.type(delta)).astype(d.dtype)
-
-
-MSE, MSE_BACKWARD = _difference_loss(
-    "MseLoss",
-    "",
-    lambda d: d * d,
-    lambda d: (d.dtype.type(2), d.dtype.type(0)),
-    "2 * grad * (input - target)",
-    "2 * grad * grad_output",
-)
-SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
-    "SmoothL1Loss",
-    "beta",
-    _smooth,
-    _smooth_pieces,
-    "grad * ((input - target) / beta).clamp(-1, 1)",
-    "grad * grad_output * ((input - target).abs() < beta) / beta",
-    "the pieces meet with one derivative where abs(input - target) == beta",
-)
-HUBER, HUBER_BACKWARD = _difference_loss(
-    "HuberLoss",
-    "delta",
-    _huber,
-    _huber_pieces,
-    "grad * (input - target).clamp(-delta, delta)",
-    "grad * grad_output * ((input - target).abs() <= delta)",
-    "the pieces meet with one derivative where abs(input - target) == delta",
-)
-
-
-# --- soft margin ---
-
-
-def sigmoid(xp: Any, x: Any) -> Any:
-    """The logistic function of arrays and of tensors."""
-    return catalog.function("sigmoid")(x) if type(x) is Tensor else 1 / (1 + elementary.exp(-x))
-
-
-def _soft_margin(x: Array, target: Array, reduction: str) -> Any:
-    return reduced(elementary.log1p(elementary.exp(-target * x)), reduction)
-
-
-def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) -> Any:
-    z = elementary.exp(-target * x)
-    return -target * z / (z + 1) * grad * x.dtype.type(share(x, reduction))
-
-
-def _soft_margin_slope(xp: Any, x: Any, target: Array, reduction: str) -> Any:
-    s = sigmoid(xp, scalars.times_data(xp, x, -target))
-    return scalars.times_data(xp, s, -target * target.dtype.type(share(target, reduction)))
-
-
-def _soft_margin_curvature(xp: Any, x: Any, target: Array, reduction: str) -> Any:
-    s = sigmoid(xp, scalars.times_data(xp, x, -target))
-    return scalars.times_data(xp, s * (1.0 - s), target * target * target.dtype.type(share(target, reduction)))
-
-
-_SOFT_MARGIN = _N + "-grad * target * sigmoid(-target * input) / n"
-SOFT_MARGIN_BACKWARD = Op(
-    "SoftMarginLossBackwardBackward0",
-    _soft_margin_backward,
-    "grad_output input",
-    "target reduction",
-    grad_output=Rule(
-        lambda xp, grad, input, target, reduction: grad * _soft_margin_slope(xp, input, target, reduction),
-        _SOFT_MARGIN,
-    ),
-    input=Rule(
-        lambda xp, grad, grad_output, input, target, reduction: grad * grad_output * _soft_margin_curvature(xp, input, target, reduction),
-        _N + "s = sigmoid(target * input); grad * grad_output * target**2 * s * (1 - s) / n",
-    ),
-)
-SOFT_MARGIN = Op(
-    "SoftMarginLossBackward0",
-    _soft_margin,
-    "input",
-    "target reduction",
-    input=Rule(
-        lambda xp, grad, input, target, reduction: xp.call(SOFT_MARGIN_BACKWARD, grad, input, target, reduction),
-        _SOFT_MARGIN,
-    ),
-)
-
-
-# --- cross entropy of probabilities, and of logits ---
-
-#: logarithms are cut off here, as in PyTorch
+#: PyTorch's least logarithm of a probability, and least denominator of its derivative
 _LOWEST_LOG = -100
 _LEAST = 1e-12
 
@@ -235,9 +30,14 @@ def _weighted(values: Any, weight: Array | None) -> Any:
     return values if weight is None else values * weight
 
 
+def _factor(weight: Array | None, x: Array, reduction: str) -> Any:
+    """The weight and the share of each element in the result, as an array."""
+    return np.asarray(_weighted(x.dtype.type(share(x, reduction)), weight), x.dtype)
+
+
 def _bce(x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
     values = (target - 1) * np.maximum(elementary.log1p(-x), _LOWEST_LOG) - target * np.maximum(elementary.log(x), _LOWEST_LOG)
-    return reduced(_weighted(values, weight), reduction)
+    return reduced_array(_weighted(values, weight), reduction)
 
 
 def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str) -> Any:
@@ -245,53 +45,46 @@ def _bce_backward(grad: Array, x: Array, target: Array, weight: Array | None, re
     return _weighted(values, weight) * x.dtype.type(share(x, reduction))
 
 
-def _bce_target(xp: Any, grad: Any, input: Any, weight: Array | None, reduction: str) -> Any:
-    return _scaled(xp, -xp.call(LOGIT, input, None) * grad, weight, plain(input), reduction)
+def _slope(xp: Any, grad: Any, input: Any, target: Any, weight: Any, reduction: str) -> Any:
+    slope = grad * (input - target) / xp.maximum((1.0 - input) * input, _LEAST)
+    return scalars.times_data(xp, slope, _factor(weight, xp.plain(input), reduction))
 
 
-def _scaled(xp: Any, values: Any, weight: Array | None, x: Array, reduction: str) -> Any:
-    """Elementwise gradients times the weight, over the number of elements for a mean."""
+def _curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, weight: Any, reduction: str) -> Any:
+    square = (1.0 - input) * input * ((1.0 - input) * input)
+    curvature = (input * input - 2.0 * input * target + target) / xp.maximum(square, _LEAST * _LEAST)
+    return grad * grad_output * scalars.times_data(xp, curvature, _factor(weight, xp.plain(input), reduction))
+
+
+def _mixed(xp: Any, grad: Any, grad_output: Any, input: Any, weight: Any, reduction: str) -> Any:
+    """The derivative of the slope by the target."""
+    mixed = -grad * grad_output / xp.maximum((1.0 - input) * input, _LEAST)
+    return scalars.times_data(xp, mixed, _factor(weight, xp.plain(input), reduction))
+
+
+def _scaled(xp: Any, values: Any, weight: Array | None, x: Any, reduction: str) -> Any:
+    """Gradients of the elements times the weight, divided by the number of elements for a mean."""
     if weight is not None:
         values = scalars.times_data(xp, values, weight)
-    return scalars.over(xp, values, x.size) if reduction == "mean" else values
+    return scalars.over(xp, values, xp.plain(x).size) if reduction == "mean" else values
 
 
-def _bce_second(xp: Any, x: Any, target: Any, weight: Array | None, reduction: str) -> Any:
-    """The second derivative by the probabilities."""
-    values = (x * x - 2.0 * x * target + target) / xp.maximum((1.0 - x) * x * ((1.0 - x) * x), _LEAST * _LEAST)
-    return scalars.times_data(xp, values, _factor(weight, plain(x), reduction))
+def _target_slope(xp: Any, grad: Any, input: Any, weight: Array | None, reduction: str) -> Any:
+    return _scaled(xp, -xp.call(LOGIT, input, None) * grad, weight, input, reduction)
 
 
-def _factor(weight: Array | None, x: Array, reduction: str) -> Any:
-    """Weight and reduction as one factor, an array."""
-    return np.asarray(_weighted(x.dtype.type(share(x, reduction)), weight), x.dtype)
-
-
-_BCE = _W + _N + "grad * (input - target) / (input * (1 - input)).clamp_min(1e-12) * w / n"
+_BCE = W + N + "grad * (input - target) / (input * (1 - input)).clamp_min(1e-12) * w / n"
 BCE_BACKWARD = Op(
     "BinaryCrossEntropyBackwardBackward0",
     _bce_backward,
     "grad_output input target",
     "weight reduction",
-    grad_output=Rule(
-        lambda xp, grad, input, target, weight, reduction: scalars.times_data(
-            xp, grad * (input - target) / xp.maximum((1.0 - input) * input, _LEAST), _factor(weight, plain(input), reduction)
-        ),
-        _BCE,
-    ),
+    grad_output=Rule(_slope, _BCE),
     input=Rule(
-        lambda xp, grad, grad_output, input, target, weight, reduction: (
-            grad * grad_output * _bce_second(xp, input, target, weight, reduction)
-        ),
-        _W + _N + "d = input * (1 - input); "
-        "grad * grad_output * (input**2 - 2 * input * target + target) / (d * d).clamp_min(1e-24) * w / n",
+        _curvature,
+        W + N + "d = input * (1 - input); grad * grad_output * (input**2 - 2 * input * target + target) / (d * d).clamp_min(1e-24) * w / n",
     ),
-    target=Rule(
-        lambda xp, grad, grad_output, input, weight, reduction: scalars.times_data(
-            xp, -grad * grad_output / xp.maximum((1.0 - input) * input, _LEAST), _factor(weight, plain(input), reduction)
-        ),
-        _W + _N + "-grad * grad_output / (input * (1 - input)).clamp_min(1e-12) * w / n",
-    ),
+    target=Rule(_mixed, W + N + "-grad * grad_output / (input * (1 - input)).clamp_min(1e-12) * w / n"),
 )
 BCE = Op(
     "BinaryCrossEntropyBackward0",
@@ -299,15 +92,15 @@ BCE = Op(
     "input target",
     "weight reduction",
     input=Rule(
-        lambda xp, grad, input, target, weight, reduction: xp.call(BCE_BACKWARD, grad, input, target, weight, reduction),
+        lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs),
         _BCE,
         "at 0 and 1 the denominator is 1e-12",
     ),
-    target=Rule(
-        _bce_target,
-        _W + _N + "-grad * logit(input) * w / n",
-    ),
+    target=Rule(_target_slope, W + N + "-grad * logit(input) * w / n"),
 )
+
+
+# --- of logits ---
 
 
 def _log_sigmoid(x: Array) -> Any:
@@ -319,23 +112,23 @@ def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array
     if pos_weight is not None:
         log = ((pos_weight - 1) * target + 1) * log
     values = np.asarray((1 - target) * x - log, np.result_type(x, target))
-    return reduced(_weighted(values, weight), reduction)
+    return reduced_array(_weighted(values, weight), reduction)
 
 
-def _bce_logits_rule(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
+def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
     if pos_weight is None:
-        result = (sigmoid(xp, input) - target) * grad
+        result = (xp.call(SIGMOID, input) - target) * grad
     else:
         t = scalars.times_data(xp, target, pos_weight)
-        result = ((t + 1.0 - target) * sigmoid(xp, input) - t) * grad
-    return _scaled(xp, result, weight, plain(input), reduction)
+        result = ((t + 1.0 - target) * xp.call(SIGMOID, input) - t) * grad
+    return _scaled(xp, result, weight, input, reduction)
 
 
-def _bce_logits_target_rule(xp: Any, grad: Any, input: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
+def _logits_target_slope(xp: Any, grad: Any, input: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:
     values = -input
     if pos_weight is not None:
         values = xp.call(LOG_SIGMOID, -input) - scalars.times_data(xp, xp.call(LOG_SIGMOID, input), pos_weight)
-    return _scaled(xp, values * grad, weight, plain(input), reduction)
+    return _scaled(xp, values * grad, weight, input, reduction)
 
 
 BCE_LOGITS = Op(
@@ -344,12 +137,111 @@ BCE_LOGITS = Op(
     "input target",
     "weight pos_weight reduction",
     input=Rule(
-        _bce_logits_rule,
-        _W + _N + "s = sigmoid(input); "
+        _logits_slope,
+        W + N + "s = sigmoid(input); "
         "d = s - target if pos_weight is None else (1 - target) * s - pos_weight * target * (1 - s); grad * d * w / n",
     ),
     target=Rule(
-        _bce_logits_target_rule,
-        _W + _N + "d = -input if pos_weight is None else F.logsigmoid(-input) - pos_weight * F.logsigmoid(input); grad * d * w / n",
+        _logits_target_slope,
+        W + N + "d = -input if pos_weight is None else F.logsigmoid(-input) - pos_weight * F.logsigmoid(input); grad * d * w / n",
+    ),
+)
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Cross entropy of probabilities with targets between 0 and 1.
+
+    Raises ValueError or RuntimeError for sizes, dtypes or values that do not fit.
+    """
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    if input.array.shape != target.array.shape:
+        raise ProgramError(
+            "ValueError",
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size.",
+        )
+    if target.dtype is not input.dtype:
+        raise runtime_error(f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}")
+    for name, tensor in (("input", input), ("target", target)):
+        if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
+            raise runtime_error(f"all elements of {name} should be between 0 and 1")
+    factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
+    return BCE(input, target, factor, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Any:
+    """Cross entropy of logits with targets between 0 and 1; `pos_weight` is the weight of positive targets.
+
+    Raises ValueError, RuntimeError or NotImplementedError for sizes or dtypes that do not fit.
+    """
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    if input.array.shape != target.array.shape:
+        raise ProgramError("ValueError", f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if not input.dtype.is_floating_point:
+        raise not_implemented("log_sigmoid_cpu", input.dtype)
+    if not target.dtype.is_floating_point:
+        raise runtime_error(f"result type {input.dtype.torch_name} can't be cast to the desired output type {target.dtype.torch_name}")
+    for name, extra in (("weight", weight), ("pos_weight", pos_weight)):
+        if extra is not None and extra.requires_grad:
+            raise runtime_error(
+                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True."
+            )
+    factor = None if weight is None else weight.array
+    return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    PythonFunction(
+        binary_cross_entropy,
+        "binary_cross_entropy",
+        "Cross entropy of probabilities with targets between 0 and 1.",
+        ops=(BCE, BCE_BACKWARD),
+        samples=(
+            Sample(
+                "F.binary_cross_entropy(p, t)",
+                lambda p, t: -np.mean(t * np.log(p) + (1 - t) * np.log(1 - p)),
+                p=[0.25, 0.5, 0.75],
+                t=[0.1, 0.9, 0.5],
+            ),
+            Sample("F.binary_cross_entropy(p, t, tensor([1., 2., 0.5]), reduction='sum')", None, p=[0.25, 0.5, 0.75], t=[0.1, 0.9, 0.5]),
+        ),
+    ),
+    PythonFunction(
+        binary_cross_entropy_with_logits,
+        "binary_cross_entropy_with_logits",
+        "Cross entropy of logits with targets between 0 and 1.",
+        ops=(BCE_LOGITS,),
+        samples=(
+            Sample(
+                "F.binary_cross_entropy_with_logits(p, t)",
+                lambda p, t: np.mean((1 - t) * p + np.log1p(np.exp(-p))),
+                p=SCORES,
+                t=TARGETS,
+            ),
+            Sample("F.binary_cross_entropy_with_logits(p, t, pos_weight=tensor([2., 1., 0.5]))", None, p=SCORES, t=TARGETS),
+        ),
+    ),
+    under_torch(
+        "binary_cross_entropy_with_logits",
+        binary_cross_entropy_with_logits,
+        "Tensor input, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=0",
+        "Cross entropy of logits with targets between 0 and 1.",
+        Sample("torch.binary_cross_entropy_with_logits(x, y / 3)", None, x=SQUARE, y=SQUARE_2),
     ),
 )

@@ -1,4 +1,8 @@
-"""The negative log likelihood of class indices: the record, and PyTorch's checks."""
+"""The negative log likelihood of class indices, and cross entropy with class indices or probabilities.
+
+The dimension of the classes is the second, or the only one. Weights are one number for each class; they are data, which
+have no gradient.
+"""
 
 from __future__ import annotations
 
@@ -6,129 +10,107 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.where import masked_fill
+from gradcli.core.ops.layers.softmax import log_softmax
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
+from gradcli.core.ops.loss.samples import SCORES, TARGETS
 from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.reduce.reduction import sum as sum_along
+from gradcli.core.ops.reduce.reduction import sum_all
+from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
+# --- the records; `target` is an array ---
 
-def _picked(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array]:
-    """Indices with ignored ones as 0, and where they count. IndexError for a class that is not there."""
+
+def _class_axis(rank: int) -> int:
+    return 0 if rank == 1 else 1
+
+
+def _weighted(x: Array, target: Array, weight: Array | None, ignore_index: int) -> tuple[Array, Array]:
+    """The class of each element, 0 where it is ignored, and its weight, 0 where it is ignored.
+
+    Raises IndexError for a class that x does not have.
+    """
     target = target.astype(np.int64)
     counts = target != ignore_index
-    wrong = counts & ((target < 0) | (target >= classes))
+    wrong = counts & ((target < 0) | (target >= x.shape[_class_axis(x.ndim)]))
     if wrong.any():
         raise ProgramError("IndexError", f"Target {target[wrong].flat[0]} is out of bounds.")
-    return np.where(counts, target, 0), counts
-
-
-def _weights(target: Array, weight: Array | None, counts: Array, dtype: Any) -> Array:
-    """The weight of each element, 0 where ignored."""
-    return counts.astype(dtype) if weight is None else np.where(counts, weight[target], 0).astype(dtype)
-
-
-def _class_axis(x: Array) -> int:
-    return 0 if x.ndim == 1 else 1
+    target = np.where(counts, target, 0)
+    return target, counts.astype(x.dtype) if weight is None else np.where(counts, weight[target], 0).astype(x.dtype)
 
 
 def _forward(x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
-    axis = _class_axis(x)
-    target, counts = _picked(target, x.shape[axis], ignore_index)
-    each = _weights(target, weight, counts, x.dtype)
-    chosen = np.take_along_axis(x, np.expand_dims(target, axis), axis).squeeze(axis)
-    values = np.where(counts, -chosen * each, 0).astype(x.dtype)
+    axis = _class_axis(x.ndim)
+    classes, each = _weighted(x, target, weight, ignore_index)
+    chosen = np.take_along_axis(x, np.expand_dims(classes, axis), axis).squeeze(axis)
+    values = np.where(target != ignore_index, -chosen * each, 0).astype(x.dtype)
     if reduction == "none":
         return values
     added = total(values)
     return added / total(each) if reduction == "mean" else added
 
 
-def _shares(shape: Any, dtype: Any, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> tuple[Array, Array]:
-    """The class of each element, and what its log probability counts in the result."""
-    axis = 0 if len(shape) == 1 else 1
-    target, counts = _picked(target, shape[axis], ignore_index)
-    each = _weights(target, weight, counts, dtype)
+def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
+    axis = _class_axis(x.ndim)
+    classes, each = _weighted(x, target, weight, ignore_index)
     if reduction == "mean":
         each = np.asarray(each / total(each))
-    return target, each
-
-
-def _backward(grad: Array, x: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
-    axis = _class_axis(x)
-    counts = target != ignore_index
-    target, each = _shares(x.shape, x.dtype, target, weight, reduction, ignore_index)
+    values = np.where(target != ignore_index, np.asarray(-each * grad, x.dtype), x.dtype.type(0))
     out = np.zeros_like(x)
-    values = np.where(counts, np.asarray(-each * grad, x.dtype), x.dtype.type(0))
-    np.put_along_axis(out, np.expand_dims(target, axis), np.expand_dims(values, axis), axis)
+    np.put_along_axis(out, np.expand_dims(classes, axis), np.expand_dims(values, axis), axis)
     return out
 
 
-def _gathered(grad: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int) -> Any:
-    axis = _class_axis(grad)
-    target, each = _shares(grad.shape, grad.dtype, target, weight, reduction, ignore_index)
-    values = -np.take_along_axis(grad, np.expand_dims(target, axis), axis).squeeze(axis) * each
-    return values if reduction == "none" else total(values)
-
-
-_ATTRS = "target weight reduction ignore_index"
-
-
 def _records(suffix: str, dim: int) -> tuple[Op, Op]:
-    """The loss and its derivative, for classes along dim."""
-    # -grad with its weight at the target classes, 0 elsewhere and at ignored ones
+    """The loss and its derivative, for classes along `dim` in formulas."""
+    attrs = "target weight reduction ignore_index"
+    # minus grad times the weight at the target classes, 0 elsewhere and at ignored classes
     placed = (
         "k = target != ignore_index; t = target * k; w = k if weight is None else k * weight[t]; "
         'n = w.sum() if reduction == "mean" else 1; '
         f"zeros_like(input).scatter({dim}, t.unsqueeze({dim}), (-grad * w / n).where(k, 0).unsqueeze({dim}))"
     )
-    scatter = Op(
+    backward = Op(
         f"NllLoss{suffix}BackwardBackward0",
         _backward,
         "grad_output input",
-        _ATTRS,
+        attrs,
         grad_output=Rule(
-            lambda xp, grad, target, weight, reduction, ignore_index: xp.call(gather, grad, target, weight, reduction, ignore_index),
+            lambda xp, grad, attrs: xp.call(loss, grad, *attrs),
             "F.nll_loss(grad, target, weight, ignore_index=ignore_index, reduction=reduction)",
         ),
         input=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(input)"),
-    )
-    gather = Op(
-        f"NllLoss{suffix}Backward0",
-        _gathered,
-        "input",
-        _ATTRS,
-        input=Rule(
-            lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
-                scatter, grad, input, target, weight, reduction, ignore_index
-            ),
-            placed,
-        ),
     )
     loss = Op(
         f"NllLoss{suffix}Backward0",
         _forward,
         "input",
-        _ATTRS,
-        input=Rule(
-            lambda xp, grad, input, target, weight, reduction, ignore_index: xp.call(
-                scatter, grad, input, target, weight, reduction, ignore_index
-            ),
-            placed,
-        ),
+        attrs,
+        input=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), placed),
     )
-    return loss, scatter
+    return loss, backward
 
 
 NLL, NLL_BACKWARD = _records("", -1)
 NLL2D, NLL2D_BACKWARD = _records("2D", 1)
 
 
-def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
-    """`F.nll_loss` of log probabilities; the class dimension is the second, or the only one."""
+# --- with class indices ---
+
+
+def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
+    """`F.nll_loss` with a checked reduction."""
     rank = input.array.ndim
     if not rank:
         raise ProgramError("ValueError", "Expected 1 or more dimensions (got 0)")
@@ -138,12 +120,12 @@ def likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction: 
     if rank <= 2:
         _check_flat(input, target, weight)
         indices = watched(target) if rank == 2 else watched(target).reshape(())
-        result: Tensor = NLL(input, indices, None if weight is None else weight.array, reduction, ignore_index)
-        return result
+        return NLL(input, indices, None if weight is None else weight.array, reduction, ignore_index)  # type: ignore[no-any-return]
     return _spatial(input, target, weight, reduction, ignore_index)
 
 
 def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Raise the errors of one class index for each row."""
     if target.array.ndim > 1:
         raise runtime_error("0D or 1D target tensor expected, multi-target not supported")
     if input.array.ndim == 1 and target.array.size != 1:
@@ -152,6 +134,7 @@ def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
 
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -> None:
+    """Raise RuntimeError for weights or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
     if weight is not None and weight.array.shape != (classes,):
         raise runtime_error(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
@@ -166,20 +149,142 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -
 
 
 def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
-    """Three and more dimensions: seen as four where they are not."""
+    """Inputs of three and more dimensions, which are viewed as images of four."""
     shape = input.array.shape
     wanted = (shape[0], *shape[2:])
-    view = catalog.function("reshape")
     flat = len(shape) != 4
     if flat:
         if target.array.shape != wanted:
             raise runtime_error(f"Expected target size {list(wanted)}, got {list(target.array.shape)}")
-        input = catalog.method("view").method(input, (shape[0], shape[1], 1, -1), {})
-        target = view(target, (shape[0], 1, -1))
+        input = view(input, (shape[0], shape[1], 1, -1))
+        target = reshape(target, (shape[0], 1, -1))
     elif target.array.shape != wanted:
         raise runtime_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
     _check(input, target, weight, shape[1])
     result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":
-        result = catalog.method("view").method(result, wanted, {})
+        result = view(result, wanted)
     return result
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """Minus the log probabilities of the target classes, by default their weighted mean.
+
+    Raises ValueError, IndexError, RuntimeError or NotImplementedError for arguments that do not fit.
+    """
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    return _likelihood(input, target, weight, reduction, ignore_index)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Cross entropy of logits with class indices, or with probabilities of the same shape.
+
+    Raises ValueError, IndexError or RuntimeError for arguments that do not fit.
+    """
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    if input.array.shape == target.array.shape:
+        return _soft_labels(input, target, weight, ignore_index, reduction, label_smoothing)
+    if label_smoothing > 1.0:
+        raise runtime_error(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    log = log_softmax(input, 1 if input.array.ndim > 1 else 0)
+    loss = _likelihood(log, target, weight, reduction, ignore_index)
+    if label_smoothing <= 0.0:
+        return loss
+    return _smoothed(log, loss, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float) -> Any:
+    """Cross entropy with probabilities."""
+    axis = 1 if input.array.ndim > 1 else 0
+    classes = input.array.shape[axis] if input.array.ndim else 1
+    if not target.dtype.is_floating_point:
+        raise runtime_error(f"Expected floating point type for target with class probabilities, got {target.dtype.torch_name}")
+    if ignore_index >= 0:
+        raise runtime_error("ignore_index is not supported for floating point target")
+    if weight is not None and weight.array.shape != (classes,):
+        raise runtime_error(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
+            f"of shape: {list(weight.array.shape)}"
+        )
+    log = log_softmax(input, axis)
+    if label_smoothing > 0.0:
+        target = scalars.plus(traced, scalars.times(traced, target, 1 - label_smoothing), label_smoothing / classes)
+    product = log * target
+    if weight is not None:
+        product = product * _along(weight, axis, input.array.ndim)
+    if reduction == "none":
+        return -sum_along(product, (axis,))
+    added = -sum_all(product)
+    return scalars.over(traced, added, input.array.size / classes) if reduction == "mean" else added
+
+
+def _along(weight: Tensor, axis: int, rank: int) -> Tensor:
+    """The weights of the classes, in a shape that broadcasts along the dimension of the classes."""
+    return Tensor(weight.array.reshape([-1 if i == axis else 1 for i in range(rank)]), weight.dtype)
+
+
+def _smoothed(
+    log: Tensor, loss: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float
+) -> Any:
+    """The loss with a share `label_smoothing` spread evenly over all classes."""
+    axis = 1 if log.array.ndim > 1 else 0
+    classes = log.array.shape[axis]
+    spread = log if weight is None else log * _along(weight, axis, log.array.ndim)
+    ignored = target.array == ignore_index
+    spread = masked_fill(-sum_along(spread, (axis,)), Tensor(ignored, dtypes.bool_), 0.0)
+    if reduction != "none":
+        spread = sum_all(spread)
+    if reduction == "mean":
+        if weight is None:
+            divisor = Tensor(np.asarray(np.sum(~ignored)), dtypes.int64)
+        else:
+            chosen = np.where(ignored, 0, weight.array[np.where(ignored, 0, target.array)])
+            divisor = Tensor(np.asarray(chosen.sum(dtype=weight.dtype.np)), weight.dtype)
+        spread = spread / divisor
+    return scalars.times(traced, loss, 1 - label_smoothing) + scalars.times(traced, spread, label_smoothing / classes)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    PythonFunction(
+        nll_loss,
+        "nll_loss",
+        "Negative log likelihood of class indices, from log probabilities.",
+        checked_as="nll_loss_nd",
+        ops=(NLL, NLL_BACKWARD, NLL2D, NLL2D_BACKWARD),
+        samples=(
+            Sample("F.nll_loss(p, tensor([2, 0]))", lambda p: -(p[0, 2] + p[1, 0]) / 2, p=SCORES),
+            Sample("F.nll_loss(p, tensor([2, 0]), reduction='sum')", lambda p: -(p[0, 2] + p[1, 0]), p=SCORES),
+            Sample("F.nll_loss(p, tensor([2, 0]), tensor([2., 1., 0.5]).type_as(p))", lambda p: -(p[0, 2] + 4 * p[1, 0]) / 5, p=SCORES),
+            Sample("F.nll_loss(p, tensor([2, 0]), ignore_index=2)", lambda p: -p[1, 0], p=SCORES),
+        ),
+    ),
+    PythonFunction(
+        cross_entropy,
+        "cross_entropy",
+        "Cross entropy of logits with class indices or probabilities.",
+        checked_as="cross_entropy_loss",
+        samples=(
+            Sample("F.cross_entropy(p, tensor([2, 0]))", None, p=SCORES),
+            Sample("F.cross_entropy(p, tensor([2, 0]), label_smoothing=0.1)", None, p=SCORES),
+            Sample("F.cross_entropy(p, t)", None, p=SCORES, t=TARGETS),
+            Sample("F.cross_entropy(p, tensor([2, 0]), tensor([2., 1., 0.5]).type_as(p), label_smoothing=0.2)", None, p=SCORES),
+        ),
+    ),
+)

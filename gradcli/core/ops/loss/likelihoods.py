@@ -1,4 +1,4 @@
-"""Losses that PyTorch composes of other operations: divergences, likelihoods and margins."""
+"""The Kullback-Leibler divergence, and negative log likelihoods of Poisson and normal distributions."""
 
 from __future__ import annotations
 
@@ -8,32 +8,26 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.functions import catalog
-from gradcli.core.functions.function import Sample
+from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.linalg.distances import pairwise_distance
-from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
-from gradcli.core.ops.loss.loss_reduction import reduce as reduced
-from gradcli.core.tensor.node import recording, state
+from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
+from gradcli.core.ops.elementwise.where import masked_fill
+from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction, reduced, reduction_word, under_torch
+from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
+from gradcli.core.ops.shape.views import unsqueeze
+from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
 
-def _call(name: str, *args: Any) -> Any:
-    return catalog.function(name)(*args)
-
-
-def _at_least_zero(x: Any) -> Any:
-    return _call("clamp_min", x, 0)
-
-
 def _xlogx(target: Tensor) -> Any:
-    """`target * log(target)`, 0 at 0."""
+    """`target * log(target)`, 0 at 0; recorded only where the target has a gradient or a tangent."""
     if target.requires_grad or state.dual is not None:
-        return _call("xlogy", target, target)
+        return xlogy(target, target)
     values = target.array
     return Tensor(np.where(values == 0, values, values * elementary.log(values)).astype(values.dtype), target.dtype)
 
@@ -46,7 +40,10 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Any:
-    """Kullback-Leibler divergence of the target from `exp(input)`."""
+    """The divergence of the target from `exp(input)`; with `log_target` the target is a logarithm too.
+
+    Raises ValueError for an unknown reduction, RuntimeError for a dtype that is not floating.
+    """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction == "mean":
         warnings.emit(
@@ -55,19 +52,27 @@ def kl_div(
             "'mean' will be changed to behave the same as 'batchmean' in the next major release."
         )
     checked_reduction(reduction, ("batchmean",))
-    if not (input.dtype.is_floating_point and target.dtype.is_floating_point):
-        raise runtime_error("kl_div: Integral inputs not supported.")
-    # the factor on the right first, as PyTorch's compiler has it: the order decides in which the gradients of target are added
-    if log_target:
-        difference = target - input
-        values = _call("exp", target) * difference
-    else:
-        product = target * input
-        values = _xlogx(target) - product
+    values = _divergence(input, target, log_target)
     if reduction == "batchmean":
         added = reduced(values, "sum")
         return added / input.array.shape[0] if input.array.ndim else added
     return reduced(values, reduction)
+
+
+def _divergence(input: Tensor, target: Tensor, log_target: bool) -> Any:
+    if not (input.dtype.is_floating_point and target.dtype.is_floating_point):
+        raise runtime_error("kl_div: Integral inputs not supported.")
+    # the right factor comes first, as in PyTorch, because this order decides how the gradients of the target are added up
+    if log_target:
+        difference = target - input
+        return EXP(target) * difference
+    product = target * input
+    return _xlogx(target) - product
+
+
+def _kl_div_under_torch(input: Tensor, target: Tensor, reduction: int, log_target: bool) -> Any:
+    """The form of C++, which does not warn."""
+    return reduced(_divergence(input, target, log_target), reduction_word(reduction))
 
 
 def poisson_nll_loss(
@@ -80,36 +85,39 @@ def poisson_nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Negative log likelihood of counts; `full` adds Stirling's approximation of log(target!)."""
+    """The negative log likelihood of counts; `full` adds Stirling's approximation of log(target!).
+
+    `log_input` says that the input is the logarithm of the rate. Raises ValueError for an unknown reduction.
+    """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    rate, log = (_call("exp", input), input) if log_input else (input, _call("log", scalars.plus(traced, input, eps)))
+    rate, log = (EXP(input), input) if log_input else (input, LOG(scalars.plus(traced, input, eps)))
     loss = rate - target * log
     if full:
-        counts = target.array
-        stirling = counts * elementary.log(counts) - counts + 0.5 * elementary.log(2 * math.pi * counts)
-        loss = loss + Tensor(np.where(counts <= 1, 0, stirling).astype(counts.dtype), target.dtype)
+        half_log = scalars.times(traced, LOG(scalars.times(traced, target, 2 * math.pi)), 0.5)
+        loss = loss + masked_fill(target * LOG(target) - target + half_log, target <= 1, 0.0)
     return reduced(loss, reduction)
 
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
-    """Negative log likelihood of normal distributions with the given variances."""
+    """The negative log likelihood of normal distributions with the variances `var`, which count as `eps` at least.
+
+    `full` adds log(2 * pi) / 2. Raises ValueError for an unknown reduction and for variances that do not fit.
+    """
     var = _variance(input, var)
     if reduction not in ("none", "mean", "sum"):
         raise ProgramError("ValueError", f"{reduction} is not valid")
     if (var.array < 0).any():
         raise ProgramError("ValueError", "var has negative entry/entries")
-    held = _call("clone", var)
-    with recording(False):
-        held.array[...] = np.maximum(held.array, held.array.dtype.type(eps))
-        held.counter()
-    loss = 0.5 * (_call("log", held) + (input - target) ** 2 / held)
+    held = CLONE(var)
+    np.maximum(held.array, held.array.dtype.type(eps), out=held.array)
+    loss = 0.5 * (LOG(held) + (input - target) ** 2 / held)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return reduced(loss, reduction)
 
 
 def _variance(input: Tensor, var: Any) -> Tensor:
-    """The variance as a tensor that broadcasts to the input."""
+    """The variance as a tensor that broadcasts to the input. Raises ValueError for other shapes, types and a negative number."""
     if type(var) is not Tensor:
         if not isinstance(var, (int, float)):
             raise ProgramError("ValueError", "var is of incorrect size")
@@ -120,97 +128,22 @@ def _variance(input: Tensor, var: Any) -> Tensor:
     if shape == wanted:
         return var
     if wanted[:-1] == shape:
-        made: Tensor = _call("unsqueeze", var, -1)
-        return made
+        return unsqueeze(var, -1)
     if wanted[:-1] == shape[:-1] and shape and shape[-1] == 1:
         return var
     raise ProgramError("ValueError", "var is of incorrect size")
 
 
-def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Any:
-    """The input where the target is 1, what it lacks of the margin where the target is -1."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    near = _at_least_zero(scalars.from_number(traced, margin, input))
-    zero = Tensor(np.zeros_like(input.array), input.dtype)
-    return reduced(_call("where", target != 1, near, zero) + _call("where", target != -1, input, zero), reduction)
-
-
-def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    """What the target's order of two inputs lacks of the margin."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if not input1.array.ndim == input2.array.ndim == target.array.ndim:
-        raise runtime_error(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
-        )
-    return reduced(_at_least_zero(scalars.plus(traced, -target * (input1 - input2), margin)), reduction)
-
-
-def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    """One minus the cosine where the target is 1, the cosine beyond the margin where it is -1."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    dim = target.array.ndim
-    product, first, second = (_call("sum", a * b, (dim,)) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
-    scale = _call("sqrt", scalars.plus(traced, first, 1e-12) * scalars.plus(traced, second, 1e-12))
-    cosine = product / scale
-    zero = Tensor(np.zeros_like(cosine.array), cosine.dtype)
-    far = _call("where", target == 1, scalars.from_number(traced, 1, cosine), zero)
-    near = _call("where", target == -1, _at_least_zero(scalars.minus(traced, cosine, margin)), zero)
-    return reduced(far + near, reduction)
-
-
-def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    """How much nearer the positive is to the anchor than the negative, against the margin."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if margin <= 0:
-        raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = _call("minimum", far, pairwise_distance(positive, negative, p, eps))
-    return reduced(_at_least_zero(scalars.plus(traced, near, margin) - far), reduction)
-
-
-_P, _T = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[0.2, 0.5, 0.3], [0.25, 0.25, 0.5]]
-
-FUNCTIONS = (
+FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         kl_div,
         "kl_div",
         "Kullback-Leibler divergence from log probabilities.",
         checked_as="kl_div",
         samples=(
-            Sample("F.kl_div(p, tensor([0.2, 0.5, 0.3]), reduction='sum')", None, p=_P),
-            Sample("F.kl_div(p, t, reduction='batchmean', log_target=True)", None, p=_P, t=_T),
+            Sample("F.kl_div(p, tensor([0.2, 0.5, 0.3]), reduction='sum')", None, p=SCORES),
+            Sample("F.kl_div(p, t, reduction='batchmean', log_target=True)", None, p=SCORES, t=PROBABILITIES),
+            Sample("F.kl_div(p, t, reduction='none')", lambda p, t: t * (np.log(t) - p), p=SCORES, t=PROBABILITIES),
         ),
     ),
     PythonFunction(
@@ -218,39 +151,39 @@ FUNCTIONS = (
         "poisson_nll_loss",
         "Negative log likelihood of counts.",
         checked_as="poisson_nll_loss",
-        samples=(Sample("F.poisson_nll_loss(p, t)", lambda p, t: np.mean(np.exp(p) - t * p), p=_P, t=_T),),
+        samples=(
+            Sample("F.poisson_nll_loss(p, t)", lambda p, t: np.mean(np.exp(p) - t * p), p=SCORES, t=PROBABILITIES),
+            Sample("F.poisson_nll_loss(p, t, full=True, reduction='sum')", None, p=[0.5, -1.0, 2.0], t=[0.5, 3.0, 4.0]),
+            Sample("F.poisson_nll_loss(p, t, False)", lambda p, t: np.mean(p - t * np.log(p + 1e-8)), p=PROBABILITIES, t=TARGETS),
+        ),
     ),
     PythonFunction(
         gaussian_nll_loss,
         "gaussian_nll_loss",
         "Negative log likelihood of normal distributions.",
-        samples=(Sample("F.gaussian_nll_loss(p, t, v)", lambda p, t, v: np.mean(0.5 * (np.log(v) + (p - t) ** 2 / v)), p=_P, t=_T, v=_T),),
+        samples=(
+            Sample(
+                "F.gaussian_nll_loss(p, t, v)",
+                lambda p, t, v: np.mean(0.5 * (np.log(v) + (p - t) ** 2 / v)),
+                p=SCORES,
+                t=PROBABILITIES,
+                v=PROBABILITIES,
+            ),
+            Sample("F.gaussian_nll_loss(p, t, v, full=True, reduction='sum')", None, p=SCORES, t=TARGETS, v=[[0.5], [2.0]]),
+        ),
     ),
-    PythonFunction(
-        hinge_embedding_loss,
-        "hinge_embedding_loss",
-        "Distances against a margin for targets 1 and -1.",
-        checked_as="hinge_embedding_loss",
-        samples=(Sample("F.hinge_embedding_loss(p, tensor([1., -1., 1.]))", None, p=_P),),
+    Function(
+        "kl_div",
+        ("Tensor input, Tensor target, int reduction=0, *, bool log_target=False", _kl_div_under_torch),
+        doc="The divergence of target from exp(input).",
+        samples=(Sample("torch.kl_div(x, y, 1)", None, x=SQUARE, y=SQUARE_2),),
+        method=False,
     ),
-    PythonFunction(
-        margin_ranking_loss,
-        "margin_ranking_loss",
-        "Order of two inputs against a margin.",
-        samples=(Sample("F.margin_ranking_loss(p, t, tensor([[1., -1., 1.]]), margin=0.45)", None, p=_P, t=_T),),
-    ),
-    PythonFunction(
-        cosine_embedding_loss,
-        "cosine_embedding_loss",
-        "Cosines of pairs of rows for targets 1 and -1.",
-        checked_as="cosine_embedding_loss",
-        samples=(Sample("F.cosine_embedding_loss(p, t, tensor([1., -1.]))", None, p=_P, t=_T),),
-    ),
-    PythonFunction(
-        triplet_margin_loss,
-        "triplet_margin_loss",
-        "Distances to a positive and a negative against a margin.",
-        checked_as="triplet_margin_loss",
-        samples=(Sample("F.triplet_margin_loss(p, t, 2 * t)", None, p=_P, t=_T),),
+    under_torch(
+        "poisson_nll_loss",
+        poisson_nll_loss,
+        "Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction",
+        "The negative logarithm of Poisson's likelihood.",
+        Sample("torch.poisson_nll_loss(x, y, True, False, 1e-8, 1)", None, x=SQUARE, y=SQUARE_2),
     ),
 )

@@ -1,23 +1,32 @@
-"""The `reduction` of losses, and the arguments it had before."""
+"""The `reduction` of losses, as a word and as the number that functions under `torch` take, and what losses do with it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling import warnings
-from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.kernels import Array
+from gradcli.core.kernels.summation import total
+from gradcli.core.ops.reduce.reduction import mean_all, sum_all
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
+
+#: the numbers of C++; every other number means "none"
+_NUMBERS = {1: "mean", 2: "sum"}
 
 
 def checked_reduction(reduction: str, also: tuple[str, ...] = ()) -> str:
-    """The reduction itself. ValueError for a name that is none."""
+    """The reduction itself. Raises ValueError for an unknown name; `also` are further names."""
     if reduction not in ("none", "mean", "sum", *also):
         raise ProgramError("ValueError", f"{reduction} is not a valid value for reduction")
     return reduction
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
-    """The reduction that the deprecated arguments ask for, with PyTorch's warning; `reduction` where none is given."""
+    """The reduction that the deprecated arguments ask for, with PyTorch's warning; `reduction` where both are None."""
     if size_average is None and reduce is None:
         return reduction
     average = size_average is None or bool(size_average)
@@ -26,8 +35,46 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     return wanted
 
 
-def reduce(values: Any, reduction: str) -> Any:
-    """Elementwise losses reduced by the public functions."""
+def reduced(values: Tensor, reduction: str) -> Any:
+    """The losses of the elements reduced, by operations that are recorded."""
     if reduction == "mean":
-        return catalog.function("mean")(values)
-    return catalog.function("sum")(values) if reduction == "sum" else values
+        return mean_all(values)
+    return sum_all(values) if reduction == "sum" else values
+
+
+def under_torch(name: str, run: Callable[..., Any], signature: str, doc: str, sample: Sample) -> Function:
+    """The function under `torch` that calls `run`, with the parameters of `signature` and a number as `reduction`."""
+    names = [part.split("=")[0].split()[-1] for part in signature.split(", ")]
+
+    def call(*values: Any) -> Any:
+        given = dict(zip(names, values, strict=True))
+        return run(**(given | {"reduction": reduction_word(given["reduction"])}))
+
+    return Function(name, (signature, call), doc=doc, samples=(sample,), method=False)
+
+
+def reduction_word(number: int) -> str:
+    """The name of a reduction that is given as a number."""
+    return _NUMBERS.get(number, "none")
+
+
+# --- in records ---
+
+#: for formulas: what the gradient is divided by, and the weight of each element
+N = 'n = input.numel() if reduction == "mean" else 1; '
+W = "w = 1 if weight is None else weight; "
+
+
+def reduced_array(values: Array, reduction: str) -> Any:
+    """The losses of the elements reduced, in the order of PyTorch's sums."""
+    if reduction == "none":
+        return values
+    added = total(values)
+    return added / values.dtype.type(values.size) if reduction == "mean" else added
+
+
+def share(x: Any, reduction: str) -> float:
+    """The factor of each element of x in the result: 1, or 1 / n for a mean."""
+    if reduction != "mean":
+        return 1.0
+    return 1.0 / x.size if x.size else math.inf

@@ -1,4 +1,7 @@
-"""Losses of margins between classes, and of distances that scripts give."""
+"""Losses of margins between the scores of classes.
+
+The last dimension of the input is that of the classes. Targets are data, which have no gradient.
+"""
 
 from __future__ import annotations
 
@@ -13,48 +16,101 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.linalg.distances import pairwise_distance
-from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
-from gradcli.core.ops.loss.loss_reduction import reduce as reduced
+from gradcli.core.ops.elementwise.exponential import SIGMOID
+from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
+from gradcli.core.ops.loss.samples import SCORES
+from gradcli.core.ops.reduce.reduction import sum as sum_along
+from gradcli.core.ops.shape.broadcasting import broadcast_tensors
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
+# --- the soft margin of targets 1 and -1 ---
 
-def _call(name: str, *args: Any) -> Any:
-    return catalog.function(name)(*args)
+
+def _soft_margin(x: Array, target: Array, reduction: str) -> Any:
+    return reduced_array(elementary.log1p(elementary.exp(-target * x)), reduction)
+
+
+def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) -> Any:
+    z = elementary.exp(-target * x)
+    return -target * z / (z + 1) * grad * x.dtype.type(share(x, reduction))
+
+
+def _soft_margin_slope(xp: Any, grad: Any, input: Any, target: Array, reduction: str) -> Any:
+    s = xp.call(SIGMOID, scalars.times_data(xp, input, -target))
+    return grad * scalars.times_data(xp, s, -target * target.dtype.type(share(target, reduction)))
+
+
+def _soft_margin_curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Array, reduction: str) -> Any:
+    s = xp.call(SIGMOID, scalars.times_data(xp, input, -target))
+    return grad * grad_output * scalars.times_data(xp, s * (1.0 - s), target * target * target.dtype.type(share(target, reduction)))
+
+
+_SOFT_MARGIN = N + "-grad * target * sigmoid(-target * input) / n"
+SOFT_MARGIN_BACKWARD = Op(
+    "SoftMarginLossBackwardBackward0",
+    _soft_margin_backward,
+    "grad_output input",
+    "target reduction",
+    grad_output=Rule(_soft_margin_slope, _SOFT_MARGIN),
+    input=Rule(_soft_margin_curvature, N + "s = sigmoid(target * input); grad * grad_output * target**2 * s * (1 - s) / n"),
+)
+SOFT_MARGIN = Op(
+    "SoftMarginLossBackward0",
+    _soft_margin,
+    "input",
+    "target reduction",
+    input=Rule(lambda xp, grad, input, attrs: xp.call(SOFT_MARGIN_BACKWARD, grad, input, *attrs), _SOFT_MARGIN),
+)
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+    """`log(1 + exp(-target * input))` for targets 1 and -1. Raises ValueError or RuntimeError for arguments that do not fit."""
+    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
+    if target.requires_grad:
+        raise runtime_error(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. "
+            "This input cannot have requires_grad True."
+        )
+    if not input.dtype.is_floating_point:
+        raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
+    input, target = broadcast_tensors((input, target))
+    return SOFT_MARGIN(input, target.array.astype(input.array.dtype), reduction)
 
 
 def _each(xp: Any, grad: Any, rows: int, reduction: str) -> Any:
-    """The gradient of each row's loss, so that it broadcasts over classes."""
+    """The gradient of the loss of each row, so that it broadcasts along the classes."""
     if reduction == "mean":
         grad = scalars.over(xp, grad, rows)
     return xp.reshape(grad, (*grad.shape, 1))
 
 
-def _total(values: Array, reduction: str) -> Array:
-    return values if reduction == "none" else np.asarray(values.mean() if reduction == "mean" else values.sum())
-
-
+#: for formulas: g is the gradient of the loss of each row
 _EACH = "g = (grad / max(input.numel() // input.shape[-1], 1) if reduction == 'mean' else grad).unsqueeze(-1); "
+
 
 # --- one class for each row ---
 
 
 def _one_hot(shape: tuple[int, ...], target: Array, dtype: Any) -> Array:
+    """1 at the class of each row, 0 elsewhere."""
     made = np.zeros(shape, dtype)
     np.put_along_axis(made, target.astype(np.int64).reshape(*shape[:-1], 1), 1, -1)
     return made
 
 
 def _weights(shape: tuple[int, ...], target: Array, weight: Array | None, dtype: Any) -> Any:
+    """The weight of the class of each row, so that it broadcasts along the classes."""
     return 1 if weight is None else weight[target.astype(np.int64)].reshape(*shape[:-1], 1).astype(dtype)
 
 
-def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str) -> Array:
+def _margins(x: Array, target: Array, p: int, margin: float, weight: Array | None, reduction: str) -> Any:
     own = _one_hot(x.shape, target, x.dtype)
     short = np.maximum(x.dtype.type(margin) + x - (own * x).sum(-1, keepdims=True), 0) ** p * (1 - own)
-    return _total(np.asarray((short * _weights(x.shape, target, weight, x.dtype)).sum(-1) / x.shape[-1], x.dtype), reduction)
+    return reduced_array(np.asarray((short * _weights(x.shape, target, weight, x.dtype)).sum(-1) / x.shape[-1], x.dtype), reduction)
 
 
 def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: float, weight: Any, reduction: str) -> Any:
@@ -94,7 +150,10 @@ def multi_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """How far the other classes come within the margin of the right one."""
+    """The sum over other classes of how far they come within the margin of the right class, to the power p.
+
+    Raises ValueError or RuntimeError for arguments that do not fit.
+    """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if p not in (1, 2):
         raise ProgramError("ValueError", "only p == 1 and p == 2 supported")
@@ -109,18 +168,18 @@ def multi_margin_loss(
         )
     if weight is not None and weight.array.shape != (shape[-1],):
         raise runtime_error(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
-    if target.dtype.torch_name != "Long":
+    if target.dtype is not dtypes.int64:
         raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}")
     if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
         raise runtime_error("target out of range")
     return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
 
 
-# --- several classes for each row ---
+# --- several classes for each row: the target lists them, up to the first -1 ---
 
 
 def _listed(target: Array, shape: tuple[int, ...], dtype: Any) -> Array:
-    """How often each class is listed, before the first -1."""
+    """How often each class is listed."""
     counts = np.cumprod(target >= 0, -1).astype(dtype)
     made = np.zeros(shape, dtype)
     places: list[Any] = list(np.indices(target.shape, sparse=True))
@@ -130,14 +189,14 @@ def _listed(target: Array, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def _pairs(x: Array, target: Array) -> tuple[Array, Array]:
-    """How much each pair of a listed class and another is short of 1, and how often the pair counts."""
+    """For each pair of a listed class and another: by how much the margin of 1 is missed, and how often the pair counts."""
     own = _listed(target, x.shape, x.dtype)
     return 1 - x[..., :, None] + x[..., None, :], own[..., :, None] * (own == 0)[..., None, :]
 
 
-def _labels(x: Array, target: Array, reduction: str) -> Array:
+def _labels(x: Array, target: Array, reduction: str) -> Any:
     short, counts = _pairs(x, target)
-    return _total(np.asarray((np.maximum(short, 0) * counts).sum((-1, -2)) / x.shape[-1], x.dtype), reduction)
+    return reduced_array(np.asarray((np.maximum(short, 0) * counts).sum((-1, -2)) / x.shape[-1], x.dtype), reduction)
 
 
 def _labels_rule(xp: Any, grad: Any, input: Any, target: Any, reduction: str) -> Any:
@@ -165,12 +224,15 @@ MULTILABEL_MARGIN = Op(
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
-    """How far other classes come within 1 of the listed ones."""
+    """The sum over pairs of a listed class and another of how far the margin of 1 is missed.
+
+    Raises ValueError or RuntimeError for arguments that do not fit.
+    """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     shape = input.array.shape
     if target.array.shape != shape:
         raise runtime_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
-    if target.dtype.torch_name != "Long":
+    if target.dtype is not dtypes.int64:
         raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}")
     if target.array.size and not (target.array.min() >= -1 and target.array.max() < shape[-1]):
         raise runtime_error("target is out of range")
@@ -186,54 +248,30 @@ def multilabel_soft_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Binary cross entropy of each class, the mean of a row's."""
+    """The mean over the classes of their binary cross entropies, from logits. Raises ValueError for an unknown reduction."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     log = catalog.function("nn.functional.logsigmoid")
     loss = -(target * log(input) + (1 - target) * log(-input))
     if weight is not None:
         loss = loss * weight
     dim = input.array.ndim - 1
-    loss = _call("sum", loss, (dim,)) / input.array.shape[dim]
+    loss = sum_along(loss, (dim,)) / input.array.shape[dim]
     if reduction not in ("none", "mean", "sum"):
         raise ProgramError("ValueError", f"{reduction} is not valid")
     return reduced(loss, reduction)
 
 
-# --- distances ---
-
-
-def triplet_margin_with_distance_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    *,
-    distance_function: Any = None,
-    margin: Any = 1.0,
-    swap: Any = False,
-    reduction: Any = "mean",
-) -> Any:
-    """How much nearer the positive is to the anchor than the negative, by a distance of one's own."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ProgramError("ValueError", f"{reduction} is not a valid value for reduction")
-    if margin <= 0:
-        raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
-    distance = distance_function or pairwise_distance
-    ranks = {t.array.ndim for t in (anchor, positive, negative)}
-    if len(ranks) > 1:
-        shown = ", ".join(f"{name} {t.array.ndim}D" for name, t in (("anchor", anchor), ("positive", positive), ("negative", negative)))
-        raise runtime_error(
-            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: {shown} inputs"
-        )
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = _call("minimum", far, distance(positive, negative))
-    return reduced(_call("clamp_min", margin + near - far, 0), reduction)
-
-
 _X = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.6]]
-_Y, _Z = [[0.1, 0.9, -0.4], [0.3, 0.2, 0.8]], [[-0.7, 0.4, 0.6], [1.1, -0.9, 0.2]]
 
 FUNCTIONS: tuple[Function, ...] = (
+    PythonFunction(
+        soft_margin_loss,
+        "soft_margin_loss",
+        "Logistic loss for targets 1 and -1.",
+        checked_as="soft_margin_loss",
+        ops=(SOFT_MARGIN, SOFT_MARGIN_BACKWARD),
+        samples=(Sample("F.soft_margin_loss(p, tensor([1., -1., 1.]))", None, p=SCORES),),
+    ),
     PythonFunction(
         multi_margin_loss,
         "multi_margin_loss",
@@ -263,20 +301,5 @@ FUNCTIONS: tuple[Function, ...] = (
         "Binary cross entropy of each class, the mean of a row's.",
         checked_as="multilabel_soft_margin_loss",
         samples=(Sample("F.multilabel_soft_margin_loss(x, tensor([[1., 0., 1.], [0., 1., 1.]]))", None, x=_X),),
-    ),
-    PythonFunction(
-        triplet_margin_with_distance_loss,
-        "triplet_margin_with_distance_loss",
-        "How much nearer the positive is than the negative, by a distance of one's own.",
-        samples=(
-            Sample("F.triplet_margin_with_distance_loss(x, y, z)", None, x=_X, y=_Y, z=_Z),
-            Sample(
-                "F.triplet_margin_with_distance_loss(x, y, z, distance_function=lambda a, b: (a - b).square().sum(1), swap=True)",
-                None,
-                x=_X,
-                y=_Y,
-                z=_Z,
-            ),
-        ),
     ),
 )

@@ -1,31 +1,137 @@
-"""Loss functions, as `torch.nn.functional` has them."""
+"""Losses of the difference between input and target: squared, absolute, and both in pieces (smooth L1, Huber)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
-from gradcli.core.functions.function import Sample
+from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.namespaces import numeric
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.loss import binary_cross_entropy as loss_records
-from gradcli.core.ops.loss import cross_entropy as nll
-from gradcli.core.ops.loss import likelihoods as composed
-from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
-from gradcli.core.ops.loss.loss_reduction import reduce as reduced
+from gradcli.core.ops.elementwise.arithmetic_records import ADD
+from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
+from gradcli.core.ops.loss.samples import SCORES, TARGETS
 from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.reduce.reduction import sum_all
+from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
+#: gets differences and the parameter of a loss, and gives the derivative as a factor of the difference and a constant
+Pieces = Callable[..., tuple[Any, Any]]
 
-def _sizes(input: Tensor, target: Tensor) -> None:
-    """Warn where the sizes differ."""
+
+def _difference_loss(
+    name: str, parameter: str, value: Callable[..., Any], pieces: Pieces, slope: str, curvature: str, note: str = ""
+) -> tuple[Op, Op]:
+    """A loss of `input - target`, and its derivative, which has a derivative itself.
+
+    `value` is the loss of an element; `pieces` its derivative, which is linear piece by piece; `parameter` the name of
+    where the pieces meet, or "". `slope` and `curvature` are the formulas of both derivatives by `input`, which a mean
+    divides by n.
+    """
+
+    def slope_of(xp: Any, difference: Any, attrs: tuple[Any, ...]) -> Any:
+        values = xp.plain(difference)
+        factor, constant = pieces(values, *attrs[1:])
+        part = values.dtype.type(share(values, attrs[0]))
+        return xp.call(ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
+
+    def forward(x: Array, target: Array, *attrs: Any) -> Any:
+        return reduced_array(value(x - target, *attrs[1:]), attrs[0])
+
+    def backward(grad: Array, x: Array, target: Array, *attrs: Any) -> Any:
+        difference = x - target
+        return (slope_of(numeric, difference, attrs) * grad).astype(difference.dtype, copy=False)
+
+    def second_slope(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, attrs: Any) -> Any:
+        difference = np.asarray(xp.plain(input) - xp.plain(target))
+        curvature = pieces(difference, *attrs[1:])[0] * share(difference, attrs[0])
+        return scalars.times_data(xp, grad * grad_output, np.asarray(curvature, difference.dtype))
+
+    def minus_second_slope(xp: Any, grad: Any, grad_output: Any, input: Any, target: Any, attrs: Any) -> Any:
+        return -second_slope(xp, grad, grad_output, input, target, attrs)
+
+    second = Op(
+        f"{name}BackwardBackward0",
+        backward,
+        "grad_output input target",
+        f"reduction {parameter}",
+        grad_output=Rule(lambda xp, grad, input, target, attrs: grad * slope_of(xp, input - target, attrs), f"{N}{slope} / n"),
+        input=Rule(second_slope, f"{N}{curvature} / n"),
+        target=Rule(minus_second_slope, f"{N}-{curvature} / n"),
+    )
+    first = Op(
+        f"{name}Backward0",
+        forward,
+        "input target",
+        f"reduction {parameter}",
+        input=Rule(lambda xp, grad, input, target, attrs: xp.call(second, grad, input, target, *attrs), f"{N}{slope} / n", note),
+        target=Rule(lambda xp, grad, input, target, attrs: xp.call(second, grad, target, input, *attrs), f"{N}-{slope} / n"),
+    )
+    return first, second
+
+
+def _smooth(d: Array, beta: float) -> Any:
+    z = np.abs(d)
+    return np.where(z < beta, z * z * 0.5 / beta, z - 0.5 * beta)
+
+
+def _smooth_pieces(d: Array, beta: float) -> tuple[Any, Any]:
+    near = np.abs(d) < beta
+    return near / d.dtype.type(beta), np.where(near, 0, np.sign(d)).astype(d.dtype)
+
+
+def _huber(d: Array, delta: float) -> Any:
+    z = np.abs(d)
+    return np.where(z <= delta, 0.5 * z * z, delta * (z - 0.5 * delta))
+
+
+def _huber_pieces(d: Array, delta: float) -> tuple[Any, Any]:
+    near = np.abs(d) <= delta
+    return near.astype(d.dtype), np.where(near, 0, np.sign(d) * d.dtype.type(delta)).astype(d.dtype)
+
+
+MSE, MSE_BACKWARD = _difference_loss(
+    "MseLoss",
+    "",
+    lambda d: d * d,
+    lambda d: (d.dtype.type(2), d.dtype.type(0)),
+    "2 * grad * (input - target)",
+    "2 * grad * grad_output",
+)
+SMOOTH_L1, SMOOTH_L1_BACKWARD = _difference_loss(
+    "SmoothL1Loss",
+    "beta",
+    _smooth,
+    _smooth_pieces,
+    "grad * ((input - target) / beta).clamp(-1, 1)",
+    "grad * grad_output * ((input - target).abs() < beta) / beta",
+    "the pieces meet with one derivative where abs(input - target) == beta",
+)
+HUBER, HUBER_BACKWARD = _difference_loss(
+    "HuberLoss",
+    "delta",
+    _huber,
+    _huber_pieces,
+    "grad * (input - target).clamp(-delta, delta)",
+    "grad * grad_output * ((input - target).abs() <= delta)",
+    "the pieces meet with one derivative where abs(input - target) == delta",
+)
+
+
+# --- the functions ---
+
+
+def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
     if input.array.shape != target.array.shape:
         warnings.emit(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
@@ -33,50 +139,43 @@ def _sizes(input: Tensor, target: Tensor) -> None:
         )
 
 
-def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    if input.array.shape == target.array.shape:
-        return input, target
-    a, b = catalog.function("broadcast_tensors")(input, target)
-    return a, b
-
-
-def _floating(kernel: str, input: Tensor, target: Tensor) -> None:
+def _check_floating(kernel: str, input: Tensor, target: Tensor) -> None:
     dtype = dtypes.promote(input.dtype, target.dtype)
     if not dtype.is_floating_point:
-        raise not_implemented(f"{kernel}", dtype)
+        raise not_implemented(kernel, dtype)
 
 
 def _weighted(loss: Tensor, input: Tensor, weight: Any, reduction: str, average: bool) -> Any:
-    """A loss with a weight for each element; the mean divides by the sum of the weights, or (`average`) by the count."""
+    """A loss with a weight for each element; the mean divides by the sum of the weights, or, with `average`, by their number."""
     if weight.array.shape != input.array.shape:
         raise ProgramError("ValueError", "Weights and input must have the same size.")
     values = loss * weight
     if reduction == "mean" and not average:
-        return reduced(values, "sum") / catalog.function("sum")(weight)
+        return sum_all(values) / sum_all(weight)
     return reduced(values, reduction)
 
 
 def mse_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
 ) -> Any:
-    """The mean of the squared differences."""
-    _sizes(input, target)
+    """The squared differences, by default their mean. Raises ValueError or NotImplementedError for arguments that do not fit."""
+    _warn_of_sizes(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = _broadcast(input, target)
+    input, target = broadcast_tensors((input, target))
     if weight is not None:
         return _weighted((input - target) ** 2, input, weight, reduction, False)
     checked_reduction(reduction)
-    _floating("mse_cpu", input, target)
-    return loss_records.MSE(input, target, reduction)
+    _check_floating("mse_cpu", input, target)
+    return MSE(input, target, reduction)
 
 
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
 ) -> Any:
-    """The mean of the absolute differences."""
-    _sizes(input, target)
+    """The absolute differences, by default their mean. Raises ValueError for arguments that do not fit."""
+    _warn_of_sizes(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = _broadcast(input, target)
+    input, target = broadcast_tensors((input, target))
     difference = catalog.function("abs")(input - target)
     if weight is not None:
         return _weighted(difference, input, weight, reduction, False)
@@ -86,284 +185,79 @@ def l1_loss(
 def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
 ) -> Any:
-    """Half the squared difference over beta where it is less than beta, else the absolute difference less half of beta."""
-    _sizes(input, target)
+    """Half the squared difference over beta where this is less than beta, else the absolute difference less half of beta.
+
+    Raises RuntimeError for a negative beta, ValueError or NotImplementedError for other arguments that do not fit.
+    """
+    _warn_of_sizes(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = _broadcast(input, target)
+    input, target = broadcast_tensors((input, target))
     checked_reduction(reduction)
     if beta < 0:
         raise runtime_error("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced(catalog.function("abs")(input - target), reduction)
-    _floating("smooth_l1_cpu", input, target)
-    return loss_records.SMOOTH_L1(input, target, reduction, float(beta))
+    _check_floating("smooth_l1_cpu", input, target)
+    return SMOOTH_L1(input, target, reduction, float(beta))
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Any:
-    """Half the squared difference up to delta, beyond it growing linearly."""
-    _sizes(input, target)
-    input, target = _broadcast(input, target)
+    """Half the squared difference up to delta, then a line of slope delta.
+
+    Raises RuntimeError unless delta is positive, ValueError or NotImplementedError for other arguments that do not fit.
+    """
+    _warn_of_sizes(input, target)
+    input, target = broadcast_tensors((input, target))
     checked_reduction(reduction)
     if delta <= 0:
         raise runtime_error("huber_loss does not support non-positive values for delta.")
-    _floating("huber_cpu", input, target)
+    _check_floating("huber_cpu", input, target)
     if input.dtype.is_floating_point:
-        target = to_dtype(target, input.dtype)  # the result has the input's dtype, whatever the target's
+        target = to_dtype(target, input.dtype)  # PyTorch gives the result the dtype of the input
     if weight is not None:
-        return _weighted(loss_records.HUBER(input, target, "none", float(delta)), input, weight, reduction, True)
-    return loss_records.HUBER(input, target, reduction, float(delta))
+        return _weighted(HUBER(input, target, "none", float(delta)), input, weight, reduction, True)
+    return HUBER(input, target, reduction, float(delta))
 
 
-def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    """Minus the log probabilities of the target classes."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    checked_reduction(reduction)
-    return nll.likelihood(input, target, weight, reduction, ignore_index)
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    ignore_index: int = -100,
-    reduce: Any = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Any:
-    """Cross entropy of logits with class indices, or with probabilities of the same shape."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if input.array.shape == target.array.shape:
-        return _soft_labels(input, target, weight, ignore_index, reduction, label_smoothing)
-    if label_smoothing > 1.0:
-        raise runtime_error(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    log = catalog.function("log_softmax")(input, 1 if input.array.ndim > 1 else 0)
-    loss = nll.likelihood(log, target, weight, reduction, ignore_index)
-    if label_smoothing <= 0.0:
-        return loss
-    return _smoothed(log, loss, target, weight, ignore_index, reduction, label_smoothing)
-
-
-def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float) -> Any:
-    axis = 1 if input.array.ndim > 1 else 0
-    classes = input.array.shape[axis] if input.array.ndim else 1
-    if not target.dtype.is_floating_point:
-        raise runtime_error(f"Expected floating point type for target with class probabilities, got {target.dtype.torch_name}")
-    if ignore_index >= 0:
-        raise runtime_error("ignore_index is not supported for floating point target")
-    if weight is not None and weight.array.shape != (classes,):
-        raise runtime_error(
-            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
-            f"of shape: {list(weight.array.shape)}"
-        )
-    log = catalog.function("log_softmax")(input, axis)
-    if label_smoothing > 0.0:
-        target = scalars.plus(traced, scalars.times(traced, target, 1 - label_smoothing), label_smoothing / classes)
-    product = log * target
-    if weight is not None:
-        product = product * _along(weight, axis, input.array.ndim)
-    if reduction == "none":
-        return catalog.function("neg")(catalog.function("sum")(product, (axis,)))
-    total = catalog.function("neg")(catalog.function("sum")(product))
-    return scalars.over(traced, total, input.array.size / classes) if reduction == "mean" else total
-
-
-def _along(weight: Tensor, axis: int, rank: int) -> Tensor:
-    """The weights of the classes, shaped to multiply along the class dimension."""
-    return Tensor(weight.array.reshape([-1 if i == axis else 1 for i in range(rank)]), weight.dtype)
-
-
-def _smoothed(
-    log: Tensor, loss: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, label_smoothing: float
-) -> Any:
-    """A part of the loss is spread evenly over the classes."""
-    axis = 1 if log.array.ndim > 1 else 0
-    classes = log.array.shape[axis]
-    spread = log if weight is None else log * _along(weight, axis, log.array.ndim)
-    spread = catalog.function("neg")(catalog.function("sum")(spread, (axis,)))
-    ignored = target.array == ignore_index
-    spread = catalog.function("masked_fill")(spread, Tensor(ignored, dtypes.bool_), 0.0)
-    if reduction != "none":
-        spread = catalog.function("sum")(spread)
-    if reduction == "mean":
-        if weight is None:
-            divisor = Tensor(np.asarray(np.sum(~ignored)), dtypes.int64)
-        else:
-            chosen = np.where(ignored, 0, weight.array[np.where(ignored, 0, target.array)])
-            divisor = Tensor(np.asarray(chosen.sum(dtype=weight.dtype.np)), weight.dtype)
-        spread = spread / divisor
-    return scalars.times(traced, loss, 1 - label_smoothing) + scalars.times(traced, spread, label_smoothing / classes)
-
-
-def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    """Cross entropy of probabilities with targets between 0 and 1."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if input.array.shape != target.array.shape:
-        raise ProgramError(
-            "ValueError",
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
-            "Please ensure they have the same size.",
-        )
-    if target.dtype is not input.dtype:
-        raise runtime_error(f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}")
-    for name, tensor in (("input", input), ("target", target)):
-        if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
-            raise runtime_error(f"all elements of {name} should be between 0 and 1")
-    factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
-    return loss_records.BCE(input, target, factor, reduction)
-
-
-def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Any:
-    """Cross entropy of logits with targets between 0 and 1."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if input.array.shape != target.array.shape:
-        raise ProgramError("ValueError", f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    if not input.dtype.is_floating_point:
-        raise not_implemented("log_sigmoid_cpu", input.dtype)
-    if not target.dtype.is_floating_point:
-        names = (input.dtype.torch_name, target.dtype.torch_name)
-        raise runtime_error("result type {} can't be cast to the desired output type {}".format(*names))
-    for name, extra in (("weight", weight), ("pos_weight", pos_weight)):
-        if extra is not None and extra.requires_grad:
-            raise runtime_error(
-                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
-                "This input cannot have requires_grad True."
-            )
-    factor = None if weight is None else weight.array
-    return loss_records.BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
-
-
-def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
-    """`log(1 + exp(-target * input))` for targets 1 and -1."""
-    reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if target.requires_grad:
-        raise runtime_error(
-            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. "
-            "This input cannot have requires_grad True."
-        )
-    if not input.dtype.is_floating_point:
-        raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
-    input, target = _broadcast(input, target)
-    return loss_records.SOFT_MARGIN(input, target.array.astype(input.array.dtype), reduction)
-
-
-_P, _T = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], [[1.0, 0.5, 0.0], [0.25, 1.1, 0.4]]
-
-FUNCTIONS = (
+FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(
         mse_loss,
         "mse_loss",
         "Mean squared error.",
-        ops=(loss_records.MSE, loss_records.MSE_BACKWARD),
+        ops=(MSE, MSE_BACKWARD),
         samples=(
-            Sample("F.mse_loss(p, t)", lambda p, t: np.mean((p - t) ** 2), p=_P, t=_T),
-            Sample("F.mse_loss(p, t, reduction='sum')", lambda p, t: np.sum((p - t) ** 2), p=_P, t=_T),
-            Sample("F.mse_loss(p, t, reduction='none')", lambda p, t: (p - t) ** 2, p=_P, t=_T),
+            Sample("F.mse_loss(p, t)", lambda p, t: np.mean((p - t) ** 2), p=SCORES, t=TARGETS),
+            Sample("F.mse_loss(p, t, reduction='sum')", lambda p, t: np.sum((p - t) ** 2), p=SCORES, t=TARGETS),
+            Sample("F.mse_loss(p, t, reduction='none')", lambda p, t: (p - t) ** 2, p=SCORES, t=TARGETS),
         ),
     ),
     PythonFunction(
         l1_loss,
         "l1_loss",
         "Mean absolute error.",
-        samples=(Sample("F.l1_loss(p, t)", lambda p, t: np.mean(np.abs(p - t)), p=_P, t=_T),),
+        samples=(
+            Sample("F.l1_loss(p, t)", lambda p, t: np.mean(np.abs(p - t)), p=SCORES, t=TARGETS),
+            Sample("F.l1_loss(p, t, reduction='sum')", lambda p, t: np.sum(np.abs(p - t)), p=SCORES, t=TARGETS),
+        ),
     ),
     PythonFunction(
         smooth_l1_loss,
         "smooth_l1_loss",
         "Quadratic near 0, linear beyond beta.",
-        ops=(loss_records.SMOOTH_L1, loss_records.SMOOTH_L1_BACKWARD),
+        ops=(SMOOTH_L1, SMOOTH_L1_BACKWARD),
         samples=(
-            Sample("F.smooth_l1_loss(p, t)", None, p=_P, t=_T),
-            Sample("F.smooth_l1_loss(p, t, beta=0.75, reduction='sum')", None, p=_P, t=_T),
+            Sample("F.smooth_l1_loss(p, t)", None, p=SCORES, t=TARGETS),
+            Sample("F.smooth_l1_loss(p, t, beta=0.75, reduction='sum')", None, p=SCORES, t=TARGETS),
         ),
     ),
     PythonFunction(
         huber_loss,
         "huber_loss",
         "Quadratic near 0, linear beyond delta.",
-        ops=(loss_records.HUBER, loss_records.HUBER_BACKWARD),
-        samples=(Sample("F.huber_loss(p, t, delta=0.75)", None, p=_P, t=_T),),
-    ),
-    PythonFunction(
-        nll_loss,
-        "nll_loss",
-        "Negative log likelihood of class indices, from log probabilities.",
-        checked_as="nll_loss_nd",
-        ops=(nll.NLL, nll.NLL_BACKWARD, nll.NLL2D, nll.NLL2D_BACKWARD),
+        ops=(HUBER, HUBER_BACKWARD),
         samples=(
-            Sample("F.nll_loss(p, tensor([2, 0]))", lambda p: -(p[0, 2] + p[1, 0]) / 2, p=_P),
-            Sample("F.nll_loss(p, tensor([2, 0]), reduction='sum')", lambda p: -(p[0, 2] + p[1, 0]), p=_P),
+            Sample("F.huber_loss(p, t, delta=0.75)", None, p=SCORES, t=TARGETS),
+            Sample("F.huber_loss(p, t, 'none', 0.4)", None, p=SCORES, t=TARGETS),
         ),
     ),
-    PythonFunction(
-        cross_entropy,
-        "cross_entropy",
-        "Cross entropy of logits with class indices or probabilities.",
-        checked_as="cross_entropy_loss",
-        samples=(
-            Sample("F.cross_entropy(p, tensor([2, 0]))", None, p=_P),
-            Sample("F.cross_entropy(p, tensor([2, 0]), label_smoothing=0.1)", None, p=_P),
-            Sample("F.cross_entropy(p, t)", None, p=_P, t=_T),
-        ),
-    ),
-    PythonFunction(
-        binary_cross_entropy,
-        "binary_cross_entropy",
-        "Cross entropy of probabilities with targets between 0 and 1.",
-        ops=(loss_records.BCE, loss_records.BCE_BACKWARD),
-        samples=(
-            Sample(
-                "F.binary_cross_entropy(p, t)",
-                lambda p, t: -np.mean(t * np.log(p) + (1 - t) * np.log(1 - p)),
-                p=[0.25, 0.5, 0.75],
-                t=[0.1, 0.9, 0.5],
-            ),
-        ),
-    ),
-    PythonFunction(
-        binary_cross_entropy_with_logits,
-        "binary_cross_entropy_with_logits",
-        "Cross entropy of logits with targets between 0 and 1.",
-        ops=(loss_records.BCE_LOGITS,),
-        samples=(
-            Sample(
-                "F.binary_cross_entropy_with_logits(p, t)",
-                lambda p, t: np.mean((1 - t) * p + np.log1p(np.exp(-p))),
-                p=_P,
-                t=_T,
-            ),
-        ),
-    ),
-    PythonFunction(
-        soft_margin_loss,
-        "soft_margin_loss",
-        "Logistic loss for targets 1 and -1.",
-        checked_as="soft_margin_loss",
-        ops=(loss_records.SOFT_MARGIN, loss_records.SOFT_MARGIN_BACKWARD),
-        samples=(Sample("F.soft_margin_loss(p, tensor([1., -1., 1.]))", None, p=_P),),
-    ),
-    *composed.FUNCTIONS,
 )
