@@ -9,6 +9,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import hooks, scalar_of
+from gradcli.core.calling.type_errors import not_one_element
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.create.leaf import check_rank, leaf
 from gradcli.core.tensor import dtypes
@@ -113,7 +114,7 @@ def _scalar(element: Any, dtype: DType) -> Any:
     """The number that an element stands for. Raises TypeError or ValueError for what is not a number."""
     if type(element) is Tensor:
         if element.array.size != 1 and dtype.is_floating_point:
-            raise ProgramError("ValueError", "only one element tensors can be converted to Python scalars")
+            raise not_one_element()
         if element.array.size != 1:
             raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
         return element.item()

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Overload
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -27,7 +28,7 @@ def leaf(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
     out = Tensor(array, dtype)
     if requires_grad:
         if not dtype.is_floating_point:
-            raise runtime_error("Only Tensors of floating point and complex dtype can require gradients")
+            raise dtypes.cannot_require_grad()
         out.requires_grad = True
     if state.inference:
         out.meta = {"inference": True}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.reduce.dimensions import not_implemented, scalar_type_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
@@ -79,7 +79,7 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     if bias is not None and bias.dtype is not input.dtype:
         raise runtime_error(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
     if weight.dtype is not input.dtype:
-        raise runtime_error(f"expected scalar type {input.dtype.torch_name} but found {weight.dtype.torch_name}")
+        raise scalar_type_error(input.dtype, weight.dtype)
     if input.dtype is dtypes.bool_:
         raise not_implemented("slow_conv2d_cpu", input.dtype)
 

@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.in_place import apply
+from gradcli.core.graph.in_place import apply, result_dtype_error
 from gradcli.core.ops.elementwise.arithmetic_records import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.random import generator
@@ -52,7 +52,7 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
         shape = (*shape[:2], *(1 for _ in shape[2:]))
     kept = generator.default.bernoulli(1 - p, shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
-        raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
+        raise result_dtype_error("Float", input.dtype)
     kind = kept.dtype.type
     if not alpha:
         return _as_tensor(kept / kind(1 - p), input), None

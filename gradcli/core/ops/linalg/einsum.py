@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.elementwise import arithmetic
 from gradcli.core.ops.linalg.products import BMM, bmm
@@ -307,7 +308,7 @@ class _Einsum(ListFunction):
 def _subscripts(values: Any) -> list[int]:
     """The labels of a list of subscripts. Raises TypeError or ValueError for other values."""
     if type(values) not in (list, tuple, Size, str):
-        raise ProgramError("TypeError", f"'{hooks.type_name(values)}' object is not iterable")
+        raise not_iterable(values)
     labels: list[int] = []
     for value in values:
         if value is Ellipsis:

@@ -11,11 +11,11 @@ from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
-from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.reduce.dimensions import not_implemented, scalar_type_error
 from gradcli.core.ops.shape.view_records import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def multiply(a: Array, b: Array) -> Array:
@@ -94,9 +94,10 @@ def check_product(a: Tensor, b: Tensor) -> None:
     """Raise the errors of `mm` for two matrices: sizes or dtypes that do not fit, bool, a product over the limits."""
     if a.array.shape[1] != b.array.shape[0]:
         (n, k), (j, m) = a.array.shape, b.array.shape
-        raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})")
+        raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {j}x{m})", Code.MATRIX_PRODUCT)
     if a.dtype is not b.dtype:
-        raise runtime_error(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}")
+        text = f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}"
+        raise runtime_error(text, Code.DTYPES_DIFFER)
     refuse_bool(a, "addmm_impl_cpu_")
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
@@ -127,7 +128,7 @@ def check_batches(a: Tensor, b: Tensor) -> None:
             f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
         )
     if a.dtype is not b.dtype:
-        raise runtime_error(f"expected scalar type {a.dtype.torch_name} but found {b.dtype.torch_name}")
+        raise scalar_type_error(a.dtype, b.dtype)
     refuse_bool(a, "bmm")
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)

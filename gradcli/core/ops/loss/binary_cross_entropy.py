@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
@@ -17,7 +18,7 @@ from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error
 
 # --- of probabilities ---
 
@@ -168,7 +169,8 @@ def binary_cross_entropy(
             "Please ensure they have the same size.",
         )
     if target.dtype is not input.dtype:
-        raise runtime_error(f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}")
+        text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
+        raise runtime_error(text, Code.DTYPES_DIFFER)
     for name, tensor in (("input", input), ("target", target)):
         if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
             raise runtime_error(f"all elements of {name} should be between 0 and 1")
@@ -195,7 +197,7 @@ def binary_cross_entropy_with_logits(
     if not input.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", input.dtype)
     if not target.dtype.is_floating_point:
-        raise runtime_error(f"result type {input.dtype.torch_name} can't be cast to the desired output type {target.dtype.torch_name}")
+        raise result_dtype_error(input.dtype.torch_name, target.dtype)
     for name, extra in (("weight", weight), ("pos_weight", pos_weight)):
         if extra is not None and extra.requires_grad:
             raise runtime_error(

@@ -21,7 +21,7 @@ from gradcli.core.ops.elementwise.where import masked_fill
 from gradcli.core.ops.layers.softmax import log_softmax
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
-from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.reduce.dimensions import not_implemented, scalar_type_error
 from gradcli.core.ops.reduce.reduction import sum as sum_along
 from gradcli.core.ops.reduce.reduction import sum_all
 from gradcli.core.ops.shape.views import reshape, view
@@ -145,7 +145,7 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise runtime_error(f"expected target dtype to be Long or Byte, but got {target.dtype.torch_name}")
     if weight is not None and weight.dtype is not input.dtype:
-        raise runtime_error(f"expected scalar type {input.dtype.torch_name} but found {weight.dtype.torch_name}")
+        raise scalar_type_error(input.dtype, weight.dtype)
 
 
 def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int) -> Tensor:

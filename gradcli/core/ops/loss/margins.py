@@ -14,6 +14,7 @@ from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import elementary
@@ -21,6 +22,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
+from gradcli.core.ops.reduce.dimensions import scalar_type_error
 from gradcli.core.ops.reduce.reduction import sum as sum_along
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
@@ -76,7 +78,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
             "This input cannot have requires_grad True."
         )
     if not input.dtype.is_floating_point:
-        raise runtime_error(f"result type Float can't be cast to the desired output type {input.dtype.torch_name}")
+        raise result_dtype_error("Float", input.dtype)
     input, target = broadcast_tensors((input, target))
     return SOFT_MARGIN(input, target.array.astype(input.array.dtype), reduction)
 
@@ -169,7 +171,7 @@ def multi_margin_loss(
     if weight is not None and weight.array.shape != (shape[-1],):
         raise runtime_error(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
     if target.dtype is not dtypes.int64:
-        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}")
+        raise scalar_type_error(dtypes.int64, target.dtype)
     if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
         raise runtime_error("target out of range")
     return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
@@ -233,7 +235,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     if target.array.shape != shape:
         raise runtime_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
     if target.dtype is not dtypes.int64:
-        raise runtime_error(f"expected scalar type Long but found {target.dtype.torch_name}")
+        raise scalar_type_error(dtypes.int64, target.dtype)
     if target.array.size and not (target.array.min() >= -1 and target.array.max() < shape[-1]):
         raise runtime_error("target is out of range")
     limits.check_elements(input.array.size * shape[-1], input.dtype.itemsize)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.core.tensor.dtypes import DType
-from gradcli.errors import Code, ProgramError
+from gradcli.errors import Code, ProgramError, runtime_error
 
 
 def wrap_dim(dim: int, rank: int) -> int:
@@ -31,3 +31,8 @@ def not_implemented(kernel: str, dtype: DType) -> ProgramError:
     """The error of a kernel that PyTorch has not for a dtype."""
     text = f"\"{kernel}\" not implemented for '{dtype.torch_name}'"
     return ProgramError("NotImplementedError", text, code=Code.NO_KERNEL, names=(kernel, dtype.torch_name))
+
+
+def scalar_type_error(expected: DType, found: DType) -> ProgramError:
+    """The error for a tensor whose dtype differs from that of another."""
+    return runtime_error(f"expected scalar type {expected.torch_name} but found {found.torch_name}", Code.DTYPES_DIFFER)
