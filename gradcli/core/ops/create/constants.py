@@ -125,10 +125,7 @@ FUNCTIONS = (
     Function("new_ones", _new_filled(1), doc="Ones of the same dtype.", function=False),
     Function("new_empty", _new_filled(0), doc="Uninitialised in PyTorch; zeros here.", function=False),
     Function(
-        "new_full",
-        making("Tensor input, ints size, Number fill_value, *", _new_full),
-        doc="One number in the same dtype.",
-        function=False,
+        "new_full", making("Tensor input, ints size, Number fill_value, *", _new_full), doc="One number in the same dtype.", function=False
     ),
     Function("scalar_tensor", making("Number s, *", _scalar_tensor), doc="A 0-d tensor.", method=False),
     Function(

@@ -48,13 +48,7 @@ def _reversed(spans: Sequence[Spans], sizes: Sequence[int]) -> list[Spans]:
 
 
 def _windows(
-    x: Array,
-    kernel: Sizes,
-    stride: Sizes,
-    padding: Sizes,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
+    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool, divisor_override: int | None
 ) -> tuple[list[Spans], Any]:
     """The windows along each dimension, and what their sums are divided by."""
     found = pooling_checks.sliding(x.shape[x.ndim - len(kernel) :], kernel, stride, padding, (1,) * len(kernel), ceil_mode)

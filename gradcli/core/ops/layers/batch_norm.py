@@ -97,14 +97,8 @@ BATCH_NORM_FIXED = Op(
     "input weight bias",
     "running_mean running_var eps",
     jvp="transpose",
-    input=Rule(
-        _fixed_rule,
-        _SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)",
-    ),
-    weight=Rule(
-        _fixed_weight_rule,
-        _DIM + _SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()",
-    ),
+    input=Rule(_fixed_rule, _SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)"),
+    weight=Rule(_fixed_weight_rule, _DIM + _SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()"),
     bias=_BIAS,
 )
 

@@ -158,10 +158,7 @@ FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(dropout, "dropout", "Elements set to 0 by chance, the others made larger.", checked_as="dropout"),
     _declared("dropout", "Elements set to 0 by chance."),
     _declared(
-        "dropout_",
-        "Elements set to 0 by chance, in place.",
-        Sample("torch.dropout_(x * 1, 0.5, False)", np.copy, x=SQUARE),
-        in_place=True,
+        "dropout_", "Elements set to 0 by chance, in place.", Sample("torch.dropout_(x * 1, 0.5, False)", np.copy, x=SQUARE), in_place=True
     ),
     PythonFunction(dropout1d, "dropout1d", _CHANNELS, reads="dim"),
     PythonFunction(dropout2d, "dropout2d", _CHANNELS, reads="dim"),

@@ -57,10 +57,7 @@ EMBEDDING_BACKWARD: Op = Op(
     _scattered,
     "grad_output",
     _ATTRS,
-    grad_output=Rule(
-        lambda xp, grad, attrs: xp.call(TAKE_ROWS, grad, *attrs),
-        _rows("grad[indices]", "rows"),
-    ),
+    grad_output=Rule(lambda xp, grad, attrs: xp.call(TAKE_ROWS, grad, *attrs), _rows("grad[indices]", "rows")),
 )
 TAKE_ROWS: Op = Op(
     "IndexSelectBackward0",

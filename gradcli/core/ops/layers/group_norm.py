@@ -113,18 +113,12 @@ FUNCTIONS: tuple[Function, ...] = (
         "group_norm",
         "Mean 0 and variance 1 within groups of channels.",
         ops=(GROUP_NORM,),
-        samples=(
-            Sample("F.group_norm(x, 1, w, b)", None, x=CHANNELS, w=FACTORS, b=SHIFTS),
-            Sample("F.group_norm(x, 2)", None, x=CHANNELS),
-        ),
+        samples=(Sample("F.group_norm(x, 1, w, b)", None, x=CHANNELS, w=FACTORS, b=SHIFTS), Sample("F.group_norm(x, 2)", None, x=CHANNELS)),
         reads="dim",
     ),
     Function(
         "group_norm",
-        (
-            "Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True",
-            group_norm,
-        ),
+        ("Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True", group_norm),
         doc="Mean 0 and variance 1 within groups of channels.",
         ops=(GROUP_NORM,),
         method=False,

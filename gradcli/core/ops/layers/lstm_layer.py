@@ -28,15 +28,7 @@ def check_steps(steps: int, batch: int, width: int, inner: int) -> None:
 
 
 def _lstm(
-    x: Array,
-    weight0: Array,
-    weight1: Array,
-    weight2: Array,
-    weight3: Array,
-    h: Array,
-    c: Array,
-    reverse: bool,
-    *settings: Any,
+    x: Array, weight0: Array, weight1: Array, weight2: Array, weight3: Array, h: Array, c: Array, reverse: bool, *settings: Any
 ) -> tuple[Array, Array, Array]:
     """The outputs of all steps in one direction, and the last hidden state and cell."""
     steps, batch, inner = x.shape
@@ -136,8 +128,7 @@ def _rule(position: int, name: str) -> Rule:
 
     layer = re.sub(rf"{name}(?![a-z])", "z", _LAYER)
     return Rule(
-        run,
-        f"torch.func.vjp(lambda z: {layer}, {name})[1]((grads[0].flip(0) if reverse else grads[0], grads[1][None], grads[2][None]))[0]",
+        run, f"torch.func.vjp(lambda z: {layer}, {name})[1]((grads[0].flip(0) if reverse else grads[0], grads[1][None], grads[2][None]))[0]"
     )
 
 

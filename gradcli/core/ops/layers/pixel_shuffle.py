@@ -42,10 +42,7 @@ PIXEL_SHUFFLE: Op = Op(
     _shuffled,
     "input",
     "upscale_factor",
-    input=Rule(
-        lambda xp, grad, upscale_factor: xp.call(PIXEL_UNSHUFFLE, grad, upscale_factor),
-        "F.pixel_unshuffle(grad, upscale_factor)",
-    ),
+    input=Rule(lambda xp, grad, upscale_factor: xp.call(PIXEL_UNSHUFFLE, grad, upscale_factor), "F.pixel_unshuffle(grad, upscale_factor)"),
 )
 PIXEL_UNSHUFFLE: Op = Op(
     "PixelUnshuffleBackward0",
@@ -53,8 +50,7 @@ PIXEL_UNSHUFFLE: Op = Op(
     "input",
     "downscale_factor",
     input=Rule(
-        lambda xp, grad, downscale_factor: xp.call(PIXEL_SHUFFLE, grad, downscale_factor),
-        "F.pixel_shuffle(grad, downscale_factor)",
+        lambda xp, grad, downscale_factor: xp.call(PIXEL_SHUFFLE, grad, downscale_factor), "F.pixel_shuffle(grad, downscale_factor)"
     ),
 )
 CHANNEL_SHUFFLE: Op = Op(
@@ -63,8 +59,7 @@ CHANNEL_SHUFFLE: Op = Op(
     "input",
     "groups",
     input=Rule(
-        lambda xp, grad, groups: xp.call(CHANNEL_SHUFFLE, grad, grad.shape[1] // groups),
-        "F.channel_shuffle(grad, grad.shape[1] // groups)",
+        lambda xp, grad, groups: xp.call(CHANNEL_SHUFFLE, grad, grad.shape[1] // groups), "F.channel_shuffle(grad, grad.shape[1] // groups)"
     ),
 )
 

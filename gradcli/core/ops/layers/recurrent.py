@@ -60,12 +60,7 @@ def _gru_step(given: Any, state: State, weights: Sequence[Any]) -> State:
     return ((hidden - new) * update + new,)
 
 
-_STEPS: dict[str, Step] = {
-    "rnn_tanh": _plain_step("tanh"),
-    "rnn_relu": _plain_step("relu"),
-    "lstm": _lstm_step,
-    "gru": _gru_step,
-}
+_STEPS: dict[str, Step] = {"rnn_tanh": _plain_step("tanh"), "rnn_relu": _plain_step("relu"), "lstm": _lstm_step, "gru": _gru_step}
 
 
 def _check_cell(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor) -> None:
@@ -200,9 +195,4 @@ def _declared(name: str, gates: int) -> tuple[Function, Function]:
     )
 
 
-FUNCTIONS: tuple[Function, ...] = (
-    *_declared("rnn_tanh", 1),
-    *_declared("rnn_relu", 1),
-    *_declared("lstm", 4),
-    *_declared("gru", 3),
-)
+FUNCTIONS: tuple[Function, ...] = (*_declared("rnn_tanh", 1), *_declared("rnn_relu", 1), *_declared("lstm", 4), *_declared("gru", 3))

@@ -58,12 +58,7 @@ _INPUT = Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad")
 def _record(grad_fn: str, tensors: str, product: Callable[[Array, Array], Array], **rules: Any) -> Op:
     """The record of `beta * input + alpha * product`, whose factors are called `tensors`."""
     return Op(
-        grad_fn,
-        lambda a, x, y, beta, alpha: _sum(a, product(x, y), beta, alpha),
-        f"input {tensors}",
-        "beta alpha",
-        input=_INPUT,
-        **rules,
+        grad_fn, lambda a, x, y, beta, alpha: _sum(a, product(x, y), beta, alpha), f"input {tensors}", "beta alpha", input=_INPUT, **rules
     )
 
 

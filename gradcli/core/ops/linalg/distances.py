@@ -90,9 +90,7 @@ CDIST = Op(
     "p",
     jvp=without_jvp("_cdist_forward"),
     x1=Rule(
-        lambda xp, grad, x1, x2, out, p: xp.call(CDIST_BACK, grad, x1, x2, out, p),
-        _FORMULA + "g.sum(-2)",
-        "0 where the distance is 0",
+        lambda xp, grad, x1, x2, out, p: xp.call(CDIST_BACK, grad, x1, x2, out, p), _FORMULA + "g.sum(-2)", "0 where the distance is 0"
     ),
     x2=Rule(_x2_rule, _FORMULA + "-g.sum(-3)", "0 where the distance is 0"),
 )

@@ -145,10 +145,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input", matrix_exp),
         doc="The sum of A**k / k! of matrices.",
         ops=(MATRIX_EXP,),
-        samples=(
-            Sample("torch.linalg.matrix_exp(x)", _by_terms, x=_A),
-            Sample("torch.linalg.matrix_exp(x * 12)[0] / 1000", None, x=_A),
-        ),
+        samples=(Sample("torch.linalg.matrix_exp(x)", _by_terms, x=_A), Sample("torch.linalg.matrix_exp(x * 12)[0] / 1000", None, x=_A)),
     ),
     Function(
         "matrix_exp",

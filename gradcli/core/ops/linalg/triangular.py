@@ -56,10 +56,7 @@ TRIANGULAR: Op = Op(
         _matrix_rule,
         f"g = {_TRIANGLE}; a = -g @ out.mT if left else -out.mT @ g; k = 1 if unitriangular else 0; a.triu(k) if upper else a.tril(-k)",
     ),
-    B=Rule(
-        lambda xp, grad, A, upper, left, unitriangular: xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular),
-        _TRIANGLE,
-    ),
+    B=Rule(lambda xp, grad, A, upper, left, unitriangular: xp.call(TRIANGULAR, xp.mT(A), grad, not upper, left, unitriangular), _TRIANGLE),
 )
 
 

@@ -150,12 +150,7 @@ BCE_LOGITS = Op(
 
 
 def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """Cross entropy of probabilities with targets between 0 and 1.
 
@@ -231,10 +226,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ops=(BCE_LOGITS,),
         samples=(
             Sample(
-                "F.binary_cross_entropy_with_logits(p, t)",
-                lambda p, t: np.mean((1 - t) * p + np.log1p(np.exp(-p))),
-                p=SCORES,
-                t=TARGETS,
+                "F.binary_cross_entropy_with_logits(p, t)", lambda p, t: np.mean((1 - t) * p + np.log1p(np.exp(-p))), p=SCORES, t=TARGETS
             ),
             Sample("F.binary_cross_entropy_with_logits(p, t, pos_weight=tensor([2., 1., 0.5]))", None, p=SCORES, t=TARGETS),
         ),

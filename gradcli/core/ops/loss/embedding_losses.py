@@ -47,13 +47,7 @@ def hinge_embedding_loss(
 
 
 def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """max(0, -target * (input1 - input2) + margin). Raises RuntimeError for ranks that differ."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
@@ -66,13 +60,7 @@ def margin_ranking_loss(
 
 
 def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
@@ -144,11 +132,7 @@ def triplet_margin_with_distance_loss(
 
 
 _SIDES = "tensor([[1., -1.], [-1., 1.]])"
-_TRIPLET = {
-    "x": [[0.5, -1.0, 2.0], [1.5, 0.25, -0.6]],
-    "y": [[0.1, 0.9, -0.4], [0.3, 0.2, 0.8]],
-    "z": [[-0.7, 0.4, 0.6], [1.1, -0.9, 0.2]],
-}
+_TRIPLET = {"x": [[0.5, -1.0, 2.0], [1.5, 0.25, -0.6]], "y": [[0.1, 0.9, -0.4], [0.3, 0.2, 0.8]], "z": [[-0.7, 0.4, 0.6], [1.1, -0.9, 0.2]]}
 
 FUNCTIONS: tuple[Function, ...] = (
     PythonFunction(

@@ -33,12 +33,7 @@ def _xlogx(target: Tensor) -> Any:
 
 
 def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-    log_target: bool = False,
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
 ) -> Any:
     """The divergence of the target from `exp(input)`; with `log_target` the target is a logarithm too.
 

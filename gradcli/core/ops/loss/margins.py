@@ -243,12 +243,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
 
 
 def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
     """The mean over the classes of their binary cross entropies, from logits. Raises ValueError for an unknown reduction."""
     reduction = legacy_reduction(size_average, reduce, reduction)
