@@ -94,14 +94,14 @@ class Memory:
         self.found: list[Any] = []
 
     def gradients(self, xp: Any, grads: list[Any], values: tuple[Any, ...], reverse: bool) -> list[Any]:
-        """Computed when the first rule asks."""
+        """The gradients, computed when the first rule asks for one of them."""
         if self.grads is not grads:
             self.found = _back(xp, grads, values, reverse)
             self.grads = grads
         return self.found
 
 
-#: for formulas: the layer
+#: the formula of the layer
 _LAYER = (
     "torch.lstm(input.flip(0) if reverse else input, (hx_.unsqueeze(0), cx_.unsqueeze(0)), [weight0, weight1, weight2, weight3], "
     "True, 1, 0.0, False, False, False)"
