@@ -11,7 +11,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops import checks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 
@@ -41,7 +41,7 @@ def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any
     def run(a: Any, b: Any) -> Any:
         dtype = dtypes.result_type((a, b))
         if dtype.is_floating_point or (dtype is dtypes.bool_ and not commutes):
-            raise dimensions.not_implemented(kernel, dtype)
+            raise checks.not_implemented(kernel, dtype)
         if type(a) is Tensor:
             if not commutes and type(b) is int:
                 b = Tensor(np.array(b, np.int64), dtypes.int64)  # a count may be negative whatever the dtype
@@ -57,7 +57,7 @@ def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any
 def bitwise_not(input: Tensor) -> Tensor:
     """Every bit flipped; of bool, the opposite."""
     if input.dtype.is_floating_point:
-        raise dimensions.not_implemented("bitwise_not_cpu", input.dtype)
+        raise checks.not_implemented("bitwise_not_cpu", input.dtype)
     return wrap(np.asarray(np.invert(input.array)))
 
 

@@ -13,11 +13,11 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.kernels.special import erf
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.arithmetic_records import POW_NUMBER
 from gradcli.core.ops.elementwise.arithmetic_records import POW_SCALAR as _POW
 from gradcli.core.ops.elementwise.where import MASKED_FILL as _MASKED_FILL
-from gradcli.core.ops.reduce import dimensions
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 
@@ -215,7 +215,7 @@ def _floats_only(op: Pointwise, kernel: str) -> Callable[[Tensor, Tensor], Any]:
     def run(x: Tensor, y: Tensor) -> Any:
         dtype = dtypes.result_type((x, y))
         if not dtype.is_floating_point:
-            raise dimensions.not_implemented(kernel, dtype)
+            raise checks.not_implemented(kernel, dtype)
         return op(x, y)
 
     return run

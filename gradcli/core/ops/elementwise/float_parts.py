@@ -11,9 +11,9 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.loss.composed import NORM
 from gradcli.core.ops.reduce import norms
-from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes

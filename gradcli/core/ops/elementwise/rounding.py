@@ -10,9 +10,9 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule, no_derivative
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import MASKED_FILL
-from gradcli.core.ops.reduce import dimensions
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
@@ -132,7 +132,7 @@ def signbit(input: Tensor) -> Tensor:
 def _refusing_bool(op: Pointwise, kernel: str) -> Callable[..., Any]:
     def run(input: Tensor, *more: Any) -> Any:
         if input.dtype is dtypes.bool_:
-            raise dimensions.not_implemented(kernel, input.dtype)
+            raise checks.not_implemented(kernel, input.dtype)
         return op(input, *more)
 
     return run
@@ -143,13 +143,13 @@ absolute = _refusing_bool(ABS, "abs_cpu")
 
 def _frac(input: Tensor) -> Any:
     if not input.dtype.is_floating_point:
-        raise dimensions.not_implemented("frac_cpu", input.dtype)
+        raise checks.not_implemented("frac_cpu", input.dtype)
     return FRAC(input)
 
 
 def _round_decimals(input: Tensor, decimals: int) -> Any:
     if not input.dtype.is_floating_point:
-        raise dimensions.not_implemented("round_cpu" if decimals else "round_vml_cpu", input.dtype)
+        raise checks.not_implemented("round_cpu" if decimals else "round_vml_cpu", input.dtype)
     return ROUND_DECIMALS(input, decimals)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.overloads import Parser
 from gradcli.core.functions.function import Function, Overload
-from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor import dtypes
 
 

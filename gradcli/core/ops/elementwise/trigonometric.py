@@ -13,12 +13,12 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.arithmetic_records import POW_SCALAR as _POW
 from gradcli.core.ops.elementwise.arithmetic_records import RECIPROCAL
 from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.elementwise.where import MASKED_FILL
-from gradcli.core.ops.reduce import dimensions
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
@@ -112,7 +112,7 @@ def hypot(x: Tensor, y: Tensor) -> Any:
     """sqrt(x^2 + y^2), of floating point tensors only."""
     dtype = dtypes.result_type((x, y))
     if not dtype.is_floating_point:
-        raise dimensions.not_implemented("hypot_cpu", dtype)
+        raise checks.not_implemented("hypot_cpu", dtype)
     return HYPOT(x, y)
 
 

@@ -13,7 +13,7 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
+from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError

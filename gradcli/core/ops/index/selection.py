@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops import checks
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 
@@ -76,7 +76,7 @@ class Selection(Op):
 
     def __call__(self, *args: Any) -> tuple[Tensor, Tensor]:
         x, dim = args[0], args[1]
-        at = dimensions.wrap_dim(dim, x.array.ndim)
+        at = checks.wrap_dim(dim, x.array.ndim)
         keepdim = "keepdim" not in self.attrs or args[2]
         rest = args[3:] if "keepdim" in self.attrs else args[2:]
         array = x.array if x.array.ndim else x.array.reshape(1)
@@ -99,7 +99,7 @@ class Selection(Op):
 
 def _placed(xp: Any, grad: Any, shape: tuple[int, ...], dim: int, indices: Any, keepdim: bool) -> Any:
     """The gradient of the selected values at their places, 0 elsewhere."""
-    at = dimensions.wrap_dim(dim, len(shape))
+    at = checks.wrap_dim(dim, len(shape))
     plain = xp.plain(indices)
     if shape and not keepdim:
         grad, plain = xp.expand_dims(grad, at), np.expand_dims(plain, at)

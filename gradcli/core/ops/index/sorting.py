@@ -12,8 +12,8 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import selection
+from gradcli.core.ops import checks
 from gradcli.core.ops.index.selection import keeping, reducing, result
-from gradcli.core.ops.reduce import dimensions
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -82,7 +82,7 @@ _SORT_NAMED = keeping("SortBackward1", _sorted, "descending")
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Where the sorted values come from."""
-    at = dimensions.wrap_dim(dim, input.array.ndim)
+    at = checks.wrap_dim(dim, input.array.ndim)
     if not input.array.ndim:
         return wrap(np.zeros((), np.int64))
     order = (_order if stable else _unstable_order)(input.array, at, descending)
@@ -154,7 +154,7 @@ TOPK = keeping("TopkBackward0", _topk, "k largest sorted")
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> NamedResult:
     """The k largest (or smallest) values, in order, and where they are."""
-    at = dimensions.wrap_dim(dim, input.array.ndim)
+    at = checks.wrap_dim(dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     if not 0 <= k <= size:
         raise ProgramError("RuntimeError", "selected index k out of range")
@@ -186,14 +186,14 @@ KTHVALUE = reducing("KthvalueBackward0", _kthvalue, "k")
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> NamedResult:
     """The k-th smallest value (counted from 1), and where it is."""
-    at = dimensions.wrap_dim(dim, input.array.ndim)
+    at = checks.wrap_dim(dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     if not size:
         raise ProgramError("IndexError", f"kthvalue(): Expected reduction dim {at} to have non-zero size.")
     if not 1 <= k <= size:
         raise ProgramError("RuntimeError", f"kthvalue(): selected number k out of range for dimension {at}")
     if input.dtype is dtypes.bool_:
-        raise dimensions.not_implemented("kthvalue_cpu", input.dtype)
+        raise checks.not_implemented("kthvalue_cpu", input.dtype)
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
 
 
@@ -206,7 +206,7 @@ def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
     if dim is not None:
         if not input.array.ndim:
             raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
-        dim = dimensions.wrap_dim(dim, input.array.ndim)
+        dim = checks.wrap_dim(dim, input.array.ndim)
     values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     parts: list[Tensor] = [Tensor(np.ascontiguousarray(values), input.dtype)]
     if return_inverse:

@@ -12,10 +12,10 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg import products
 from gradcli.core.ops.linalg.product_records import BMM
-from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.shape.broadcasting import ListFunction
 from gradcli.core.ops.shape.rearrange import diagonal
 from gradcli.core.ops.shape.view_records import PERMUTE, UNSQUEEZE, VIEW
@@ -246,7 +246,7 @@ def _check_ellipsis(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) 
 def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     """The product of two operands, summed over `summed`, as one batched matrix product."""
     if not summed:
-        return arithmetic.mul(left, right)  # type: ignore[no-any-return]
+        return add_multiply.mul(left, right)  # type: ignore[no-any-return]
     both: list[int] = []
     only_left: list[int] = []
     only_right: list[int] = []
@@ -386,7 +386,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products of the last dimensions."""
     a, b = input.array, other.array
     if not a.ndim or not b.ndim:
-        return arithmetic.mul(input, other)  # type: ignore[no-any-return]
+        return add_multiply.mul(input, other)  # type: ignore[no-any-return]
     if a.shape[-1] != b.shape[-1]:
         raise ProgramError(
             "RuntimeError",

@@ -13,12 +13,12 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.checks import not_implemented, wrap_dim
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg import decompositions
 from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
 from gradcli.core.ops.linalg.linalg_records import CROSS, DET, INV, SLOGDET, SOLVE, TRACE, TRIANGULAR, is_vector
 from gradcli.core.ops.linalg.products import matmul
-from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
 from gradcli.core.ops.reduce.norms import vector_norm
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.rearrange import diagonal
@@ -179,9 +179,9 @@ def cond(A: Tensor, p: Any = None) -> Any:
         values = decompositions.svdvals(A)
         narrow = catalog.function("narrow")
         low, high = narrow(values, -1, values.array.shape[-1] - 1, 1), narrow(values, -1, 0, 1)
-        ratio = arithmetic.div(low, high) if p == -2 else arithmetic.div(high, low)
+        ratio = add_multiply.div(low, high) if p == -2 else add_multiply.div(high, low)
         return catalog.function("squeeze")(ratio, -1)
-    return arithmetic.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
+    return add_multiply.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
 
 
 # --- products ---
@@ -226,7 +226,7 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     """Sums of products along a dimension."""
-    return catalog.function("sum")(arithmetic.mul(x, y), (dim,))  # type: ignore[no-any-return]
+    return catalog.function("sum")(add_multiply.mul(x, y), (dim,))  # type: ignore[no-any-return]
 
 
 _A: Any = [[2.0, 0.5], [0.25, 3.0]]

@@ -13,9 +13,9 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import lu
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.linalg.common import LinalgFunction, failure
 from gradcli.core.ops.linalg.linalg_records import TRIANGULAR
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.rearrange import TRIL, TRIU
 from gradcli.core.ops.shape.slicing import CAT, SLICE
 from gradcli.core.tensor import dtypes

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.product_overloads import FACTORS, scaled, wider
 from gradcli.core.ops.linalg.product_records import ADDBMM, ADDMM, ADDMV, ADDR, BADDBMM, BMM, DOT, MM, MV, VDOT, by_columns
 from gradcli.core.ops.shape.broadcasting import common_shape
@@ -211,7 +211,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         if t.array.ndim != 1:
             raise _error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
-    return arithmetic.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
+    return add_multiply.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
@@ -223,7 +223,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a = _unsafe_reshape(input, tuple(s for n in left for s in (n, 1)))
     b = _unsafe_reshape(other, tuple(s for n in right for s in (1, n)))
     shape = tuple(n * m for n, m in zip(left, right, strict=True))
-    return UNSAFE_VIEW(arithmetic.mul(a, b), shape)  # type: ignore[no-any-return]
+    return UNSAFE_VIEW(add_multiply.mul(a, b), shape)  # type: ignore[no-any-return]
 
 
 def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:

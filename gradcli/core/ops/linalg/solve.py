@@ -15,11 +15,11 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import lu
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.linalg.common import LinalgFunction, check_matrices, check_square_floats, check_squares, failure
 from gradcli.core.ops.linalg.decompositions import cholesky
 from gradcli.core.ops.linalg.linalg import inv, solve
 from gradcli.core.ops.linalg.linalg_records import TRIANGULAR, is_vector
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.rearrange import TRIL, TRIU
 from gradcli.core.ops.shape.views import permute, reshape
 from gradcli.core.tensor import dtypes

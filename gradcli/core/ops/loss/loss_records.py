@@ -16,8 +16,8 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.activation.smooth import LOG_SIGMOID
 from gradcli.core.ops.elementwise import arithmetic_records, scalars
-from gradcli.core.ops.elementwise.activation_smooth import LOG_SIGMOID
 from gradcli.core.ops.elementwise.exponential import LOGIT
 from gradcli.core.tensor.tensor import Array, Tensor
 

@@ -14,8 +14,8 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
-from gradcli.core.ops.elementwise import arithmetic, scalars
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops import checks
+from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -41,8 +41,8 @@ def _double(x: Any) -> Any:
 def float_power(input: Any, exponent: Any) -> Any:
     """`input ** exponent` in double precision."""
     if type(input) is not Tensor:
-        return arithmetic.rpow(_double(exponent), float(input))
-    return arithmetic.pow(_double(input), _double(exponent) if type(exponent) is Tensor else float(exponent))
+        return add_multiply.rpow(_double(exponent), float(input))
+    return add_multiply.pow(_double(input), _double(exponent) if type(exponent) is Tensor else float(exponent))
 
 
 def _float_power_in_place(input: Tensor, exponent: Any) -> Any:
@@ -159,7 +159,7 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
     """The slope along each dimension of values at even distances."""
     rank = input.array.ndim
     dims = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
-    places = [dimensions.wrap_dim(d, rank) for d in dims]
+    places = [checks.wrap_dim(d, rank) for d in dims]
     if edge_order not in (1, 2):
         raise _error("torch.gradient only supports edge_order=1 and edge_order=2.")
     if isinstance(spacing, Sequence) and len(spacing) == len(places) and all(isinstance(s, (int, float)) for s in spacing):
@@ -181,9 +181,9 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType 
     """The mean of what is not nan."""
     if not input.dtype.is_floating_point:
         raise _error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
-    axes = dimensions.wrap_dims(dim, input.array.ndim)
+    axes = checks.wrap_dims(dim, input.array.ndim)
     counted = wrap(np.asarray(np.sum(~np.isnan(input.array), axis=axes, keepdims=keepdim), np.int64))
-    return arithmetic.div(catalog.function("nansum")(input, dim, keepdim, dtype=dtype), counted)
+    return add_multiply.div(catalog.function("nansum")(input, dim, keepdim, dtype=dtype), counted)
 
 
 def sum_to_size(input: Tensor, size: Sequence[int]) -> Any:
@@ -212,7 +212,7 @@ def _integers(name: str, ufunc: np.ufunc) -> Any:
     def run(input: Tensor, other: Tensor) -> Tensor:
         dtype = dtypes.result_type((input, other))
         if dtype.is_floating_point or dtype is dtypes.bool_:
-            raise dimensions.not_implemented(f"{name}_cpu", dtype)
+            raise checks.not_implemented(f"{name}_cpu", dtype)
         checks_shapes = np.broadcast_shapes(input.array.shape, other.array.shape)
         limits.check_elements(int(np.prod(checks_shapes)), dtype.itemsize)
         return Tensor(np.asarray(ufunc(input.array.astype(dtype.np), other.array.astype(dtype.np))), dtype)

@@ -11,13 +11,13 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.summation import total
-from gradcli.core.ops.elementwise import arithmetic, scalars
+from gradcli.core.ops import checks
+from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.elementwise.comparison import NE
 from gradcli.core.ops.index.selection import SCATTER_ADD, Selection, result
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.ops.reduce.accumulate import Typed
-from gradcli.core.ops.reduce.reduction import sum as sum_along
-from gradcli.core.ops.reduce.reduction import sum_dtype
+from gradcli.core.ops.reduce.common import Typed
+from gradcli.core.ops.reduce.sum_mean import sum as sum_along
+from gradcli.core.ops.reduce.sum_mean import sum_dtype
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -109,8 +109,8 @@ def _cumprod_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
     if np.all(x):
         return _backwards(xp, out * grad, dim) / input
     if type(input) is Tensor:
-        return _cumprod_with_zeros_traced(grad, input, dimensions.wrap_dim(dim, x.ndim))
-    return _cumprod_with_zeros(np.asarray(grad), x, dimensions.wrap_dim(dim, x.ndim))
+        return _cumprod_with_zeros_traced(grad, input, checks.wrap_dim(dim, x.ndim))
+    return _cumprod_with_zeros(np.asarray(grad), x, checks.wrap_dim(dim, x.ndim))
 
 
 CUMPROD = Typed(
@@ -131,7 +131,7 @@ CUMPROD = Typed(
 
 def _running(op: Op) -> Callable[..., Any]:
     def run(input: Tensor, dim: int, dtype: DType | None = None) -> Any:
-        dimensions.wrap_dim(dim, input.array.ndim)
+        checks.wrap_dim(dim, input.array.ndim)
         return op(input, dim, sum_dtype(input, dtype))
 
     return run
@@ -172,9 +172,9 @@ LOGCUMSUMEXP: Op = Op(
 
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     """The logarithm of the running sum of exponentials."""
-    dimensions.wrap_dim(dim, input.array.ndim)
+    checks.wrap_dim(dim, input.array.ndim)
     if not input.dtype.is_floating_point:
-        raise dimensions.not_implemented("logcumsumexp_out_cpu", input.dtype)
+        raise checks.not_implemented("logcumsumexp_out_cpu", input.dtype)
     return LOGCUMSUMEXP(input, dim)
 
 
@@ -198,7 +198,7 @@ def _running_extremum(reduce: np.ufunc, beats: Callable[..., Any]) -> Callable[[
 
 
 def _extremum_rule(xp: Any, grad: Any, input_shape: Any, dim: int, indices: Any) -> Any:
-    return xp.call(SCATTER_ADD, grad, xp.plain(indices), dimensions.wrap_dim(dim, len(input_shape)), input_shape)
+    return xp.call(SCATTER_ADD, grad, xp.plain(indices), checks.wrap_dim(dim, len(input_shape)), input_shape)
 
 
 def _running_record(grad_fn: str, reduce: np.ufunc, beats: Callable[..., Any]) -> Selection:
@@ -224,7 +224,7 @@ def _difference(x: Tensor, dim: int) -> Any:
         return narrow(x, dim, 0, 0)
     # the earlier first: the order in which PyTorch makes the two decides the order of their gradients
     earlier, later = narrow(x, dim, 0, size - 1), narrow(x, dim, 1, size - 1)
-    return NE(later, earlier) if x.dtype is dtypes.bool_ else arithmetic.sub(later, earlier)
+    return NE(later, earlier) if x.dtype is dtypes.bool_ else add_multiply.sub(later, earlier)
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
@@ -233,7 +233,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise ProgramError("RuntimeError", "diff expects input to be at least one-dimensional")
     if n < 0:
         raise ProgramError("RuntimeError", f"order must be non-negative but got {n}")
-    dim = dimensions.wrap_dim(dim, input.array.ndim)
+    dim = checks.wrap_dim(dim, input.array.ndim)
     parts = [p for p in (prepend, input, append) if p is not None]
     if len(parts) > 1:
         input = catalog.function("cat")(parts, dim)
@@ -251,7 +251,7 @@ def _floating(y: Tensor) -> Tensor:
 def trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     """The trapezoidal rule for evenly spaced points."""
     y = _floating(y)
-    at = dimensions.wrap_dim(dim, y.array.ndim)
+    at = checks.wrap_dim(dim, y.array.ndim)
     if not y.array.size:
         return wrap(np.zeros((*y.array.shape[:at], *y.array.shape[at + 1 :]), y.dtype.np))
     select = catalog.function("select")
@@ -261,7 +261,7 @@ def trapezoid(y: Tensor, dx: float, dim: int) -> Any:
 
 def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
     """The trapezoidal rule for points x."""
-    at = dimensions.wrap_dim(dim, y.array.ndim)
+    at = checks.wrap_dim(dim, y.array.ndim)
     narrow = catalog.function("narrow")
     size = y.array.shape[at]
     steps = _steps(y, x, at)
@@ -276,13 +276,13 @@ def _steps(y: Tensor, x: Tensor, at: int) -> Any:
         shape = [1] * y.array.ndim
         shape[at] = -1
         x = catalog.function("reshape")(x, tuple(shape))
-    return _difference(x, dimensions.wrap_dim(at - y.array.ndim, x.array.ndim))
+    return _difference(x, checks.wrap_dim(at - y.array.ndim, x.array.ndim))
 
 
 def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     """The trapezoidal rule up to each point, for evenly spaced points."""
     y = _floating(y)
-    at = dimensions.wrap_dim(dim, y.array.ndim)
+    at = checks.wrap_dim(dim, y.array.ndim)
     narrow = catalog.function("narrow")
     size = y.array.shape[at]
     areas = scalars.times(_TRACED, narrow(y, at, 0, size - 1) + narrow(y, at, 1, size - 1), dx / 2.0)

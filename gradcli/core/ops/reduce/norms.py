@@ -11,14 +11,14 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.arithmetic import sub
+from gradcli.core.ops.elementwise.add_multiply import sub
 from gradcli.core.ops.elementwise.arithmetic_records import DIV
 from gradcli.core.ops.elementwise.rounding import SGN
 from gradcli.core.ops.elementwise.where import MASKED_FILL
 from gradcli.core.ops.linalg.common import LinalgFunction
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.ops.reduce.accumulate import Typed, restored
+from gradcli.core.ops.reduce.common import Typed, restored
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -85,7 +85,7 @@ def _square_sums(rows: Array) -> Array:
 
 def norm_forward(x: Array, order: float, dim: Any, keepdim: bool) -> Array:
     """The norm along dimensions (None: all); a 0-d input counts as one element."""
-    return _norm_of(x, order, dimensions.wrap_dims(dim, x.ndim), keepdim)
+    return _norm_of(x, order, checks.wrap_dims(dim, x.ndim), keepdim)
 
 
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
@@ -103,7 +103,7 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
     if math.isinf(order):
         size = np.abs(xp.plain(x))
         hit = np.equal(size, xp.plain(out)) | np.isnan(size)
-        count = total(hit, axis=dimensions.wrap_dims(dim, len(shape)), keepdims=True)
+        count = total(hit, axis=checks.wrap_dims(dim, len(shape)), keepdims=True)
         dtype = xp.plain(x).dtype
         return xp.call(SGN, x) * scalars.times_data(xp, xp.call(DIV, grad, np.asarray(count).astype(dtype)), hit.astype(dtype))
     if order < 1:
@@ -145,7 +145,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         )
     if dtype is not None and not dtype.is_floating_point:
         raise ProgramError("RuntimeError", f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
-    dims = dimensions.wrap_dims(dim, input.array.ndim)
+    dims = checks.wrap_dims(dim, input.array.ndim)
     order = float(ord)
     if not input.array.size and (order < 0 or order == math.inf):
         shown = "inf" if order == math.inf else "-inf" if order == -math.inf else f"{order:g}"

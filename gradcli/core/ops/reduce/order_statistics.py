@@ -13,11 +13,11 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import selection
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import arithmetic_records
 from gradcli.core.ops.index.selection import GATHER, SHARED, reducing, result, spread_evenly
 from gradcli.core.ops.index.sorting import SORT, rows
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.ops.reduce.extremes import check_size
+from gradcli.core.ops.reduce.max_min import check_size
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -73,7 +73,7 @@ NANMEDIAN, NANMEDIAN_DIM = _median_records("Nanmedian", True)
 
 def _refuse_bool(kernel: str, input: Tensor) -> None:
     if input.dtype is dtypes.bool_:
-        raise dimensions.not_implemented(kernel, input.dtype)
+        raise checks.not_implemented(kernel, input.dtype)
 
 
 def _median_functions(name: str, whole: Op, along: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -175,7 +175,7 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
         raise ProgramError("RuntimeError", "quantile() q values must be in the range [0, 1]")
     rank = input.array.ndim
     flat: Any = catalog.function("flatten")(input) if dim is None else input
-    at = 0 if dim is None else dimensions.wrap_dim(dim, rank)
+    at = 0 if dim is None else checks.wrap_dim(dim, rank)
     if dim is not None and rank:
         flat = catalog.function("movedim")(input, at, -1)
     values = _quantiles(flat, wanted.reshape(-1), interpolation, skip_nan)

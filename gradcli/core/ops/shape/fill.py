@@ -11,7 +11,7 @@ from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import check_into
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape import view_records
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape.broadcasting import ListFunction, atleast_1d, atleast_2d, atleast_3d, check_tensors
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import CAT, SLICE, STACK

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.graph.record import Op
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Array, Size, Tensor
 from gradcli.errors import ProgramError
 

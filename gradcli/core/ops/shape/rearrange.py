@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.view_records import VIEW, check_rank
 from gradcli.core.ops.shape.views import expand, flatten, reshape, unsqueeze

@@ -14,7 +14,7 @@ from gradcli.core.calling.signature import Signature
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape.view_records import check_rank
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule, no_derivative
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape import casting, layout, rearrange, slicing, view_records, views
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError

@@ -11,7 +11,8 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.elementwise import activation, activation_records, scalars
+from gradcli.core.ops.activation import piecewise, records
+from gradcli.core.ops.elementwise import scalars
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -21,7 +22,7 @@ from gradcli.errors import ProgramError
 def _written(name: str, signature: str, run: Callable[..., Any], op: Op) -> Function:
     return Function(
         f"{name}_",
-        (signature, lambda input, *more: activation.write(name, run, input, *more)),
+        (signature, lambda input, *more: piecewise.write(name, run, input, *more)),
         doc=f"{name} in place.",
         ops=(op,),
         namespace="torch.nn.functional",
@@ -30,13 +31,13 @@ def _written(name: str, signature: str, run: Callable[..., Any], op: Op) -> Func
 
 
 _NAMES = (
-    _written("relu", "Tensor input", activation.relu, activation_records.RELU),
-    _written("selu", "Tensor input", activation.selu, activation_records.ELU_RESULT),
-    _written("celu", "Tensor input, Number alpha=1.0", activation.celu, activation_records.CELU_RESULT),
-    _written("elu", "Tensor input, Number alpha=1.0", activation.elu, activation_records.ELU_RESULT),
-    _written("hardtanh", "Tensor input, Number min_val=-1, Number max_val=1", activation.hardtanh, activation_records.HARDTANH),
-    _written("leaky_relu", "Tensor input, Number negative_slope=0.01", activation.leaky_relu, activation_records.LEAKY_RELU_RESULT),
-    _written("threshold", "Tensor input, Number threshold, Number value", activation.threshold, activation_records.THRESHOLD_WRITTEN),
+    _written("relu", "Tensor input", piecewise.relu, records.RELU),
+    _written("selu", "Tensor input", piecewise.selu, records.ELU_RESULT),
+    _written("celu", "Tensor input, Number alpha=1.0", piecewise.celu, records.CELU_RESULT),
+    _written("elu", "Tensor input, Number alpha=1.0", piecewise.elu, records.ELU_RESULT),
+    _written("hardtanh", "Tensor input, Number min_val=-1, Number max_val=1", piecewise.hardtanh, records.HARDTANH),
+    _written("leaky_relu", "Tensor input, Number negative_slope=0.01", piecewise.leaky_relu, records.LEAKY_RELU_RESULT),
+    _written("threshold", "Tensor input, Number threshold, Number value", piecewise.threshold, records.THRESHOLD_WRITTEN),
 )
 
 #: with the slopes that were drawn, 1 for what is positive

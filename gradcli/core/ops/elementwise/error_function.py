@@ -12,9 +12,9 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels.special import incomplete_gamma, normal, zeta
-from gradcli.core.ops.elementwise.special import LGAMMA
+from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.elementwise.gamma import LGAMMA
 from gradcli.core.ops.elementwise.special_common import SpecialFunction, refuse_low
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError

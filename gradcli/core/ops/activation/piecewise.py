@@ -11,15 +11,14 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import elementary
-from gradcli.core.ops.elementwise import activation_records as records
-from gradcli.core.ops.elementwise import activation_smooth as smooth
-from gradcli.core.ops.elementwise.arithmetic import add, sub
+from gradcli.core.ops import checks
+from gradcli.core.ops.activation import records, smooth
+from gradcli.core.ops.elementwise.add_multiply import add, sub
 from gradcli.core.ops.elementwise.arithmetic_records import DIV
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.elementwise.rounding import absolute
 from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.layers import softmax
-from gradcli.core.ops.reduce import dimensions
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -31,7 +30,7 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 def _floats_only(input: Tensor, kernel: str) -> None:
     if not input.dtype.is_floating_point:
-        raise dimensions.not_implemented(kernel, input.dtype)
+        raise checks.not_implemented(kernel, input.dtype)
 
 
 def relu(input: Tensor) -> Any:
@@ -92,7 +91,7 @@ def relu6(input: Tensor) -> Any:
 def threshold(input: Tensor, threshold: Any, value: Any) -> Any:
     """input where above the threshold, value elsewhere."""
     if input.dtype is dtypes.bool_:
-        raise dimensions.not_implemented("threshold_cpu", input.dtype)
+        raise checks.not_implemented("threshold_cpu", input.dtype)
     return records.THRESHOLD(input, threshold, value)
 
 
@@ -171,7 +170,7 @@ def glu(input: Tensor, dim: int = -1) -> Any:
     """The first half along dim times the sigmoid of the second."""
     if not input.array.ndim:
         raise ProgramError("RuntimeError", "glu does not support scalars because halving size must be even")
-    at = dimensions.wrap_dim(dim, input.array.ndim)
+    at = checks.wrap_dim(dim, input.array.ndim)
     if input.array.shape[at] % 2:
         raise ProgramError("RuntimeError", f"Halving dimension must be even, but dimension {at} is size {input.array.shape[at]}")
     _floats_only(input, "glu_cpu")

@@ -14,12 +14,13 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import MASKED_FILL, clamp
-from gradcli.core.ops.reduce import dimensions, order_statistics
-from gradcli.core.ops.reduce.accumulate import count_of, restored, spread
-from gradcli.core.ops.reduce.reduction import MEAN, MEAN_DIM
-from gradcli.core.ops.reduce.reduction import sum as sum_along
+from gradcli.core.ops.reduce import order_statistics
+from gradcli.core.ops.reduce.common import count_of, restored, spread
+from gradcli.core.ops.reduce.sum_mean import MEAN, MEAN_DIM
+from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -29,7 +30,7 @@ from gradcli.errors import ProgramError
 
 def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
     """Variance and mean, computed in double precision; over everything PyTorch rounds the mean to the dtype of x first."""
-    dims = dimensions.wrap_dims(dim, x.ndim)
+    dims = checks.wrap_dims(dim, x.ndim)
     wide = x.astype(np.float64)
     count = count_of(x.shape, dim)
     if len(dims) == x.ndim:
@@ -153,7 +154,7 @@ def _spread_function(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
             what = "std and var" if name in ("var", "std") else name
             raise ProgramError("RuntimeError", f"{what} only support floating point and complex dtypes")
         dim = dim or None
-        dimensions.wrap_dims(dim, input.array.ndim)
+        checks.wrap_dims(dim, input.array.ndim)
         if count_of(input.array.shape, dim) - correction <= 0:
             warnings.emit(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
@@ -221,7 +222,7 @@ def corrcoef(input: Tensor) -> Any:
 def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     """How often each number from 0 on occurs; with weights, the sum of their weights."""
     if input.dtype.is_floating_point:
-        raise dimensions.not_implemented("bincount_cpu", input.dtype)
+        raise checks.not_implemented("bincount_cpu", input.dtype)
     x = input.array
     if x.ndim != 1 or (x.size and x.min() < 0):
         raise ProgramError("RuntimeError", "bincount only supports 1-d non-negative integral inputs.")
@@ -239,7 +240,7 @@ def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
 def histc(input: Tensor, bins: int, min: Any, max: Any) -> Tensor:
     """How many elements fall into each of `bins` equal bins from min to max (both 0: the range of the data)."""
     if not input.dtype.is_floating_point:
-        raise dimensions.not_implemented("histogram_cpu", input.dtype)
+        raise checks.not_implemented("histogram_cpu", input.dtype)
     if bins <= 0:
         raise ProgramError("RuntimeError", f"torch.histogramdd(): bins {bins} must be > 0")
     limits.check_elements(bins, 8)

@@ -11,11 +11,11 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.arithmetic_records import DIV
 from gradcli.core.ops.elementwise.where import MAXIMUM, MINIMUM
 from gradcli.core.ops.index.selection import SHARED, reducing, result, spread_evenly
-from gradcli.core.ops.reduce import dimensions
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
@@ -34,7 +34,7 @@ def _check_all(name: str, x: Tensor) -> None:
 
 def check_size(name: str, x: Tensor, dim: int) -> None:
     """Refuse a reduction without identity along an empty dimension."""
-    at = dimensions.wrap_dim(dim, x.array.ndim)
+    at = checks.wrap_dim(dim, x.array.ndim)
     if x.array.ndim and not x.array.shape[at]:
         raise ProgramError("IndexError", f"{name}(): Expected reduction dim {at} to have non-zero size.")
 
@@ -68,7 +68,7 @@ MIN_DIM = reducing("MinBackward0", _picked(np.argmin), note=_FIRST)
 def _a_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     x, value = xp.plain(input), xp.plain(out)
     shape = x.shape
-    dims = dimensions.wrap_dims(dim, len(shape))
+    dims = checks.wrap_dims(dim, len(shape))
     if not keepdim:
         value = np.expand_dims(value, dims)
         # without dim PyTorch restores no dimension, and its view changes nothing
@@ -82,7 +82,7 @@ def _a_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -
 def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:
     return Op(
         grad_fn,
-        lambda x, dim, keepdim: np.asarray(reduce(x, axis=dimensions.wrap_dims(dim, x.ndim), keepdims=keepdim)),
+        lambda x, dim, keepdim: np.asarray(reduce(x, axis=checks.wrap_dims(dim, x.ndim), keepdims=keepdim)),
         "input",
         "dim keepdim",
         input=Rule(
@@ -118,7 +118,7 @@ def _a(name: str, op: Op) -> Callable[..., Any]:
     def run(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
         if dim:
             for d in dim:
-                at = dimensions.wrap_dim(d, input.array.ndim)
+                at = checks.wrap_dim(d, input.array.ndim)
                 if input.array.ndim and not input.array.shape[at]:
                     raise ProgramError("IndexError", f"{name}(): Expected reduction dim {d} to have non-zero size.")
         elif not input.array.size:
@@ -140,7 +140,7 @@ def _both_rule(xp: Any, grads: Any, input: Any, min: Any, max: Any, dim: Any, ke
 
 
 def _both(x: Array, dim: Any, keepdim: bool) -> tuple[Array, Array]:
-    axes = None if dim is None else dimensions.wrap_dim(dim, x.ndim) if x.ndim else ()
+    axes = None if dim is None else checks.wrap_dim(dim, x.ndim) if x.ndim else ()
     return np.asarray(np.min(x, axis=axes, keepdims=keepdim)), np.asarray(np.max(x, axis=axes, keepdims=keepdim))
 
 
@@ -165,7 +165,7 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Nam
     if dim is None and not input.array.size:
         raise ProgramError("RuntimeError", "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
-        at = dimensions.wrap_dim(dim, input.array.ndim)
+        at = checks.wrap_dim(dim, input.array.ndim)
         if input.array.ndim and not input.array.shape[at]:
             raise ProgramError("IndexError", f"aminmax: Expected reduction dim {at} to have non-zero size.")
     return named("aminmax", "min", "max")(AMINMAX(input, dim, keepdim))
@@ -180,7 +180,7 @@ def _arg(name: str, where: Callable[..., Any]) -> Callable[..., Tensor]:
                 raise ProgramError("IndexError", f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             return wrap(np.asarray(where(input.array), np.int64).reshape((1,) * input.array.ndim if keepdim else ()))
         check_size(name, input, dim)
-        at = dimensions.wrap_dim(dim, input.array.ndim)
+        at = checks.wrap_dim(dim, input.array.ndim)
         if not input.array.ndim:
             return wrap(np.zeros((), np.int64))
         index = _picked(where)(input.array, at)[1]

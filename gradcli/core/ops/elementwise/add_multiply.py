@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise.arithmetic_records import (
     ADD,
     ADD_SCALED,
@@ -35,7 +36,6 @@ from gradcli.core.ops.elementwise.arithmetic_records import (
     SUB_SCALED,
     negative_power,
 )
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError

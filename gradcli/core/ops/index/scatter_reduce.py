@@ -11,12 +11,12 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule, broadcast_error
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.arithmetic_records import DIV
 from gradcli.core.ops.elementwise.where import MASKED_FILL
-from gradcli.core.ops.index.gathering import check_gather
+from gradcli.core.ops.index.gather_scatter import check_gather
 from gradcli.core.ops.index.gathering_records import GATHER, SCATTER_NUMBER, places_along, source_gradient
-from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.shape.rearrange import DIAGONAL
 from gradcli.core.ops.shape.slicing import SELECT, SLICE
 from gradcli.core.tensor import dtypes

@@ -13,9 +13,10 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.reduce import dimensions, extremes, norms
-from gradcli.core.ops.reduce.accumulate import Typed, add_up, count_of, logsumexp_jvp, restored, spread
+from gradcli.core.ops.reduce import max_min, norms
+from gradcli.core.ops.reduce.common import Typed, add_up, count_of, logsumexp_jvp, restored, spread
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
@@ -36,7 +37,7 @@ SUM = Typed(
 )
 SUM_DIM = Typed(
     "SumBackward1",
-    lambda x, dim, keepdim, dtype: add_up(x, dimensions.wrap_dims(dim, x.ndim), keepdim),
+    lambda x, dim, keepdim, dtype: add_up(x, checks.wrap_dims(dim, x.ndim), keepdim),
     "input",
     "dim keepdim dtype",
     input=Rule(
@@ -80,7 +81,7 @@ MEAN = Typed(
 )
 MEAN_DIM = Typed(
     "MeanBackward1",
-    lambda x, dim, keepdim, dtype: _average(add_up(x, dimensions.wrap_dims(dim, x.ndim), keepdim), count_of(x.shape, dim)),
+    lambda x, dim, keepdim, dtype: _average(add_up(x, checks.wrap_dims(dim, x.ndim), keepdim), count_of(x.shape, dim)),
     "input",
     "dim keepdim dtype",
     input=Rule(
@@ -172,7 +173,7 @@ def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: 
     if not shape:
         return grad
     grad, out = restored(xp, grad, shape, (dim,), keepdim), restored(xp, out, shape, (dim,), keepdim)
-    return _product_rule(xp, grad, input, out, dimensions.wrap_dim(dim, len(shape)))
+    return _product_rule(xp, grad, input, out, checks.wrap_dim(dim, len(shape)))
 
 
 PROD = Typed(
@@ -188,7 +189,7 @@ PROD = Typed(
 )
 PROD_DIM = Typed(
     "ProdBackward1",
-    lambda x, dim, keepdim, dtype: _multiply_up(x, dimensions.wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
+    lambda x, dim, keepdim, dtype: _multiply_up(x, checks.wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
     "input",
     "dim keepdim dtype",
     input=Rule(
@@ -202,13 +203,13 @@ PROD_DIM = Typed(
 
 def prod(input: Tensor, dim: int, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """Product along a dimension."""
-    dimensions.wrap_dim(dim, input.array.ndim)
+    checks.wrap_dim(dim, input.array.ndim)
     return PROD_DIM(input, dim, keepdim, sum_dtype(input, dtype))
 
 
 NANSUM = Typed(
     "NansumBackward0",
-    lambda x, dim, keepdim, dtype: add_up(np.where(np.isnan(x), 0, x).astype(x.dtype), dimensions.wrap_dims(dim, x.ndim), keepdim),
+    lambda x, dim, keepdim, dtype: add_up(np.where(np.isnan(x), 0, x).astype(x.dtype), checks.wrap_dims(dim, x.ndim), keepdim),
     "input",
     "dim keepdim dtype",
     input=Rule(
@@ -238,7 +239,7 @@ def _logsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim:
 
 LOGSUMEXP = Op(
     "LogsumexpBackward0",
-    lambda x, dim, keepdim: _safe_log_sum(x, dimensions.wrap_dims(dim, x.ndim), keepdim),
+    lambda x, dim, keepdim: _safe_log_sum(x, checks.wrap_dims(dim, x.ndim), keepdim),
     "input",
     "dim keepdim",
     jvp=lambda xp, inputs, attrs, tangents, out: logsumexp_jvp(xp, inputs[0], tangents[0], *attrs),
@@ -263,7 +264,7 @@ def _truth(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
         dims: tuple[int, ...] | None = None
         if dim is not None:
             given = (dim,) if type(dim) is int else dim
-            dims = dimensions.wrap_dims(given, rank) if given else ()  # an empty tuple reduces nothing here
+            dims = checks.wrap_dims(given, rank) if given else ()  # an empty tuple reduces nothing here
         result = np.asarray(reduce(input.array.astype(bool, copy=False), axis=dims, keepdims=keepdim))
         # uint8 was torch's bool once, and still answers with its own dtype
         return wrap(result.astype(np.uint8)) if input.dtype is dtypes.uint8 else wrap(result)
@@ -277,7 +278,7 @@ any_true = _truth(np.logical_or.reduce)
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are not 0."""
-    dims = dimensions.wrap_dims((dim,) if type(dim) is int else dim, input.array.ndim)
+    dims = checks.wrap_dims((dim,) if type(dim) is int else dim, input.array.ndim)
     return wrap(np.asarray(np.add.reduce(input.array != 0, axis=dims, dtype=np.int64)))
 
 
@@ -381,6 +382,6 @@ FUNCTIONS = (
         doc="How many elements are not 0.",
         samples=(Sample("count_nonzero(tensor([1., 0., 2.]))"),),
     ),
-    *extremes.FUNCTIONS,
+    *max_min.FUNCTIONS,
     *norms.FUNCTIONS,
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels.summation import LARGEST, total
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops import checks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -35,7 +35,7 @@ def restored(xp: Any, value: Any, shape: Sequence[int], dim: Sequence[int] | Non
     """A reduced value with the reduced dimensions back as 1."""
     if keepdim or not shape:
         return value  # a 0-d input has nothing to restore
-    return xp.expand_dims(value, dimensions.wrap_dims(dim, len(shape)))
+    return xp.expand_dims(value, checks.wrap_dims(dim, len(shape)))
 
 
 def spread(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
@@ -45,14 +45,14 @@ def spread(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
 def count_of(shape: Sequence[int], dim: Sequence[int] | None) -> int:
     """The number of elements that each result is made of."""
     count = 1
-    for d in dimensions.wrap_dims(dim, len(shape)):
+    for d in checks.wrap_dims(dim, len(shape)):
         count *= shape[d]
     return count
 
 
 def logsumexp_jvp(xp: Any, x: Tensor, tangent: Any, dim: Any, keepdim: bool) -> Any:
     """The sum of the tangent, weighted by the softmax of x. Dimensions are a number, a tuple or None, for all."""
-    dim = dimensions.wrap_dims(dim if isinstance(dim, tuple) or dim is None else (dim,), x.array.ndim)
+    dim = checks.wrap_dims(dim if isinstance(dim, tuple) or dim is None else (dim,), x.array.ndim)
     top = x.array.max(dim, keepdims=True, initial=-np.inf)
     weights = xp.exp(x - Tensor(np.where(np.isfinite(top), top, 0).astype(x.dtype.np), x.dtype))
     return xp.sum(weights * tangent, dim, keepdim) / xp.sum(weights, dim, keepdim)

@@ -10,6 +10,7 @@ from gradcli import limits
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.gathering_records import (
     GATHER,
     INDEX_ADD,
@@ -26,7 +27,6 @@ from gradcli.core.ops.index.gathering_records import (
     SCATTER_REDUCED,
     TAKE,
 )
-from gradcli.core.ops.reduce.dimensions import wrap_dim
 from gradcli.core.ops.shape import rearrange
 from gradcli.core.ops.shape.broadcasting import common_shape
 from gradcli.core.ops.shape.views import expand, reshape
