@@ -11,7 +11,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.calling.type_errors import not_ordered, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
-from gradcli.core.ops.elementwise import add_multiply, arithmetic_records, comparison
+from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
@@ -34,15 +34,15 @@ def _sub(a: Any, b: Any) -> Any:
 
 
 def _div(a: Any, b: Any) -> Any:
-    return add_multiply.div(a, b) if type(a) is Tensor else add_multiply.rdiv(b, a)
+    return divide_remainder.div(a, b) if type(a) is Tensor else divide_remainder.rdiv(b, a)
 
 
 def _floor_divide(a: Any, b: Any) -> Any:
-    return add_multiply.floor_divide(_tensor_like(a, b), b)
+    return divide_remainder.floor_divide(_tensor_like(a, b), b)
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    return add_multiply.remainder(a, b)
+    return divide_remainder.remainder(a, b)
 
 
 def _tensor_like(a: Any, b: Any) -> Tensor:
@@ -74,7 +74,7 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "/": _div,
     "//": _floor_divide,
     "%": _remainder,
-    "**": add_multiply.pow,
+    "**": power.pow,
     "@": _matmul,
     "&": _named("bitwise_and"),
     "|": _named("bitwise_or"),
@@ -85,10 +85,10 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 
 #: for a tensor on the left: the results of common cases, None in the others (Pointwise.fast_path)
 FAST_PATHS: dict[str, Callable[[Tensor, Any], Tensor | None]] = {
-    "+": arithmetic_records.ADD.fast_path,
-    "-": arithmetic_records.SUB.fast_path,
-    "*": arithmetic_records.MUL.fast_path,
-    "/": arithmetic_records.DIV.fast_path,
+    "+": add_multiply.ADD.fast_path,
+    "-": add_multiply.SUB.fast_path,
+    "*": add_multiply.MUL.fast_path,
+    "/": divide_remainder.DIV.fast_path,
 }
 
 #: for any operands: Python's error where the other one is neither tensor nor number

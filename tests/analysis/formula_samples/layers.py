@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Sample
-from gradcli.core.ops.activation import inplace
+from gradcli.core.ops.activation import leaky
 from gradcli.core.ops.layers import attention, convolution, embedding_bag, group_norms, interpolation, padding, pooling, recurrent
 from gradcli.core.ops.loss import margins
 
@@ -57,5 +57,5 @@ def _twice(sample: Sample) -> Sample:
 
 
 CALLS = tuple(map(_sample, MORE))
-FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, inplace, embedding_bag)
+FAMILIES = (convolution, pooling, group_norms, padding, interpolation, recurrent, margins, attention, leaky, embedding_bag)
 SAMPLES = (*CALLS, *map(_twice, CALLS), *(_twice(s) for family in FAMILIES for f in family.FUNCTIONS for s in f.samples))

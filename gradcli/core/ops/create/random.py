@@ -14,7 +14,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.create.creation import check_rank, finish
 from gradcli.core.ops.linalg.product_overloads import seeded
-from gradcli.core.ops.shape.views import expanded_shape
+from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes

@@ -1,80 +1,187 @@
-"""Arithmetic: sums, products, quotients, remainders, powers and interpolation, as functions and methods."""
+"""Sums, differences and products: add, sub, rsub, mul, neg, addcmul, lerp and their aliases."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.checks import not_implemented
-from gradcli.core.ops.elementwise.arithmetic_records import (
-    ADD,
-    ADD_SCALED,
-    ADDCDIV,
-    ADDCMUL,
-    DIV,
-    DIV_MODE,
-    FLOOR_DIVIDE,
-    FMOD,
-    FMOD_NUMBER,
-    LERP_SCALAR,
-    LERP_TENSOR,
-    MUL,
-    NEG,
-    NUMBER_REMAINDER,
-    POW_NUMBER,
-    POW_SCALAR,
-    POW_TENSOR,
-    RECIPROCAL,
-    REMAINDER,
-    REMAINDER_NUMBER,
-    RSUB,
-    RSUB_TENSOR,
-    SUB,
-    SUB_SCALED,
-    negative_power,
-)
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import NONDIFF, Rule
+from gradcli.core.kernels import elementary
+from gradcli.core.ops.checks import Number, Operand, not_implemented, refuse_bool
+from gradcli.core.ops.rules import NEGATED, UNCHANGED
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
+
+# --- tangents of sums and products, in the order and with the steps of PyTorch's formulas ---
 
 
-def _check_alpha(a: Any, b: Any, alpha: Any) -> None:
-    """A factor must not change the kind of the result."""
+def negative_zero(like: Tensor) -> Tensor:
+    """-0, which changes no number that it is added to. PyTorch records an addition also where one tangent is zero."""
+    return Tensor(np.array(-0.0, like.dtype.np), like.dtype)
+
+
+def times_tangent(tangent: Tensor | None, factor: Any, like: Tensor) -> Any:
+    """`tangent * factor`. A zero tangent gives -0, which has the factor's history, if the factor has one."""
+    if tangent is None:
+        recorded = type(factor) is Tensor and factor.requires_grad and state.enabled
+        return factor * -0.0 if recorded else negative_zero(like)
+    return tangent * factor
+
+
+def _product_jvp(_: Any, inputs: Sequence[Any], __: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    (a, b), (a_t, b_t) = inputs, tangents
+    return times_tangent(b_t, a, out) + times_tangent(a_t, b, out)
+
+
+def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    a_t, b_t = tangents
+    return (negative_zero(out) if a_t is None else a_t) + (negative_zero(out) if b_t is None else b_t)
+
+
+# --- the records ---
+
+ADD = Pointwise("AddBackward0", np.add, "input other", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED)
+ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", input=UNCHANGED)
+ADD_SCALED = Pointwise(
+    "AddBackward0",
+    lambda a, b, alpha: elementary.fused(b, alpha, a),
+    "input other",
+    "alpha",
+    input=UNCHANGED,
+    other=Rule(lambda xp, grad, alpha: xp.call(MUL_NUMBER, grad, alpha), "grad * alpha"),
+)
+SUB = Pointwise("SubBackward0", np.subtract, "input other", input=UNCHANGED, other=NEGATED)
+SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", input=UNCHANGED)
+
+
+def _minus(a: Any, b: Any, alpha: Any) -> Any:
+    """`a - alpha * b`."""
+    floating = isinstance(a, np.ndarray) and a.dtype.kind == "f"
+    return elementary.fused(b, -alpha, a) if floating else np.subtract(a, b * alpha)
+
+
+def _minus_scaled_rule(xp: Any, grad: Any, alpha: Any) -> Any:
+    return -grad if alpha == 1 else xp.call(MUL_NUMBER, -grad, alpha)
+
+
+SUB_SCALED = Pointwise(
+    "SubBackward0",
+    _minus,
+    "input other",
+    "alpha",
+    input=UNCHANGED,
+    other=Rule(_minus_scaled_rule, "-grad * alpha"),
+)
+RSUB = Pointwise(
+    "RsubBackward1",
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
+    "input other",
+    "alpha",
+    input=Rule(_minus_scaled_rule, "-grad * alpha"),
+    other=NONDIFF,
+)
+RSUB_TENSOR = Pointwise(
+    "RsubBackward0",
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else _minus(b, a, alpha),
+    "input other",
+    "alpha",
+    input=Rule(_minus_scaled_rule, "-grad * alpha"),
+    other=UNCHANGED,
+)
+MUL = Pointwise(
+    "MulBackward0",
+    np.multiply,
+    "input other",
+    jvp=_product_jvp,
+    input=Rule(lambda grad, other: grad * other, "grad * other"),
+    other=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+MUL_NUMBER: Pointwise = Pointwise(
+    "MulBackward1",
+    np.multiply,
+    "input",
+    "other",
+    input=Rule(lambda xp, grad, other: xp.call(MUL_NUMBER, grad, other), "grad * other"),
+)
+NEG = Pointwise("NegBackward0", np.negative, "input", input=NEGATED)
+ADDCMUL = Pointwise(
+    "AddcmulBackward0",
+    lambda a, x, y, value: elementary.fused(value * x if value != 1 else x, y, a),
+    "input tensor1 tensor2",
+    "value",
+    input=UNCHANGED,
+    tensor1=Rule(lambda xp, grad, tensor2, value: grad * xp.call(MUL_NUMBER, tensor2, value), "grad * tensor2 * value"),
+    tensor2=Rule(lambda xp, grad, tensor1, value: grad * xp.call(MUL_NUMBER, tensor1, value), "grad * tensor1 * value"),
+)
+
+
+def _lerp(a: Any, b: Any, weight: float) -> Any:
+    """`a + weight * (b - a)`, computed from the nearer end."""
+    weight = a.dtype.type(weight)
+    return elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else elementary.fused(b - a, weight - 1, b)
+
+
+LERP_SCALAR = Pointwise(
+    "LerpBackward0",
+    _lerp,
+    "input end",
+    "weight",
+    input=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, 1 - weight), "grad * (1 - weight)"),
+    end=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, weight), "grad * weight"),
+)
+LERP_TENSOR = Pointwise(
+    "LerpBackward1",
+    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(b - a, w - 1, b)),
+    "input end weight",
+    input=Rule(lambda xp, grad, weight: grad * xp.call(SUB, 1, weight), "grad * (1 - weight)"),
+    end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
+    weight=Rule(lambda grad, input, end: grad * (end - input), "grad * (end - input)"),
+)
+
+
+def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
+    """Raise RuntimeError where the factor `alpha` would change the category of the result's dtype."""
     if type(alpha) is int:
         return
     dtype = dtypes.result_type((a, b))
     if type(alpha) is bool and dtype is not dtypes.bool_:
-        raise ProgramError("RuntimeError", "Boolean alpha only supported for Boolean results.")
+        raise runtime_error("Boolean alpha only supported for Boolean results.")
     if type(alpha) is float and not dtype.is_floating_point:
-        raise ProgramError("RuntimeError", "For integral input tensors, argument alpha must not be a floating point number.")
+        raise runtime_error("For integral input tensors, argument alpha must not be a floating point number.")
 
 
-def add(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """`a + alpha * b`; either may be a number."""
+def add(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
+    """`a + alpha * b`; one of both may be a number."""
     _check_alpha(a, b, alpha)
     if alpha != 1:
         return ADD_SCALED(a, b, alpha)
     return ADD(a, b) if type(a) is Tensor else ADD(b, a)
 
 
-def _no_difference(a: Any, b: Any) -> ProgramError:
-    if all(x.dtype is dtypes.bool_ if type(x) is Tensor else type(x) is bool for x in (a, b)):
-        return ProgramError(
-            "RuntimeError",
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+def _is_bool(operand: Operand) -> bool:
+    return operand.dtype is dtypes.bool_ if type(operand) is Tensor else type(operand) is bool
+
+
+def _no_difference(a: Operand, b: Operand) -> ProgramError:
+    """The error of a subtraction with a bool operand."""
+    if _is_bool(a) and _is_bool(b):
+        return runtime_error(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
         )
-    return ProgramError(
-        "RuntimeError",
+    return runtime_error(
         "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-        "use the `~` or `logical_not()` operator instead.",
+        "use the `~` or `logical_not()` operator instead."
     )
 
 
-def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """`a - alpha * b`."""
+def sub(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
+    """`a - alpha * b`; one of both may be a number."""
     if (a.dtype is dtypes.bool_ if type(a) is Tensor else type(a) is bool) or (
         b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool
     ):
@@ -83,157 +190,50 @@ def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
     return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
 
-def rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    """`b - alpha * a`: a number minus a tensor."""
-    if a.dtype is dtypes.bool_ or (b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool):
+def rsub(a: Tensor, b: Operand, alpha: Number = 1) -> Tensor:
+    """`b - alpha * a`; b may be a number."""
+    if _is_bool(a) or _is_bool(b):
         raise _no_difference(a, b)
     _check_alpha(a, b, alpha)
     return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
 
 
-def mul(a: Any, b: Any) -> Any:
-    """`a * b`."""
+def mul(a: Operand, b: Operand) -> Tensor:
+    """`a * b`; one of both may be a number."""
     return MUL(a, b) if type(a) is Tensor else MUL(b, a)
 
 
-def div(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
-    """True division; `rounding_mode` "trunc" or "floor" rounds the quotient."""
-    return DIV(a, b)
-
-
-def div_mode(a: Any, b: Any, rounding_mode: str | None) -> Any:
-    """`torch.div` with a rounding mode given, if only as None."""
-    if rounding_mode not in (None, "trunc", "floor"):
-        raise ProgramError("RuntimeError", f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    if rounding_mode is not None:
-        _refuse_bool(f"div_{rounding_mode}_cpu", a, b)
-        _check_integer_divisor(a, b)
-        return DIV_MODE(a, b, rounding_mode)
-    if not any(type(t) is Tensor and t.dtype.is_floating_point for t in (a, b)):
-        return DIV(a, b)
-    return DIV_MODE(a, b, rounding_mode)
-
-
-def rdiv(a: Any, b: Any) -> Any:
-    """`b / a` for a number b: PyTorch computes the reciprocal, then multiplies."""
-    return MUL(RECIPROCAL(a), b)
-
-
-def neg(a: Any) -> Any:
+def neg(a: Tensor) -> Tensor:
     """`-a`."""
     if a.dtype is dtypes.bool_:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead.",
+            "use the `~` or `logical_not()` operator instead."
         )
     return NEG(a)
 
 
-def pow(a: Any, b: Any) -> Any:
-    """`a ** b` for a tensor and a number, two tensors, or a number and a tensor."""
-    if type(a) is not Tensor:
-        return rpow(b, a)
-    if type(b) is int:
-        dtypes.check_whole(b)
-    if type(b) is Tensor:
-        _refuse_bool("pow", a, b)
-        return POW_TENSOR(a, b)
-    if type(b) is float and not a.dtype.is_floating_point:
-        # an integer tensor to a float power is computed in the default dtype
-        return POW_SCALAR(Tensor(a.array.astype(dtypes.get_default().np), dtypes.get_default()), b)
-    if a.dtype is dtypes.bool_ and type(b) is int:
-        a = Tensor(a.array.astype(np.int64), dtypes.int64)
-    if type(b) is int and a.dtype.category == 1:
-        if b < 0:
-            raise negative_power()
-        b = int(scalar_of(int(scalar_of(b, dtypes.int64)), a.dtype))
-    return POW_SCALAR(a, b)
+def positive(a: Tensor) -> Tensor:
+    """`+a`: the tensor itself."""
+    if a.dtype is dtypes.bool_:
+        raise runtime_error("The `+` operator, on a bool tensor is not supported.")
+    return a
 
 
-def rpow(a: Any, b: Any) -> Any:
-    """`b ** a` for a number b."""
-    _refuse_bool("pow", a, b)
-    dtype = dtypes.result_type((a, b))
-    if dtype is not a.dtype:
-        a = Tensor(a.array.astype(dtype.np), dtype)
-    return POW_NUMBER(a, b)
-
-
-def _check_integer_divisor(a: Any, b: Any) -> None:
-    """Integers by zero are an error; PyTorch's text is just that."""
-    for t in (a, b):
-        if type(t) is float or (type(t) is Tensor and t.dtype.is_floating_point):
-            return
-    divisor = b.array if type(b) is Tensor else b
-    if not np.all(divisor):
-        raise ProgramError("RuntimeError", "ZeroDivisionError")
-
-
-def _refuse_bool(kernel: str, *operands: Any) -> None:
-    """Raise PyTorch's error where the result would be bool, for which there is no such kernel."""
-    if dtypes.result_type(operands) is dtypes.bool_:
-        raise not_implemented(kernel, dtypes.bool_)
-
-
-def floor_divide(a: Any, b: Any) -> Any:
-    """Floor of the quotient."""
-    _refuse_bool("div_floor_cpu", a, b)
-    _check_integer_divisor(a, b)
-    return FLOOR_DIVIDE(a, b)
-
-
-def remainder(a: Any, b: Any) -> Any:
-    """Python's `%`: the sign of the divisor."""
-    _refuse_bool("remainder_cpu", a, b)
-    _check_integer_divisor(a, b)
-    if type(a) is not Tensor:
-        return NUMBER_REMAINDER(a, b)
-    return REMAINDER(a, b) if type(b) is Tensor else REMAINDER_NUMBER(a, b)
-
-
-def fmod(a: Any, b: Any) -> Any:
-    """C's fmod: the sign of the dividend."""
-    _refuse_bool("fmod_cpu", a, b)
-    _check_integer_divisor(a, b)
-    return FMOD(a, b) if type(b) is Tensor else FMOD_NUMBER(a, b)
-
-
-def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-    """`input + value * tensor1 * tensor2`."""
-    _refuse_bool("addcmul_cpu_out", input, tensor1, tensor2)
-    if not dtypes.result_type((input, tensor1, tensor2)).is_floating_point:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) -> Tensor:
+    """`input + value * tensor1 * tensor2`; the three tensors are broadcast."""
+    dtype = dtypes.result_type((input, tensor1, tensor2))
+    refuse_bool("addcmul_cpu_out", dtype)
+    if not dtype.is_floating_point:
         value = int(value)
     return ADDCMUL(input, tensor1, tensor2, value)
 
 
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-    """`input + value * tensor1 / tensor2`."""
-    if not (tensor1.dtype.is_floating_point or tensor2.dtype.is_floating_point):
-        raise ProgramError("RuntimeError", _INTEGER_ADDCDIV)
-    return ADDCDIV(input, tensor1, tensor2, value)
-
-
-_INTEGER_ADDCDIV = (
-    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
-    "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
-    "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
-    "implementation: (input + value * tensor1 / tensor2), for all dtypes."
-)
-
-
-def positive(a: Any) -> Any:
-    """`+a`: the tensor itself."""
-    if a.dtype is dtypes.bool_:
-        raise ProgramError("RuntimeError", "The `+` operator, on a bool tensor is not supported.")
-    return a
-
-
-def lerp(input: Any, end: Any, weight: Any) -> Any:
-    """Linear interpolation."""
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """Linear interpolation: `input + weight * (end - input)`; all tensors have one floating dtype."""
     for name, t in (("end", end), ("weight", weight)):
         if type(t) is Tensor and t.dtype is not input.dtype:
-            raise ProgramError("RuntimeError", f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
+            raise runtime_error(f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
     if not input.dtype.is_floating_point:
         raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", input.dtype)
     return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
@@ -241,7 +241,6 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
 
 _TWO = "Operand input, Operand other"
 _BY_NUMBER = "Tensor input, Number other |no out"
-_BY_NUMBER_ROUNDED = "Tensor input, Number other, *, str? rounding_mode |no out"
 _SCALED = "Tensor input, Number value, Tensor tensor1, Tensor tensor2 |deprecated"
 _X, _Y = [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
 
@@ -252,8 +251,9 @@ FUNCTIONS = (
         ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: add(a, b, alpha)),
         doc="Sum; other is scaled by alpha first.",
         ops=(ADD, ADD_SCALED),
-        samples=(Sample("x + y", lambda x, y: x + y, x=_X, y=_Y), Sample("add(x, y, alpha=3)", lambda x, y: x + 3 * y, x=_X, y=[2.0])),
+        samples=(Sample("x + y", np.add, x=_X, y=_Y), Sample("add(x, y, alpha=3)", lambda x, y: x + 3 * y, x=_X, y=[2.0])),
         inplace=True,
+        analytic=np.add,
         out=True,
     ),
     Function(
@@ -262,8 +262,9 @@ FUNCTIONS = (
         ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: sub(a, b, alpha)),
         doc="Difference; other is scaled by alpha first.",
         ops=(SUB, SUB_SCALED),
-        samples=(Sample("x - y", lambda x, y: x - y, x=_X, y=_Y),),
+        samples=(Sample("x - y", np.subtract, x=_X, y=_Y),),
         inplace=True,
+        analytic=np.subtract,
         out=True,
     ),
     Function(
@@ -289,111 +290,24 @@ FUNCTIONS = (
         (_TWO, mul),
         doc="Product.",
         ops=(MUL,),
-        samples=(Sample("x * y", lambda x, y: x * y, x=_X, y=_Y), Sample("3 * x", lambda x: 3 * x, x=_X)),
+        samples=(Sample("x * y", np.multiply, x=_X, y=_Y), Sample("3 * x", lambda x: 3 * x, x=_X)),
         inplace=True,
+        analytic=np.multiply,
         out=True,
     ),
     Function("multiply", (_TWO, mul), (_BY_NUMBER, mul), doc="As mul.", ops=(MUL,), inplace=True, out=True),
-    Function(
-        "div",
-        (_TWO, div),
-        (f"{_TWO}, *, str? rounding_mode", div_mode),
-        (_BY_NUMBER_ROUNDED, div_mode),
-        doc="Quotient; rounding_mode 'trunc' or 'floor' rounds it.",
-        ops=(DIV, DIV_MODE),
-        samples=(Sample("x / y", lambda x, y: x / y, x=_X, y=_Y), Sample("2 / x", lambda x: 2 / x, x=_X)),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "divide",
-        (_TWO, div),
-        (f"{_TWO}, *, str? rounding_mode", div_mode),
-        (_BY_NUMBER, div),
-        (_BY_NUMBER_ROUNDED, div_mode),
-        doc="As div.",
-        ops=(DIV, DIV_MODE),
-        inplace=True,
-        out=True,
-    ),
-    Function("true_divide", (_TWO, div), (_BY_NUMBER, div), doc="Quotient.", ops=(DIV,), inplace=True, out=True),
     Function(
         "neg",
         ("Tensor input", neg),
         doc="Minus input.",
         ops=(NEG,),
         samples=(Sample("-x", lambda x: -x, x=_X),),
-        inplace=True,
+        torch_inplace=("neg_", "negative_"),
+        analytic=np.negative,
         aliases=("negative",),
         out=True,
     ),
     Function("positive", ("Tensor input", positive), doc="input itself."),
-    Function(
-        "reciprocal",
-        ("Tensor input", lambda a: RECIPROCAL(a)),
-        doc="1 / input.",
-        ops=(RECIPROCAL,),
-        samples=(Sample("reciprocal(x)", lambda x: 1 / x, x=_X),),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "square",
-        ("Tensor input", lambda a: pow(a, 2)),
-        doc="input squared.",
-        ops=(POW_SCALAR,),
-        samples=(Sample("square(x)", np.square, x=_X),),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "pow",
-        ("Tensor input, Tensor exponent", pow),
-        ("Number self, Tensor exponent", pow),
-        ("Tensor input, Number exponent", pow),
-        doc="Power.",
-        ops=(POW_SCALAR, POW_TENSOR, POW_NUMBER),
-        samples=(
-            Sample("x ** 3", lambda x: x**3, x=_X),
-            Sample("x ** y", lambda x, y: x**y, x=[0.5, 1.5, 2.0], y=_Y),
-            Sample("2 ** x", lambda x: 2**x, x=_X),
-        ),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "floor_divide",
-        (_TWO, floor_divide),
-        (_BY_NUMBER, floor_divide),
-        doc="Floor of the quotient; no derivative is defined.",
-        ops=(FLOOR_DIVIDE,),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "remainder",
-        ("Tensor input, Tensor other", remainder),
-        ("Number self, Tensor other |no out", remainder),
-        ("Tensor input, Number other", remainder),
-        doc="Python's %: the sign of other.",
-        ops=(REMAINDER, REMAINDER_NUMBER),
-        samples=(Sample("x % 3", lambda x: x % 3, x=_X), Sample("remainder(x, y)", np.remainder, x=_X, y=[1.3, 0.7, -3.1])),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "fmod",
-        ("Tensor input, Tensor other", fmod),
-        ("Tensor input, Number other", fmod),
-        doc="C's fmod: the sign of input.",
-        ops=(FMOD, FMOD_NUMBER),
-        samples=(
-            Sample("fmod(x, y)", np.fmod, x=_X, y=[1.3, 0.7, -3.1]),
-            Sample("fmod(x, 1.3)", lambda x: np.fmod(x, 1.3), x=_X),
-        ),
-        inplace=True,
-        out=True,
-    ),
     Function(
         "addcmul",
         ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcmul),
@@ -401,16 +315,6 @@ FUNCTIONS = (
         doc="input + value * tensor1 * tensor2.",
         ops=(ADDCMUL,),
         samples=(Sample("addcmul(x, y, y, value=2)", lambda x, y: x + 2 * y * y, x=_X, y=_Y),),
-        inplace=True,
-        out=True,
-    ),
-    Function(
-        "addcdiv",
-        ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcdiv),
-        (_SCALED, lambda a, value, b, c: addcdiv(a, b, c, value)),
-        doc="input + value * tensor1 / tensor2.",
-        ops=(ADDCDIV,),
-        samples=(Sample("addcdiv(x, x, y, value=2)", lambda x, y: x + 2 * x / y, x=_X, y=_Y),),
         inplace=True,
         out=True,
     ),

@@ -1,28 +1,25 @@
-"""What tensors here never are (complex, conjugated, distributed ...), and what that makes of functions about it."""
+"""Functions of complex numbers. Tensors here are real, so that these functions are constant or return their input."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops import operators
-from gradcli.core.ops.shape import layout
-from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.core.ops.rules import UNCHANGED
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import runtime_error
 
-CONJ_PHYSICAL = Op("ConjPhysicalBackward1", lambda a: a, "input", input=Rule(lambda grad: grad, "grad"))
+CONJ_PHYSICAL = Op("ConjPhysicalBackward1", lambda a: a, "input", input=UNCHANGED)
 
 
-def _imag(input: Tensor) -> Any:
-    raise ProgramError("RuntimeError", "imag is not implemented for tensors with non-complex dtypes.")
+def _conj_physical_(input: Tensor) -> Tensor:
+    return in_place.apply(input, "conj_physical_", lambda t: CONJ_PHYSICAL(t))
 
 
 def _angle(x: Array) -> Array:
-    """0 for positive numbers, pi for negative ones."""
     return np.where(np.isnan(x), x, np.where(x < 0, x.dtype.type(np.pi), x.dtype.type(0)))
 
 
@@ -35,60 +32,33 @@ ANGLE = Pointwise(
 )
 
 
-def _conj_in_place(input: Tensor) -> Any:
-    from gradcli.core.graph import in_place
-
-    return in_place.apply(input, "conj_physical_", lambda t: CONJ_PHYSICAL(t))
+def _imag(input: Tensor) -> Tensor:
+    raise runtime_error("imag is not implemented for tensors with non-complex dtypes.")
 
 
-def _is_set_to(input: Tensor, tensor: Tensor) -> bool:
-    """Whether both look at the same memory in the same way."""
-    a, b = input.array, tensor.array
-    return a.shape == b.shape and a.strides == b.strides and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+_X = [1.0, -2.0]
 
 
-def _dim_order(input: Tensor) -> tuple[int, ...]:
-    """Dimensions from the one with the longest steps in memory to that with the shortest."""
-    strides = layout.element_strides(input.array)
-    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+def _never(name: str, what: str) -> Function:
+    return Function(name, ("Tensor input", lambda t: False), doc=f"Whether {what}: never here.", samples=(Sample(f"tensor(1.).{name}()"),))
 
 
-def _to_dense(input: Tensor, dtype: Any, masked_grad: Any) -> Tensor:
-    from gradcli.core.ops.shape.casting import to_dtype
-
-    return to_dtype(input, dtype or input.dtype)
-
-
-def _never(name: str, what: str, method: bool = True, function: bool = True) -> Function:
-    return Function(
-        name,
-        ("Tensor input", lambda t: False),
-        doc=f"Whether {what}: never here.",
-        samples=(Sample(f"tensor(1.).{name}()" if method else f"torch.{name}(tensor(1.))"),),
-        method=method,
-        function=function,
-    )
-
-
-def _same(name: str, doc: str) -> Function:
-    return Function(name, ("Tensor input", lambda t: t), doc=doc, samples=(Sample(f"torch.{name}(x)", np.copy, x=[1.0, -2.0]),))
+def _same(name: str, doc: str, *samples: Sample) -> Function:
+    return Function(name, ("Tensor input", lambda t: t), doc=doc, samples=samples or (Sample(f"torch.{name}(x)", np.copy, x=_X),))
 
 
 FUNCTIONS = (
     _never("is_conj", "the conjugation is still to be done"),
     _never("is_neg", "the negation is still to be done"),
-    _never("is_distributed", "parts are held by other processes"),
-    _never("is_pinned", "the memory is locked for a graphics processor", function=False),
-    _never("is_shared", "the memory is shared with other processes", function=False),
     _same("resolve_conj", "The tensor itself: there is no conjugation to be done."),
     _same("resolve_neg", "The tensor itself: there is no negation to be done."),
     _same("conj_physical", "The tensor itself: it is real."),
     Function(
         "conj_physical_",
-        ("Tensor input", _conj_in_place),
+        ("Tensor input", _conj_physical_),
         doc="Conjugated in place: a real tensor stays.",
         ops=(CONJ_PHYSICAL,),
-        samples=(Sample("(x * 1).conj_physical_()", np.copy, x=[1.0, -2.0]),),
+        samples=(Sample("(x * 1).conj_physical_()", np.copy, x=_X),),
     ),
     Function(
         "imag",
@@ -102,41 +72,15 @@ FUNCTIONS = (
         ("Tensor input", lambda x: ANGLE(x)),
         doc="0 for positive numbers, pi for negative ones.",
         ops=(ANGLE,),
-        samples=(Sample("angle(x)", lambda x: np.where(x < 0, np.pi, 0), x=[1.0, -2.0]),),
+        samples=(Sample("angle(x)", lambda x: np.where(x < 0, np.pi, 0), x=_X),),
         out=True,
     ),
     Function(
-        "is_nonzero",
-        ("Tensor input", operators.truth),
-        doc="Whether the only element is not 0.",
-        samples=(Sample("torch.is_nonzero(tensor(1.))"),),
-        method=False,
+        "isreal",
+        ("Tensor input", lambda x: wrap(np.ones(x.array.shape, bool))),
+        doc="Whether elements have no imaginary part: all have none.",
+        samples=(Sample("torch.isreal(tensor([1., -math.inf]))"),),
     ),
-    Function(
-        "is_set_to",
-        ("Tensor input, Tensor tensor", _is_set_to),
-        doc="Whether both look at the same memory in the same way.",
-        samples=(Sample("tensor([1.]).is_set_to(tensor([1.]))"),),
-        function=False,
-    ),
-    Function(
-        "get_device",
-        ("Tensor input", lambda t: -1),
-        doc="The number of the device: -1 for the cpu.",
-        samples=(Sample("torch.get_device(tensor(1.))"),),
-    ),
-    Function(
-        "dim_order",
-        ("Tensor input", _dim_order),
-        doc="Dimensions by the length of their steps in memory.",
-        samples=(Sample("torch.zeros(2, 3).t().dim_order()"),),
-        function=False,
-    ),
-    Function(
-        "to_dense",
-        ("Tensor input, dtype? dtype=None, *, bool? masked_grad=None", _to_dense),
-        doc="The tensor itself: it is dense.",
-        samples=(Sample("x.to_dense()", np.copy, x=[1.0, -2.0]),),
-        function=False,
-    ),
+    _same("real", "The input itself, which has no imaginary part.", Sample("torch.real(tensor([1., -math.inf]))")),
+    _same("conj", "The input itself, which has no imaginary part.", Sample("torch.conj(tensor([1., -math.inf]))")),
 )

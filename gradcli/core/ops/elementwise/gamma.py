@@ -1,38 +1,28 @@
-"""The gamma function's logarithm and derivatives, entropy, the normal distribution."""
+"""The gamma function and its kin: lgamma, digamma, polygamma, mvlgamma, igamma, igammac, zeta."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions import catalog
+from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
-from gradcli.core.kernels.special import gamma
-from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.special_common import SpecialFunction
-from gradcli.core.ops.elementwise.where import MASKED_FILL
-from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.core.graph.record import Rule
+from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
+from gradcli.core.ops.checks import checked, refuse_half, require_floating
+from gradcli.core.ops.elementwise.special_function import SpecialFunction
+from gradcli.core.ops.elementwise.unary import floating, unary
+from gradcli.core.ops.rules import refused
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError, runtime_error
 
-LGAMMA = Pointwise(
-    "LgammaBackward0",
-    gamma.lgamma,
-    "input",
-    kind="float",
-    input=Rule(lambda xp, grad, input: grad * xp.call(DIGAMMA, input), "grad * digamma(input)"),
-)
-DIGAMMA: Pointwise = Pointwise(
-    "DigammaBackward0",
-    gamma.digamma,
-    "input",
-    kind="float",
-    input=Rule(lambda xp, grad, input: grad * xp.call(POLYGAMMA, input, 1), "grad * polygamma(1, input)"),
+LGAMMA = floating("LgammaBackward0", gamma.lgamma, Rule(lambda xp, grad, input: grad * xp.call(DIGAMMA, input), "grad * digamma(input)"))
+DIGAMMA: Pointwise = floating(
+    "DigammaBackward0", gamma.digamma, Rule(lambda xp, grad, input: grad * xp.call(POLYGAMMA, input, 1), "grad * polygamma(1, input)")
 )
 POLYGAMMA: Pointwise = Pointwise(
     "PolygammaBackward0",
@@ -42,16 +32,16 @@ POLYGAMMA: Pointwise = Pointwise(
     kind="float",
     input=Rule(lambda xp, grad, input, n: grad * xp.call(POLYGAMMA, input, n + 1), "grad * polygamma(n + 1, input)"),
 )
-#: beyond this order the factorial leaves double precision
+#: the factorial of a higher order overflows double precision
 _HIGHEST = 150
 
 
-def polygamma(n: int, input: Tensor) -> Any:
-    """The n-th derivative of digamma."""
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of digamma; raises RuntimeError for n below 0 or above 150."""
     if n < 0:
-        raise ProgramError("RuntimeError", "polygamma(n, x) does not support negative n.")
+        raise runtime_error("polygamma(n, x) does not support negative n.")
     if n > _HIGHEST:
-        raise ProgramError("RuntimeError", f"polygamma(n, x) of an order above {_HIGHEST} is not part of gradcli")
+        raise runtime_error(f"polygamma(n, x) of an order above {_HIGHEST} is not part of gradcli")
     return POLYGAMMA(input, n)
 
 
@@ -81,88 +71,95 @@ MVLGAMMA = Pointwise(
 )
 
 
-def mvlgamma(input: Tensor, p: int) -> Any:
+def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
     if p < 1:
-        raise ProgramError("RuntimeError", "p has to be greater than or equal to 1")
-    from gradcli import limits
-
+        raise runtime_error("p has to be greater than or equal to 1")
     limits.check_elements(input.array.size * p, input.array.itemsize)
     return MVLGAMMA(input, p)
 
 
-def _entropy(x: Any) -> Any:
-    inside = -x * elementary.log(np.where(x > 0, x, 1).astype(x.dtype))
-    return np.where(x > 0, inside, np.where(x == 0, 0, np.where(np.isnan(x), x, -np.inf))).astype(x.dtype)
+# --- the incomplete gamma functions ---
 
 
-ENTR = Pointwise(
-    "SpecialEntrBackward0",
-    _entropy,
-    "input",
-    kind="float",
-    input=Rule(lambda xp, grad, input: grad * -scalars.plus(xp, xp.log(input), 1), "grad * -(log(input) + 1)"),
-)
+def _not_derived(what: str) -> Rule:
+    return refused(lambda: ProgramError("NotImplementedError", f"the derivative for '{what}' is not implemented."))
 
 
-def _xlog1py(x: Any, y: Any) -> Any:
-    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log1p(y))).astype(x.dtype)
+def _in_single(compute: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Array]:
+    """A forward that computes half precision in single precision."""
+
+    def run(a: Any, x: Any) -> Array:
+        a, x = np.asarray(a), np.asarray(x)
+        low = a.dtype == np.float16
+        return compute(a.astype(np.float32), x.astype(np.float32)).astype(np.float16) if low else compute(a, x)
+
+    return run
 
 
-def _xlog1py_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
-    flat = (xp.plain(input) == 0) & (xp.plain(other) <= -1)
-    return xp.call(MASKED_FILL, xp.call(XLOG1PY, grad, other), flat, 0)
+def _density(xp: Any, a: Any, x: Any) -> Any:
+    return xp.exp((a - 1) * xp.log(x) - x - xp.call(LGAMMA, a))
 
 
-XLOG1PY: Pointwise = Pointwise(
-    "SpecialXlog1PyBackward0",
-    _xlog1py,
+_DENSITY = "exp((input - 1) * log(other) - other - lgamma(input))"
+IGAMMA = Pointwise(
+    "IgammaBackward0",
+    _in_single(incomplete_gamma.lower),
     "input other",
-    kind="float",
-    input=Rule(
-        _xlog1py_rule,
-        "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
-        "0 where input is 0 and other is not above -1",
-    ),
-    other=Rule(lambda xp, grad, input, other: grad * input / scalars.plus(xp, other, 1), "grad * input / (other + 1)"),
+    input=_not_derived("igamma: input"),
+    other=Rule(lambda xp, grad, input, other: grad * _density(xp, input, other), f"grad * {_DENSITY}"),
+)
+IGAMMAC = Pointwise(
+    "IgammacBackward0",
+    _in_single(incomplete_gamma.upper),
+    "input other",
+    input=_not_derived("igammac: input"),
+    other=Rule(lambda xp, grad, input, other: -grad * _density(xp, input, other), f"-grad * {_DENSITY}"),
 )
 
 
-def ndtr(input: Tensor) -> Any:
-    """The share of a standard normal distribution below input."""
-    if not input.dtype.is_floating_point:
-        input = catalog.function("add")(input, 0.0)
-    wide = catalog.function("erf")(scalars.times(traced, input, math.sqrt(0.5)))
-    return scalars.times(traced, scalars.plus(traced, wide, 1), 0.5)
+# --- Hurwitz's zeta function ---
 
 
+def _zeta(s: Any, q: Any) -> Array:
+    s, q = np.asarray(s), np.asarray(q)
+    return zeta.zeta(s, q).astype(q.dtype if s.ndim < q.ndim else s.dtype)
+
+
+_ZETA = "grad * -input * torch.special.zeta(input + 1, other)"
+
+
+def _zeta_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
+    return grad * -input * xp.call(ZETA, input + 1.0, other)
+
+
+ZETA: Pointwise = Pointwise(
+    "SpecialZetaBackward0", _zeta, "input other", kind="float", input=_not_derived("zeta"), other=Rule(_zeta_rule, _ZETA)
+)
+NUMBER_ZETA = Pointwise("SpecialZetaBackward1", _zeta, "input other", kind="float", input=None, other=Rule(_zeta_rule, _ZETA))
+ZETA_NUMBER = Pointwise("SpecialZetaBackward2", _zeta, "input other", kind="float", input=_not_derived("zeta"), other=None)
+
+_A = "tensor(2.5, dtype=torch.float64)"
 _X = [0.5, 1.5, 3.25]
-_SHARES = [0.5, 0.25, 0.9]
+_lgamma = np.vectorize(math.lgamma, otypes=[float])
 
 
-def _plain(name: str, op: Op, doc: str, reference: Any, aliases: tuple[str, ...]) -> Function:
+def _incomplete(name: str, op: Pointwise, doc: str, alias: str) -> Function:
     return Function(
         name,
-        ("Tensor input", lambda x: op(x)),
+        ("Tensor input, Tensor other", checked(op, require_floating, f"{name}_cpu")),
         doc=doc,
         ops=(op,),
-        samples=(Sample(f"{name}(x)", reference, x=_X), Sample(f"x.{name}()", reference, x=-1.5)),
+        samples=(Sample(f"{name}({_A}, x)", None, x=[0.5, 3.0, 9.0]),),
         inplace=True,
         out=True,
-        aliases=aliases,
+        aliases=(alias,),
     )
 
 
-def _special(name: str, signature: str, run: Any, op: Op | None, doc: str, *samples: Sample) -> Function:
-    ops = () if op is None else (op,)
-    return SpecialFunction(name, (signature, run), doc=doc, ops=ops, samples=samples)
-
-
-_lgamma = np.vectorize(math.lgamma, otypes=[float])
-
 FUNCTIONS = (
-    _plain("lgamma", LGAMMA, "log(abs(gamma(input))).", _lgamma, ("special.gammaln",)),
-    _plain("digamma", DIGAMMA, "The derivative of lgamma.", None, ("special.digamma", "special.psi")),
+    unary("lgamma", LGAMMA, "log(abs(gamma(input))).", _lgamma, (-1.5, *_X), aliases=("special.gammaln",), torch_inplace=()),
+    unary("digamma", DIGAMMA, "The derivative of lgamma.", None, (-1.5, *_X), aliases=("special.digamma", "special.psi"), torch_inplace=()),
     Function(
         "polygamma",
         ("int n, Tensor input", polygamma),
@@ -192,28 +189,19 @@ FUNCTIONS = (
         out=True,
         aliases=("special.multigammaln",),
     ),
-    _special(
-        "entr",
-        "Tensor input",
-        lambda x: ENTR(x),
-        ENTR,
-        "-input * log(input), 0 at 0, -inf below.",
-        Sample("torch.special.entr(x)", lambda x: -x * np.log(x), x=_SHARES),
-    ),
-    _special(
-        "xlog1py",
-        "Tensor input, Tensor other",
-        lambda x, y: XLOG1PY(x, y),
-        XLOG1PY,
-        "input * log1p(other), 0 where input is 0.",
-        Sample("torch.special.xlog1py(x, y)", lambda x, y: x * np.log1p(y), x=_X, y=_SHARES),
-    ),
-    _special(
-        "ndtr",
-        "Tensor input",
-        ndtr,
-        None,
-        "The share of a standard normal distribution below input.",
-        Sample("torch.special.ndtr(x)", lambda x: np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in x]), x=_X),
+    _incomplete("igamma", IGAMMA, "The regularised lower incomplete gamma function P(input, other).", "special.gammainc"),
+    _incomplete("igammac", IGAMMAC, "The regularised upper incomplete gamma function, 1 - P(input, other).", "special.gammaincc"),
+    SpecialFunction(
+        "zeta",
+        ("Tensor input, Tensor other", checked(ZETA, refuse_half, "zeta_cpu")),
+        ("Number self, Tensor other", checked(NUMBER_ZETA, refuse_half, "zeta_cpu")),
+        ("Tensor input, Number other", checked(ZETA_NUMBER, refuse_half, "zeta_cpu")),
+        doc="Hurwitz's zeta function: the sum of (other + k)**-input for k = 0, 1, and so on.",
+        ops=(ZETA, NUMBER_ZETA, ZETA_NUMBER),
+        samples=(
+            Sample("torch.special.zeta(tensor(3.5, dtype=torch.float64), x)", None, x=[0.5, 3.0]),
+            Sample("torch.special.zeta(2., x)", None, x=[0.5, 3.0]),
+            Sample("torch.special.zeta(tensor([2., 3.5]), 1.)"),
+        ),
     ),
 )

@@ -16,7 +16,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers import normalization, records
-from gradcli.core.ops.shape.view_records import VIEW
+from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError

@@ -14,7 +14,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph import in_place as inplace
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.elementwise.arithmetic_records import MUL
+from gradcli.core.ops.elementwise.add_multiply import MUL
 from gradcli.core.ops.layers import records
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes

@@ -12,9 +12,9 @@ from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import window_reductions
 from gradcli.core.kernels.window_reductions import Spans
-from gradcli.core.ops.index.gathering_records import GATHER
+from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers.unit_formulas import transpose_of
-from gradcli.core.ops.shape.view_records import VIEW
+from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor.tensor import Array
 
 Sizes = tuple[int, ...]

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import blocks, layer_norm
-from gradcli.core.ops.elementwise import arithmetic_records, scalars
+from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.tensor.tensor import Array, Tensor
 
 # --- normalisation ---
@@ -185,7 +185,7 @@ def _fixed_rule(xp: Any, grad: Any, weight: Any, mean: Array, var: Array, eps: f
 
 def _fixed_weight_rule(xp: Any, grad: Any, input: Any, mean: Array, var: Array, eps: float) -> Any:
     mean, rstd = _fixed(input, mean, var, eps)
-    normal = scalars.times_data(xp, xp.call(arithmetic_records.SUB, input, mean), rstd)
+    normal = scalars.times_data(xp, xp.call(add_multiply.SUB, input, mean), rstd)
     return xp.sum(grad * normal, _channels(input)[0])
 
 

@@ -13,8 +13,9 @@ from gradcli import limits
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_records import TRIANGULAR, by_columns, first_failure
-from gradcli.core.ops.shape.rearrange import DIAG_EMBED, TRIL, TRIU
-from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED, TRIL, TRIU
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 

@@ -14,7 +14,8 @@ from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_m
 from gradcli.core.ops.linalg.decomposition_records import CHOLESKY, EIGH, OLD_CHOLESKY, PINV, QR, SVD
 from gradcli.core.ops.linalg.linalg_records import is_vector
 from gradcli.core.ops.linalg.products import matmul
-from gradcli.core.ops.shape.views import mT, unsqueeze
+from gradcli.core.ops.shape.squeeze import unsqueeze
+from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.tensor.tensor import Tensor, wrap
 
 

@@ -16,10 +16,11 @@ from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg import products
 from gradcli.core.ops.linalg.product_records import BMM
-from gradcli.core.ops.shape.broadcasting import ListFunction
-from gradcli.core.ops.shape.rearrange import diagonal
-from gradcli.core.ops.shape.view_records import PERMUTE, UNSQUEEZE, VIEW
-from gradcli.core.ops.shape.views import flatten, movedim, reshape
+from gradcli.core.ops.list_function import ListFunction
+from gradcli.core.ops.shape.diagonal import diagonal
+from gradcli.core.ops.shape.squeeze import UNSQUEEZE
+from gradcli.core.ops.shape.transpose import PERMUTE, movedim
+from gradcli.core.ops.shape.views import VIEW, flatten, reshape
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 
@@ -246,7 +247,7 @@ def _check_ellipsis(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) 
 def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     """The product of two operands, summed over `summed`, as one batched matrix product."""
     if not summed:
-        return add_multiply.mul(left, right)  # type: ignore[no-any-return]
+        return add_multiply.mul(left, right)
     both: list[int] = []
     only_left: list[int] = []
     only_right: list[int] = []
@@ -386,7 +387,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products of the last dimensions."""
     a, b = input.array, other.array
     if not a.ndim or not b.ndim:
-        return add_multiply.mul(input, other)  # type: ignore[no-any-return]
+        return add_multiply.mul(input, other)
     if a.shape[-1] != b.shape[-1]:
         raise ProgramError(
             "RuntimeError",

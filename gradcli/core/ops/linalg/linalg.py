@@ -14,15 +14,16 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.checks import not_implemented, wrap_dim
-from gradcli.core.ops.elementwise import add_multiply
+from gradcli.core.ops.elementwise import add_multiply, divide_remainder
 from gradcli.core.ops.linalg import decompositions
 from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_matrices, check_square_floats, check_squares, failure
 from gradcli.core.ops.linalg.linalg_records import CROSS, DET, INV, SLOGDET, SOLVE, TRACE, TRIANGULAR, is_vector
 from gradcli.core.ops.linalg.products import matmul
 from gradcli.core.ops.reduce.norms import vector_norm
 from gradcli.core.ops.shape.casting import to_dtype
-from gradcli.core.ops.shape.rearrange import diagonal
-from gradcli.core.ops.shape.views import mT, permute, unsqueeze
+from gradcli.core.ops.shape.diagonal import diagonal
+from gradcli.core.ops.shape.squeeze import unsqueeze
+from gradcli.core.ops.shape.transpose import mT, permute
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 
@@ -179,7 +180,7 @@ def cond(A: Tensor, p: Any = None) -> Any:
         values = decompositions.svdvals(A)
         narrow = catalog.function("narrow")
         low, high = narrow(values, -1, values.array.shape[-1] - 1, 1), narrow(values, -1, 0, 1)
-        ratio = add_multiply.div(low, high) if p == -2 else add_multiply.div(high, low)
+        ratio = divide_remainder.div(low, high) if p == -2 else divide_remainder.div(high, low)
         return catalog.function("squeeze")(ratio, -1)
     return add_multiply.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
 

@@ -13,9 +13,9 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, elimination
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.index.gathering_records import INDEX_FILL_TENSOR
-from gradcli.core.ops.shape.rearrange import DIAG_EMBED, TRIL, TRIU
-from gradcli.core.ops.shape.view_records import SQUEEZE_DIM
+from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED, TRIL, TRIU
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError
 

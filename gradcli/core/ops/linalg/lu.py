@@ -16,8 +16,9 @@ from gradcli.core.kernels import lu
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.linalg.common import LinalgFunction, failure
 from gradcli.core.ops.linalg.linalg_records import TRIANGULAR
-from gradcli.core.ops.shape.rearrange import TRIL, TRIU
-from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.ops.shape.diagonal import TRIL, TRIU
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 

@@ -13,7 +13,8 @@ from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
 from gradcli.core.ops.linalg.common import LinalgFunction, check_floats, check_squares
-from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Array, Tensor
 
 _DEGREE = 13

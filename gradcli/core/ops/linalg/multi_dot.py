@@ -8,8 +8,9 @@ from typing import Any
 from gradcli.core.functions.function import Sample
 from gradcli.core.ops.linalg.common import LinalgFunction
 from gradcli.core.ops.linalg.products import mm
-from gradcli.core.ops.shape.broadcasting import ListFunction
-from gradcli.core.ops.shape.view_records import UNSQUEEZE, VIEW
+from gradcli.core.ops.list_function import ListFunction
+from gradcli.core.ops.shape.squeeze import UNSQUEEZE
+from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

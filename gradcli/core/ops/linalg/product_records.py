@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.shape.view_records import T_RECORD, TRANSPOSE
+from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor.tensor import Array
 
 

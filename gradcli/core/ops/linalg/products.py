@@ -8,13 +8,15 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.product_overloads import FACTORS, scaled, wider
 from gradcli.core.ops.linalg.product_records import ADDBMM, ADDMM, ADDMV, ADDR, BADDBMM, BMM, DOT, MM, MV, VDOT, by_columns
-from gradcli.core.ops.shape.broadcasting import common_shape
+from gradcli.core.ops.shape.broadcasting import expand, expanded_shape
 from gradcli.core.ops.shape.casting import CONTIGUOUS
-from gradcli.core.ops.shape.view_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE
-from gradcli.core.ops.shape.views import expand, expanded_shape, reshape, squeeze_dim
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM_INPLACE, UNSQUEEZE, squeeze_dim
+from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
+from gradcli.core.ops.shape.views import UNSAFE_VIEW, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
@@ -211,7 +213,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         if t.array.ndim != 1:
             raise _error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
-    return add_multiply.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
+    return add_multiply.mul(reshape(input, (input.array.size, 1)), vec2)
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
@@ -301,6 +303,7 @@ FUNCTIONS = (
     Function(
         "matmul",
         ("Tensor input, Tensor other", matmul),
+        analytic=np.matmul,
         doc="Product of vectors, matrices or batches of them; the operator @.",
         samples=(
             Sample("x @ y", lambda x, y: x @ y, x=_M, y=_N),
@@ -316,6 +319,7 @@ FUNCTIONS = (
         "mm",
         ("Tensor input, Tensor mat2", mm),
         wider("mm", "Tensor mat2"),
+        analytic=np.matmul,
         doc="Product of two matrices.",
         ops=(MM,),
         samples=(Sample("mm(x, y)", lambda x, y: x @ y, x=_M, y=_N),),
@@ -324,6 +328,7 @@ FUNCTIONS = (
     Function(
         "mv",
         ("Tensor input, Tensor vec", mv),
+        analytic=np.matmul,
         doc="Product of a matrix and a vector.",
         ops=(MV,),
         samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=_M, v=_V),),
@@ -332,6 +337,7 @@ FUNCTIONS = (
     Function(
         "dot",
         ("Tensor input, Tensor tensor", dot),
+        analytic=np.dot,
         doc="Sum of the products of two vectors' elements.",
         ops=(DOT,),
         samples=(Sample("dot(v, w)", np.dot, v=_V, w=[3.0, 4.0]),),
@@ -387,7 +393,7 @@ FUNCTIONS = (
         doc="beta * input + alpha * (mat @ vec).",
         ops=(ADDMV,),
         samples=(Sample("addmv(w, x, v, beta=2, alpha=3)", lambda w, x, v: 2 * w + 3 * (x @ v), w=_W, x=_M, v=_V),),
-        inplace=True,
+        torch_inplace=("addmv_",),
         out=True,
     ),
     Function(

@@ -20,8 +20,9 @@ from gradcli.core.ops.linalg.common import LinalgFunction, check_matrices, check
 from gradcli.core.ops.linalg.decompositions import cholesky
 from gradcli.core.ops.linalg.linalg import inv, solve
 from gradcli.core.ops.linalg.linalg_records import TRIANGULAR, is_vector
-from gradcli.core.ops.shape.rearrange import TRIL, TRIU
-from gradcli.core.ops.shape.views import permute, reshape
+from gradcli.core.ops.shape.diagonal import TRIL, TRIU
+from gradcli.core.ops.shape.transpose import permute
+from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError

@@ -12,28 +12,14 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.loss.reduction_argument import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.reduction_argument import reduce as reduced
-from gradcli.core.ops.reduce import norms
+from gradcli.core.ops.reduce.norms import NORM
 from gradcli.core.tensor.node import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-
-#: `torch.norm` goes another way; what C++ calls the norm has this name
-NORM = Op(
-    "NormBackward1",
-    norms.norm_forward,
-    "input",
-    "p dim keepdim",
-    input=Rule(
-        lambda xp, grad, input, p, out, dim, keepdim: norms.norm_gradient(xp, grad, input, p, out, dim, keepdim),
-        norms.norm_formula("p"),
-        "0 where the norm is 0",
-    ),
-)
 
 
 def _call(name: str, *args: Any) -> Any:

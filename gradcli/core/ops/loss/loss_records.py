@@ -17,7 +17,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
-from gradcli.core.ops.elementwise import arithmetic_records, scalars
+from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.elementwise.exponential import LOGIT
 from gradcli.core.tensor.tensor import Array, Tensor
 
@@ -55,7 +55,7 @@ def _slope(xp: Any, difference: Any, pieces: Pieces, reduction: str, *parameter:
     values = plain(difference)
     factor, constant = pieces(values, *parameter)
     part = values.dtype.type(share(values, reduction))
-    return xp.call(arithmetic_records.ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
+    return xp.call(add_multiply.ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
 
 
 def _curvature(difference: Array, pieces: Pieces, reduction: str, *parameter: float) -> Any:

@@ -1,55 +1,65 @@
-"""What looks at or changes the memory of a tensor itself: other sizes in place, strided parts, values written by a function."""
+"""Another shape for the memory of a tensor: as_strided, as_strided_scatter, resize_, fill_diagonal_."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import hooks, scalar_of
-from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.shape import layout
-from gradcli.core.ops.shape.views import expanded_shape
+from gradcli.core.ops.checks import Number
+from gradcli.core.ops.shape.layout import element_strides, offset_in, owner
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
-
-# --- other sizes ---
+from gradcli.errors import runtime_error
 
 
-def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Tensor:
-    """Another shape for the tensor itself, row by row over its memory; more memory where it does not suffice, filled with 0."""
-    if input.requires_grad:
-        raise ProgramError("RuntimeError", "cannot resize variables that require grad")
-    if any(n < 0 for n in size):
-        raise ProgramError("RuntimeError", "numel: integer multiplication overflow")
-    count = math.prod(size)
-    limits.check_elements(count, input.dtype.itemsize)
-    if tuple(size) == input.array.shape:
-        in_place.bump(input)
-        return input
-    memory = layout.owner(input.array)
-    offset = strided.geometry(input.array, memory)[2]
-    held = memory.reshape(-1) if memory.flags.c_contiguous else np.array(input.array).reshape(-1)
-    flat = held[offset:] if held.base is not None or held is memory else held
-    if flat.size < count:
-        flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
-    input.array = flat[:count].reshape(tuple(size))
-    in_place.bump(input)
-    return input
+def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, ...]:
+    """The plain arguments of AS_STRIDED: size, stride, the offset from the first element, and the tensor's own strides.
+
+    `storage_offset` counts from the beginning of the memory. Raises RuntimeError for elements outside of the tensor.
+    """
+    array = input.array
+    if len(size) != len(stride):
+        raise runtime_error(f"mismatch in length of strides and shape: got {len(size)} for size and {len(stride)} for stride")
+    if any(s < 0 for s in stride):
+        raise runtime_error(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    memory = owner(array)
+    own = offset_in(memory, array)
+    offset = own if storage_offset is None else storage_offset
+    needed = offset + strided.extent(tuple(size), tuple(stride))
+    if min((offset, *size), default=0) < 0 or needed > memory.size:
+        raise runtime_error(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {array.itemsize} requiring a "
+            f"storage size of {needed * array.itemsize} are out of bounds for storage of size {memory.size * array.itemsize}"
+        )
+    if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
+        raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")
+    limits.check_elements(math.prod(size), array.itemsize)
+    return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1]
 
 
-# --- strided parts ---
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of the memory of a tensor with another shape and other strides."""
+    return AS_STRIDED(input, *place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
 
+
+AS_STRIDED = Op(
+    "AsStridedBackward0",
+    lambda a, size, stride, offset, input_stride: strided.seen(a, (size, stride, offset)),
+    "input",
+    "size stride offset input_stride",
+    view=True,
+    input=strided.AS_STRIDED_RULE,
+)
 _STRIDED_INPLACE = Op(
     "AsStridedBackward1",
-    layout.AS_STRIDED.forward,
+    AS_STRIDED.forward,
     "input",
     "size stride offset input_stride",
     input=strided.AS_STRIDED_RULE,
@@ -57,9 +67,9 @@ _STRIDED_INPLACE = Op(
 
 
 def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
-    """Another shape and other strides for the tensor itself."""
+    """`as_strided` in place: another shape and other strides for the tensor itself."""
     in_place.check_writable(input)
-    return in_place.reshape_(input, _STRIDED_INPLACE, *layout.place(input, size, stride, storage_offset))
+    return in_place.reshape_(input, _STRIDED_INPLACE, *place(input, size, stride, storage_offset))
 
 
 def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any) -> Array:
@@ -74,7 +84,7 @@ def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_st
     return whole
 
 
-def _within(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
+def _replaced_part(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
     outside = strided.outside((size, stride, offset), (grad.shape, input_stride, 0))
     return xp.where(outside, 0.0, grad)
 
@@ -85,9 +95,9 @@ AS_STRIDED_SCATTER = Op(
     "input src",
     "size stride offset input_stride",
     input=Rule(
-        _within,
+        _replaced_part,
         "zeros_like(input).as_strided_scatter(grad.contiguous().as_strided(size, stride, offset), size, stride, offset)",
-        "PyTorch gives input the gradient of the part that src replaced, and none of the rest",
+        "as in PyTorch, the part of input that src replaces has the gradient, and the rest has 0",
     ),
     src=Rule(
         lambda xp, grad, size, stride, offset, input_stride: xp.call(strided.AS_STRIDED, grad, size, stride, offset, input_stride),
@@ -97,68 +107,54 @@ AS_STRIDED_SCATTER = Op(
 
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
-    """A copy with the part of that size and those strides taken from src."""
-    where = layout.place(input, size, stride, storage_offset)
+    """A copy in which the part that `as_strided` shows is src."""
+    where = place(input, size, stride, storage_offset)
     if src.array.shape != tuple(size):
-        raise ProgramError(
-            "RuntimeError",
-            f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}",
+        raise runtime_error(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}"
         )
     limits.check_elements(input.array.size, input.dtype.itemsize)
     values = src if src.dtype is input.dtype else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)
     return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
 
 
-def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """One value on the diagonal, in place; with wrap the diagonal of a tall matrix starts again after each square."""
-    shape = input.array.shape
-    if len(shape) < 2:
-        raise ProgramError("RuntimeError", "dimensions must larger than 1")
-    if len(shape) > 2 and len(set(shape)) > 1:
-        raise ProgramError("RuntimeError", "all dimensions of input must be of equal length")
-    strides = layout.element_strides(input.array)
-    size, step = min(shape), sum(strides)
-    offset = strided.geometry(input.array, layout.owner(input.array))[2]
-    in_place.fill_(layout.as_strided(input, (size,), (step,), offset), fill_value)
-    height, width = shape[:2]
-    if wrap and len(shape) == 2 and height > width + 1:
-        more = (height * width + width) // (width + 1) - size
-        in_place.fill_(layout.as_strided(input, (more,), (step,), offset + strides[0] * (width + 1)), fill_value)
+def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Tensor:
+    """Another shape for the tensor itself, filled row by row from its memory and then with 0. Raises RuntimeError if it requires grad."""
+    if input.requires_grad:
+        raise runtime_error("cannot resize variables that require grad")
+    if any(n < 0 for n in size):
+        raise runtime_error("numel: integer multiplication overflow")
+    count = math.prod(size)
+    limits.check_elements(count, input.dtype.itemsize)
+    if tuple(size) == input.array.shape:
+        in_place.bump(input)
+        return input
+    memory = owner(input.array)
+    offset = offset_in(memory, input.array)
+    held = memory.reshape(-1) if memory.flags.c_contiguous else np.array(input.array).reshape(-1)
+    flat = held[offset:] if held.base is not None or held is memory else held
+    if flat.size < count:
+        flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
+    input.array = flat[:count].reshape(tuple(size))
+    in_place.bump(input)
     return input
 
 
-# --- values written by a function ---
-
-
-def _number(value: Any, input: Tensor) -> Any:
-    """What a function returned, as an element of the tensor."""
-    if type(value) is Tensor:
-        value = value.item()
-    if type(value) in (int, float, bool):
-        return scalar_of(int(value) if not input.dtype.is_floating_point else value, input.dtype)
-    kind = hooks.type_name(value)
-    if input.dtype.is_floating_point:
-        raise ProgramError("TypeError", f"must be real number, not {kind}")
-    raise ProgramError("TypeError", f"'{kind}' object cannot be interpreted as an integer")
-
-
-def _mapped(name: str, input: Tensor, others: Sequence[Tensor], function: Any) -> Tensor:
-    if any(t.requires_grad for t in (input, *others)):
-        raise ProgramError("RuntimeError", f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
-    for t, called in zip(others, ("x", "y") if len(others) > 1 else ("other",), strict=False):
-        if t.dtype is not input.dtype:
-            raise ProgramError(
-                "TypeError", f"{name}: expected torch.{input.dtype.torch_name}Tensor for '{called}' (got torch.{t.dtype.torch_name}Tensor)"
-            )
-    if not callable(function):
-        raise not_callable(function)
+def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
+    """One value written to the diagonal; with `wrap` the diagonal of a tall matrix begins again below each square."""
     shape = input.array.shape
-    arrays = [input.array, *(np.broadcast_to(t.array, expanded_shape(t, shape)) for t in others)]
-    limits.check_list(input.array.size * len(arrays))
-    for place in np.ndindex(shape):
-        input.array[place] = _number(function(*[a[place].item() for a in arrays]), input)
-    if input.dtype is dtypes.bfloat16:
-        input.array[...] = dtypes.round_bfloat16(input.array)
+    if len(shape) < 2:
+        raise runtime_error("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise runtime_error("all dimensions of input must be of equal length")
+    strides = element_strides(input.array)
+    size, step = min(shape), sum(strides)
+    offset = offset_in(owner(input.array), input.array)
+    in_place.fill_(as_strided(input, (size,), (step,), offset), fill_value)
+    height, width = shape[:2]
+    if wrap and len(shape) == 2 and height > width + 1:
+        more = (height * width + width) // (width + 1) - size
+        in_place.fill_(as_strided(input, (more,), (step,), offset + strides[0] * (width + 1)), fill_value)
     return input
 
 
@@ -166,23 +162,13 @@ _STRIDED = "ints size, ints stride, int? storage_offset=None"
 _V: Any = [1.0, 2.0, 3.0, 4.0]
 
 
-def _mapping(name: str, signature: str, run: Callable[..., Tensor], doc: str, sample: str) -> Function:
-    return Function(name, (signature, run), doc=doc, samples=(Sample(sample),), function=False)
-
-
 FUNCTIONS = (
     Function(
-        "resize_",
-        ("Tensor input, ints size, *, memory_format? memory_format=None", resize_),
-        doc="Another shape for the tensor itself.",
-        samples=(Sample("tensor([1., 2., 3., 4.]).resize_(2, 2)"),),
-        function=False,
-    ),
-    Function(
-        "resize_as_",
-        ("Tensor input, Tensor the_template, *, memory_format? memory_format=None", lambda a, b, _: resize_(a, b.array.shape)),
-        doc="The shape of another tensor for the tensor itself.",
-        samples=(Sample("tensor([1., 2., 3., 4.]).resize_as_(tensor([[1.], [2.]]))"),),
+        "as_strided",
+        (f"Tensor input, {_STRIDED}", as_strided),
+        doc="The memory of a tensor seen with another shape and other strides.",
+        ops=(AS_STRIDED,),
+        samples=(Sample("as_strided(x, (2, 2), (1, 1))", lambda x: np.array([[x[0], x[1]], [x[1], x[2]]]), x=[1.0, 2.0, 4.0]),),
     ),
     Function(
         "as_strided_",
@@ -203,31 +189,23 @@ FUNCTIONS = (
         ),
     ),
     Function(
+        "resize_",
+        ("Tensor input, ints size, *, memory_format? memory_format=None", resize_),
+        doc="Another shape for the tensor itself.",
+        samples=(Sample("tensor([1., 2., 3., 4.]).resize_(2, 2)"),),
+        function=False,
+    ),
+    Function(
+        "resize_as_",
+        ("Tensor input, Tensor the_template, *, memory_format? memory_format=None", lambda a, b, _: resize_(a, b.array.shape)),
+        doc="The shape of another tensor for the tensor itself.",
+        samples=(Sample("tensor([1., 2., 3., 4.]).resize_as_(tensor([[1.], [2.]]))"),),
+    ),
+    Function(
         "fill_diagonal_",
         ("Tensor input, Number fill_value, bool wrap=False", fill_diagonal_),
         doc="One value on the diagonal, in place.",
         samples=(Sample("(x * 1).fill_diagonal_(2.)", lambda x: x * (1 - np.eye(2)) + 2 * np.eye(2), x=[[1.0, 3.0], [4.0, 5.0]]),),
         function=False,
-    ),
-    _mapping(
-        "apply_",
-        "Tensor input, any callable",
-        lambda a, f: _mapped("apply_", a, (), f),
-        "Every element replaced by what a function makes of it.",
-        "tensor([1., 2.]).apply_(lambda a: a + 1)",
-    ),
-    _mapping(
-        "map_",
-        "Tensor input, Tensor other, any callable",
-        lambda a, b, f: _mapped("map_", a, (b,), f),
-        "Every element replaced by what a function makes of it and of that of another tensor.",
-        "tensor([1., 2.]).map_(tensor([3., 4.]), lambda a, b: a * b)",
-    ),
-    _mapping(
-        "map2_",
-        "Tensor input, Tensor x, Tensor y, any callable",
-        lambda a, b, c, f: _mapped("map2_", a, (b, c), f),
-        "Every element replaced by what a function makes of it and of those of two other tensors.",
-        "tensor([1., 2.]).map2_(tensor([3., 4.]), tensor([5., 6.]), lambda a, b, c: a * b + c)",
     ),
 )

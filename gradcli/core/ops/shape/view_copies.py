@@ -10,11 +10,12 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.record import Op, Rule, no_derivative
+from gradcli.core.graph.record import Op
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.ops.shape import casting, layout, rearrange, slicing, view_records, views
+from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _dense(result: Any) -> Any:
@@ -35,32 +36,28 @@ def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
 
 
 ALIAS = _copying(casting.ALIAS)
-AS_STRIDED = _copying(layout.AS_STRIDED)
-EXPAND = _copying(view_records.EXPAND)
+AS_STRIDED = _copying(as_strided.AS_STRIDED)
+EXPAND = _copying(broadcasting.EXPAND)
 NARROW = _copying(slicing.SLICE, "NarrowCopyBackward0")
-PERMUTE = _copying(view_records.PERMUTE)
+PERMUTE = _copying(transpose.PERMUTE)
 SELECT = _copying(slicing.SELECT)
 SLICE = _copying(slicing.SLICE)
-SPLIT = _copying(slicing.SPLIT)
-SPLIT_SIZES = _copying(slicing.SPLIT_SIZES)
-SQUEEZE = _copying(view_records.SQUEEZE)
-SQUEEZE_DIM = _copying(view_records.SQUEEZE_DIM)
-SQUEEZE_DIMS = _copying(view_records.SQUEEZE_DIMS)
-T_RECORD = _copying(view_records.T_RECORD)
-TRANSPOSE = _copying(view_records.TRANSPOSE)
-UNBIND = _copying(slicing.UNBIND)
-UNFOLD = _copying(rearrange.UNFOLD)
-UNSQUEEZE = _copying(view_records.UNSQUEEZE)
-VIEW = _copying(view_records.VIEW)
-UNSAFE_SPLIT = _copying(slicing.SPLIT, "UnsafeSplitBackward0", True)
-UNSAFE_SPLIT_SIZES = _copying(slicing.SPLIT_SIZES, "UnsafeSplitWithSizesBackward0", True)
+SPLIT = _copying(splitting.SPLIT)
+SPLIT_SIZES = _copying(splitting.SPLIT_SIZES)
+SQUEEZE = _copying(squeeze.SQUEEZE)
+SQUEEZE_DIM = _copying(squeeze.SQUEEZE_DIM)
+SQUEEZE_DIMS = _copying(squeeze.SQUEEZE_DIMS)
+T_RECORD = _copying(transpose.T_RECORD)
+TRANSPOSE = _copying(transpose.TRANSPOSE)
+UNBIND = _copying(splitting.UNBIND)
+UNFOLD = _copying(slicing.UNFOLD)
+UNSQUEEZE = _copying(squeeze.UNSQUEEZE)
+VIEW = _copying(views.VIEW)
+UNSAFE_SPLIT = _copying(splitting.SPLIT, "UnsafeSplitBackward0", True)
+UNSAFE_SPLIT_SIZES = _copying(splitting.SPLIT_SIZES, "UnsafeSplitWithSizesBackward0", True)
 
 
-def _no_derivative(grad: Any) -> Any:
-    raise no_derivative("aten::detach_copy")
-
-
-DETACH = Op("NotImplemented", _dense, "input", full_name="torch::autograd::NotImplemented", input=Rule(_no_derivative, ""))
+DETACH = not_differentiable("detach_copy", _dense, "input")
 
 
 def _plain(input: Tensor) -> Tensor:
@@ -85,13 +82,13 @@ def _room(input: Tensor) -> None:
 
 def as_strided_copy(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """The memory of a tensor read with another shape and other strides."""
-    return AS_STRIDED(input, *layout.place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
+    return AS_STRIDED(input, *as_strided.place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
 
 
 def expand_copy(input: Tensor, size: Sequence[int], implicit: bool) -> Tensor:
     """Repeated along dimensions of size 1 and new leading ones."""
-    wanted = views.expanded_shape(input, size)
-    views.expand(_plain(input), wanted)
+    wanted = broadcasting.expanded_shape(input, size)
+    broadcasting.expand(_plain(input), wanted)
     return EXPAND(input, wanted)  # type: ignore[no-any-return]
 
 
@@ -108,13 +105,13 @@ def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step
         raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
     wrap_dim(dim, input.array.ndim)
     if step <= 0:
-        raise ProgramError("RuntimeError", "slice step must be positive")
+        raise runtime_error("slice step must be positive")
     return SLICE(input, dim, start or 0, slicing.END if end is None else end, step)  # type: ignore[no-any-return]
 
 
 def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     """The parts along a dimension, without it."""
-    return UNBIND(input, dim) if slicing.unbind(_plain(input), dim) else ()
+    return UNBIND(input, dim) if splitting.unbind(_plain(input), dim) else ()
 
 
 def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
@@ -130,14 +127,14 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int) -> Any:
     """At most `chunks` parts of equal size along a dimension."""
-    slicing.chunk(_plain(input), chunks, dim)
+    splitting.chunk(_plain(input), chunks, dim)
     length = input.array.shape[dim]
     return UNSAFE_SPLIT(input, -(-length // chunks), dim) if length else UNSAFE_SPLIT_SIZES(input, (0,) * chunks, dim)
 
 
 def _split_sizes(copy: Op) -> Callable[..., Any]:
     def run(input: Tensor, split_sizes: Sequence[int], dim: int) -> Any:
-        return copy(input, tuple(split_sizes), dim) if slicing.split_with_sizes(_plain(input), split_sizes, dim) else ()
+        return copy(input, tuple(split_sizes), dim) if splitting.split_with_sizes(_plain(input), split_sizes, dim) else ()
 
     return run
 
@@ -186,8 +183,8 @@ FUNCTIONS = (
     _function(
         "diagonal_copy",
         "Tensor input, int offset=0, int dim1=0, int dim2=1",
-        _checked(rearrange.diagonal, rearrange.DIAGONAL_COPY),
-        rearrange.DIAGONAL_COPY,
+        _checked(diagonal.diagonal, diagonal.DIAGONAL_COPY),
+        diagonal.DIAGONAL_COPY,
         of="diagonal",
         samples=(Sample("torch.diagonal_copy(x, 1)", lambda x: np.diagonal(x, 1), x=_M),),
     ),
@@ -217,7 +214,7 @@ FUNCTIONS = (
     _function(
         "permute_copy",
         "Tensor input, ints dims",
-        _checked(views.permute, PERMUTE),
+        _checked(transpose.permute, PERMUTE),
         PERMUTE,
         of="permute",
         samples=(Sample("torch.permute_copy(x, (-1, 0, 1))", lambda x: np.transpose(x, (2, 0, 1)), x=_O),),
@@ -241,7 +238,7 @@ FUNCTIONS = (
     _function(
         "split_copy",
         "Tensor input, int split_size, int dim=0",
-        _checked(slicing.split, SPLIT),
+        _checked(splitting.split, SPLIT),
         SPLIT,
         of="split",
         samples=(Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
@@ -256,9 +253,9 @@ FUNCTIONS = (
     ),
     Function(
         "squeeze_copy",
-        ("Tensor input", _checked(views.squeeze, SQUEEZE)),
-        ("Tensor input, int dim", _checked(views.squeeze_dim, SQUEEZE_DIM)),
-        ("Tensor input, ints dim", _checked(views.squeeze_dims, SQUEEZE_DIMS)),
+        ("Tensor input", _checked(squeeze.squeeze, SQUEEZE)),
+        ("Tensor input, int dim", _checked(squeeze.squeeze_dim, SQUEEZE_DIM)),
+        ("Tensor input, ints dim", _checked(squeeze.squeeze_dims, SQUEEZE_DIMS)),
         doc="The copy of what squeeze shows.",
         ops=(SQUEEZE, SQUEEZE_DIM, SQUEEZE_DIMS),
         samples=(
@@ -270,12 +267,17 @@ FUNCTIONS = (
         out=True,
     ),
     _function(
-        "t_copy", "Tensor input", _checked(views.t, T_RECORD), T_RECORD, of="t", samples=(Sample("torch.t_copy(x)", np.transpose, x=_M),)
+        "t_copy",
+        "Tensor input",
+        _checked(transpose.t, T_RECORD),
+        T_RECORD,
+        of="t",
+        samples=(Sample("torch.t_copy(x)", np.transpose, x=_M),),
     ),
     _function(
         "transpose_copy",
         "Tensor input, int dim0, int dim1",
-        _checked(views.transpose, TRANSPOSE),
+        _checked(transpose.transpose, TRANSPOSE),
         TRANSPOSE,
         of="transpose",
         samples=(Sample("torch.transpose_copy(x, 0, -1)", np.transpose, x=_M),),
@@ -291,7 +293,7 @@ FUNCTIONS = (
     _function(
         "unfold_copy",
         "Tensor input, int dimension, int size, int step",
-        _checked(rearrange.unfold, UNFOLD),
+        _checked(slicing.unfold, UNFOLD),
         UNFOLD,
         of="unfold",
         samples=(Sample("torch.unfold_copy(x, -1, 2, 1)", lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 1), x=_M),),
@@ -299,7 +301,7 @@ FUNCTIONS = (
     _function(
         "unsqueeze_copy",
         "Tensor input, int dim",
-        _checked(views.unsqueeze, UNSQUEEZE),
+        _checked(squeeze.unsqueeze, UNSQUEEZE),
         UNSQUEEZE,
         of="unsqueeze",
         samples=(Sample("torch.unsqueeze_copy(x, -1)", lambda x: x[..., None], x=_M),),
@@ -318,7 +320,7 @@ FUNCTIONS = (
     _unsafe(
         "unsafe_split",
         "Tensor input, int split_size, int dim=0",
-        _checked(slicing.split, UNSAFE_SPLIT),
+        _checked(splitting.split, UNSAFE_SPLIT),
         UNSAFE_SPLIT,
         "unsafe_split(x[:, 1:], 2, 1)[0]",
     ),
