@@ -1,1 +1,1 @@
-"""Activation functions of torch.nn.functional, and those that torch has too."""
+"""Activation functions, of torch.nn.functional and of torch."""

@@ -46,7 +46,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 
 def _halves(p: int, dtype: Any) -> Tensor:
-    """0, -1/2, ..., -(p - 1)/2 in ascending order."""
+    """-(p - 1)/2, ..., -1/2, 0."""
     return wrap(np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(dtype))
 
 

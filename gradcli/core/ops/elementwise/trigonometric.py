@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions, their inverses, and angles."""
+"""Trigonometric and hyperbolic functions, their inverses, atan2, hypot, sinc, degrees and radians."""
 
 from __future__ import annotations
 
@@ -28,10 +28,6 @@ def _one_minus_square(xp: Any, x: Any) -> Any:
     return scalars.plus(xp, -x * x, 1)
 
 
-def _rsqrt(xp: Any, x: Any) -> Any:
-    return xp.call(RSQRT, x)
-
-
 SIN = floating("SinBackward0", elementary.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
 COS = floating("CosBackward0", elementary.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"))
 TAN = floating(
@@ -42,12 +38,12 @@ TAN = floating(
 ASIN = floating(
     "AsinBackward0",
     elementary.arcsin,
-    Rule(lambda xp, grad, input: grad * _rsqrt(xp, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
+    Rule(lambda xp, grad, input: grad * xp.call(RSQRT, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
 )
 ACOS = floating(
     "AcosBackward0",
     elementary.arccos,
-    Rule(lambda xp, grad, input: grad * -_rsqrt(xp, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
+    Rule(lambda xp, grad, input: grad * -xp.call(RSQRT, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
 )
 ATAN = floating(
     "AtanBackward0", elementary.arctan, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input * input, 1), "grad / (1 + input**2)")
@@ -57,12 +53,12 @@ COSH = floating("CoshBackward0", elementary.cosh, Rule(lambda xp, grad, input: g
 ASINH = floating(
     "AsinhBackward0",
     elementary.arcsinh,
-    Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.plus(xp, xp.call(POW_SCALAR, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
+    Rule(lambda xp, grad, input: grad * xp.call(RSQRT, scalars.plus(xp, xp.call(POW_SCALAR, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
 )
 ACOSH = floating(
     "AcoshBackward0",
     elementary.arccosh,
-    Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.minus(xp, input * input, 1)), "grad * rsqrt(input**2 - 1)"),
+    Rule(lambda xp, grad, input: grad * xp.call(RSQRT, scalars.minus(xp, input * input, 1)), "grad * rsqrt(input**2 - 1)"),
 )
 ATANH = floating(
     "AtanhBackward0",
@@ -153,7 +149,7 @@ _X, _Y = [0.5, -1.5, 0.25], [0.3, 0.5, -0.7]
 
 
 def _without_derivative(name: str, op: Pointwise, alias: str) -> Function:
-    """The in-place form of a function for which PyTorch defines a derivative only out of place."""
+    """The in-place form of a function whose derivative PyTorch defines only out of place."""
 
     def run(x: Tensor) -> Any:
         if state.enabled and x.requires_grad:

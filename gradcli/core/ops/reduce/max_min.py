@@ -15,7 +15,7 @@ from gradcli.core.ops.checks import wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
-from gradcli.core.ops.index.selection import SHARED, check_nonempty, of_nothing, reducing, result, spread_evenly
+from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, reducing, result, spread_evenly
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
@@ -56,7 +56,7 @@ MAX_DIM = reducing("MaxBackward0", _picked(np.argmax), note=_FIRST)
 MIN_DIM = reducing("MinBackward0", _picked(np.argmin), note=_FIRST)
 
 
-def _a_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+def _ties_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     x, value = xp.plain(input), xp.plain(out)
     shape = x.shape
     dims = wrap_dims(dim, len(shape))
@@ -77,7 +77,7 @@ def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:
         "input",
         "dim keepdim",
         input=Rule(
-            _a_rule, "s = input.sum(dim, True).shape; at = input == out.reshape(s); grad.reshape(s) / at.sum(dim, True) * at", _EVEN
+            _ties_rule, "s = input.sum(dim, True).shape; at = input == out.reshape(s); grad.reshape(s) / at.sum(dim, True) * at", _EVEN
         ),
     )
 
@@ -86,26 +86,7 @@ AMAX = _along("AmaxBackward0", np.max)
 AMIN = _along("AminBackward0", np.min)
 
 
-def _extremum(name: str, whole: Op, along: Any, pair: Op) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    def of_all(input: Tensor) -> Any:
-        _check_all(name, input)
-        return whole(input)
-
-    def of_pair(input: Tensor, other: Tensor) -> Any:
-        return pair(input, other)
-
-    def of_dim(input: Tensor, dim: int, keepdim: bool = False) -> NamedResult:
-        check_nonempty(name, input, dim)
-        return result(name, along(input, dim, keepdim))
-
-    return of_all, of_pair, of_dim
-
-
-_max = _extremum("max", MAX_ALL, MAX_DIM, MAXIMUM)
-_min = _extremum("min", MIN_ALL, MIN_DIM, MINIMUM)
-
-
-def _a(name: str, op: Op) -> Callable[..., Any]:
+def _amax_or_amin(name: str, op: Op) -> Callable[..., Any]:
     def run(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
         if dim:
             for d in dim:
@@ -125,7 +106,7 @@ def _both_rule(xp: Any, grads: Any, input: Any, min: Any, max: Any, dim: Any, ke
     dims = () if dim is None else (dim,)
     for grad, value in zip(grads, (min, max), strict=True):
         if grad is not None:
-            part = _a_rule(xp, grad, input, value, dims, keepdim)
+            part = _ties_rule(xp, grad, input, value, dims, keepdim)
             summed = part if summed is None else summed + part
     return summed
 
@@ -184,46 +165,43 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _N = [[1.5, -2.5, 0.5], [0.75, 3.0, -1.0]]
 
 
-def _family(name: str, ops: tuple[Any, ...], runs: Any, doc: str, reference: Any, pairwise: Any) -> Function:
-    of_all, of_pair, of_dim = runs
+def _max_or_min(
+    name: str, whole: Op, along: Selection, pair: Op, most: str, more: str, reference: Callable[..., Any], of_two: np.ufunc
+) -> Function:
+    """max or min, of all elements, along a dimension and of two tensors."""
+
+    def of_all(input: Tensor) -> Any:
+        _check_all(name, input)
+        return whole(input)
+
+    def of_dim(input: Tensor, dim: int, keepdim: bool = False) -> NamedResult:
+        check_nonempty(name, input, dim)
+        return result(name, along(input, dim, keepdim))
+
     return Function(
         name,
         ("Tensor input", of_all),
-        ("Tensor input, Tensor other", of_pair),
+        ("Tensor input, Tensor other", lambda input, other: pair(input, other)),
         ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
-        doc=doc,
-        ops=ops,
+        doc=f"The {most} element; along dim, values and indices; of two tensors, the {more} of each pair.",
+        ops=(whole, along, pair),
         samples=(
             Sample(f"{name}(x)", reference, x=_M),
             Sample(f"x.{name}(dim=1).values", lambda x: reference(x, axis=1), x=_M),
             Sample(f"{name}(x, 0, keepdim=True)[0]", lambda x: reference(x, axis=0, keepdims=True), x=_M),
-            Sample(f"{name}(x, y)", pairwise, x=_M, y=_N),
+            Sample(f"{name}(x, y)", of_two, x=_M, y=_N),
         ),
         out=True,
     )
 
 
 FUNCTIONS = (
-    _family(
-        "max",
-        (MAX_ALL, MAX_DIM, MAXIMUM),
-        _max,
-        "The largest element; along dim, values and indices; of two tensors, the larger of each pair.",
-        np.max,
-        np.maximum,
-    ),
-    _family(
-        "min",
-        (MIN_ALL, MIN_DIM, MINIMUM),
-        _min,
-        "The smallest element; along dim, values and indices; of two tensors, the smaller of each pair.",
-        np.min,
-        np.minimum,
-    ),
+    _max_or_min("max", MAX_ALL, MAX_DIM, MAXIMUM, "largest", "larger", np.max, np.maximum),
+    _max_or_min("min", MIN_ALL, MIN_DIM, MINIMUM, "smallest", "smaller", np.min, np.minimum),
     *(
         Function(
             name,
-            ("Tensor input, ints1? dim=(), bool keepdim=False", _a(name, op)),
+            ("Tensor input, ints1? dim=(), bool keepdim=False", _amax_or_amin(name, op)),
             doc=f"The {adjective} elements along dimensions; their gradient is shared equally among ties.",
             ops=(op,),
             samples=(

@@ -1,4 +1,4 @@
-"""`torch.NAME_copy`: what a view shows, in memory of its own; and `unsafe_split` and its kin, whose parts count as no views."""
+"""`torch.NAME_copy`: views with memory of their own; unsafe_split and its kin: parts that share memory, but do not count as views."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _dense(result: Any) -> Any:
 
 
 def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
-    """The record of the copy of what a view shows; the gradient is that of the view. `shared`: the memory is the view's all the same."""
+    """The record of a copy of a view, with the gradient of the view; if `shared`, the result still shares memory with the input."""
     return Op(
         name or f"{view.grad_fn}_copy",
         view.forward if shared else lambda a, *attrs: _dense(view.forward(a, *attrs)),
@@ -61,46 +61,46 @@ DETACH = not_differentiable("detach_copy", _dense, "input")
 
 
 def _plain(input: Tensor) -> Tensor:
-    """The same values without a place in the graph: what a view's own function checks is checked with them."""
+    """A tensor of the same values outside of the graph, with which the function of a view is called for its checks."""
     return Tensor(input.array, input.dtype)
 
 
 def _checked(view: Callable[..., Any], copy: Op) -> Callable[..., Any]:
-    """The copy, after all that the view's function checks; both take the same arguments."""
+    """The implementation of a copy: `view`, the function of the view, checks the arguments, which are the same."""
 
     def run(input: Tensor, *args: Any) -> Any:
-        _room(input)
+        _check_copy(input)
         view(_plain(input), *args)
         return copy(input, *[tuple(a) if isinstance(a, (list, tuple)) else a for a in args])
 
     return run
 
 
-def _room(input: Tensor) -> None:
+def _check_copy(input: Tensor) -> None:
     limits.check_elements(input.array.size, input.dtype.itemsize)
 
 
 def as_strided_copy(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
-    """The memory of a tensor read with another shape and other strides."""
+    """A copy of `as_strided`."""
     return AS_STRIDED(input, *as_strided.place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
 
 
 def expand_copy(input: Tensor, size: Sequence[int], implicit: bool) -> Tensor:
-    """Repeated along dimensions of size 1 and new leading ones."""
+    """A copy of `expand`."""
     wanted = broadcasting.expanded_shape(input, size)
     broadcasting.expand(_plain(input), wanted)
     return EXPAND(input, wanted)  # type: ignore[no-any-return]
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Elements start .. start + length of a dimension."""
+    """A copy of `narrow`."""
     slicing.narrow(_plain(input), dim, start, length)
     first = start % input.array.shape[dim] if start < 0 else start
     return NARROW(input, dim, first, first + length, 1)  # type: ignore[no-any-return]
 
 
 def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
-    """Every step-th element of a dimension from start to end."""
+    """A copy of a slice of a dimension; raises IndexError and RuntimeError."""
     if not input.array.ndim:
         raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
     wrap_dim(dim, input.array.ndim)
@@ -110,13 +110,13 @@ def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step
 
 
 def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
-    """The parts along a dimension, without it."""
+    """Copies of `unbind`."""
     return UNBIND(input, dim) if splitting.unbind(_plain(input), dim) else ()
 
 
 def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
-    """Another shape."""
-    _room(input)
+    """A copy of `view`, also where the strides do not allow a view."""
+    _check_copy(input)
     return VIEW(input, views.infer_size(size, input.array.size))  # type: ignore[no-any-return]
 
 
@@ -126,7 +126,7 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int) -> Any:
-    """At most `chunks` parts of equal size along a dimension."""
+    """`chunk`, whose parts do not count as views."""
     splitting.chunk(_plain(input), chunks, dim)
     length = input.array.shape[dim]
     return UNSAFE_SPLIT(input, -(-length // chunks), dim) if length else UNSAFE_SPLIT_SIZES(input, (0,) * chunks, dim)
@@ -151,7 +151,7 @@ def _function(name: str, signature: str, run: Callable[..., Any], *ops: Op, of: 
 
 
 def _unsafe(name: str, signature: str, run: Callable[..., Any], op: Op, sample: str) -> Function:
-    doc = "Parts along a dimension, whose in-place changes nothing of the rest is told of."
+    doc = "Parts along a dimension that share memory, but are not tracked as views."
     return Function(name, (signature, run), doc=doc, ops=(op,), samples=(Sample(sample, lambda x: x[:, 1:], x=_M),))
 
 
