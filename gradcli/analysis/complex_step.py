@@ -12,47 +12,33 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.lang.syntax import nodes
 
 _STEP = 1e-100
 
-_UNARY: dict[str, Callable[[Array], Array]] = {
-    **{name: getattr(np, name) for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt", "square", "reciprocal")},
-    **{name: getattr(np, f"arc{name[1:]}") for name in ("asin", "atan", "asinh", "atanh")},
-    "log2": np.log2,
-    "log10": np.log10,
-    "exp2": np.exp2,
-    "neg": np.negative,
-    "sum": np.sum,
-    "mean": np.mean,
-    "prod": np.prod,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "t": np.transpose,
-}
-_BINARY: dict[str, Callable[[Any, Any], Array]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-    "**": np.power,
-    "@": np.matmul,
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "pow": np.power,
-    "dot": np.dot,
-    "mv": np.matmul,
-    "mm": np.matmul,
-    "matmul": np.matmul,
-}
+#: operator -> the function that it stands for
+_OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", "@": "matmul"}
 _MODULES = frozenset({"torch", "F"})
 
 
 class NotAnalytic(Exception):
     """The text has something that complex steps cannot pass, or do not know."""
+
+
+def _analytic(name: str, count: int) -> Callable[..., Array]:
+    """The function `torch.NAME` of complex arrays, as its declaration has it, for a call with that many arguments."""
+    try:
+        function = catalog.function(name)
+    except KeyError:
+        raise NotAnalytic from None
+    if not isinstance(function, Function) or function.analytic is None:
+        raise NotAnalytic
+    if isinstance(function.analytic, np.ufunc) and function.analytic.nin != count:
+        raise NotAnalytic  # what follows would be taken for an array to write to
+    return function.analytic
 
 
 class ComplexStep:
@@ -100,10 +86,10 @@ class ComplexStep:
         elif isinstance(node, nodes.Unary) and node.op in "+-":
             value = self._value(node.operand)
             return -value if node.op == "-" else value
-        elif isinstance(node, nodes.Binary) and all(op in _BINARY for op in node.ops):
+        elif isinstance(node, nodes.Binary) and all(op in _OPERATORS for op in node.ops):
             value = self._value(node.first)
             for op, right in zip(node.ops, node.rest, strict=True):
-                value = _BINARY[op](value, self._value(right))
+                value = _analytic(_OPERATORS[op], 2)(value, self._value(right))
             return value
         elif isinstance(node, nodes.Attribute) and node.name == "T":
             return np.transpose(self._value(node.value))
@@ -118,8 +104,7 @@ class ComplexStep:
             args.insert(0, function.value)
         if name in self._names:
             raise NotAnalytic
-        if len(args) == 1 and name in _UNARY:
-            return _UNARY[name](np.asarray(self._value(args[0])))
-        if len(args) == 2 and name in _BINARY:
-            return _BINARY[name](self._value(args[0]), self._value(args[1]))
-        raise NotAnalytic
+        if not args:
+            raise NotAnalytic
+        run = _analytic(name, len(args))
+        return run(np.asarray(self._value(args[0])), *map(self._value, args[1:]))

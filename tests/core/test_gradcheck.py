@@ -10,7 +10,7 @@ import pytest
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.elementwise import arithmetic_records
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.transforms import differences, gradcheck
 from gradcli.errors import ProgramError
@@ -30,7 +30,7 @@ FLAT = Op(
     "FlatBackward0",
     np.sin,
     "input",
-    input=Rule(lambda xp, grad, input: xp.call(arithmetic_records.MUL, grad, np.cos(xp.plain(input))), "grad * cos(input)"),
+    input=Rule(lambda xp, grad, input: xp.call(add_multiply.MUL, grad, np.cos(xp.plain(input))), "grad * cos(input)"),
 )
 RIGHT = Op("RightBackward0", np.sin, "input", input=Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
 

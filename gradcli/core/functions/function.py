@@ -50,6 +50,8 @@ class Function:
         "is_method",
         "is_function",
         "inplace",
+        "torch_inplace",
+        "analytic",
         "aliases",
         "takes_out",
         "python_name",
@@ -68,6 +70,8 @@ class Function:
         method: bool = True,
         function: bool = True,
         inplace: bool = False,
+        torch_inplace: Sequence[str] = (),
+        analytic: Callable[..., Any] | None = None,
         aliases: Sequence[str] = (),
         out: bool = False,
         python: str = "",
@@ -81,7 +85,11 @@ class Function:
         self.samples = tuple(samples)
         self.is_method = method
         self.is_function = function
-        self.inplace = inplace
+        self.inplace = inplace or bool(torch_inplace)
+        #: the in-place forms that are functions of torch's too, such as `exp_`; of all others there are methods only
+        self.torch_inplace = torch_inplace
+        #: the same function of complex arrays, by numpy alone, where it is analytic: `check` takes complex steps with it
+        self.analytic = analytic
         #: further names in the same places; `linalg.x` for another namespace below torch
         self.aliases = tuple(aliases)
         self.takes_out = out

@@ -11,7 +11,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.calling.type_errors import not_ordered, unsupported_operands
 from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
-from gradcli.core.ops.elementwise import arithmetic, arithmetic_records, comparison
+from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
@@ -30,19 +30,19 @@ def _operator(symbol: str, run: Callable[[Any, Any], Any]) -> Callable[[Any, Any
 
 
 def _sub(a: Any, b: Any) -> Any:
-    return arithmetic.sub(a, b) if type(a) is Tensor else arithmetic.rsub(b, a)
+    return add_multiply.sub(a, b) if type(a) is Tensor else add_multiply.rsub(b, a)
 
 
 def _div(a: Any, b: Any) -> Any:
-    return arithmetic.div(a, b) if type(a) is Tensor else arithmetic.rdiv(b, a)
+    return divide_remainder.div(a, b) if type(a) is Tensor else divide_remainder.rdiv(b, a)
 
 
 def _floor_divide(a: Any, b: Any) -> Any:
-    return arithmetic.floor_divide(_tensor_like(a, b), b)
+    return divide_remainder.floor_divide(_tensor_like(a, b), b)
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    return arithmetic.remainder(a, b)
+    return divide_remainder.remainder(a, b)
 
 
 def _tensor_like(a: Any, b: Any) -> Tensor:
@@ -68,13 +68,13 @@ def _named(name: str) -> Callable[[Any, Any], Any]:
 
 #: for operands known to be tensors and numbers, a tensor among them
 PLAIN: dict[str, Callable[[Any, Any], Any]] = {
-    "+": arithmetic.add,
+    "+": add_multiply.add,
     "-": _sub,
-    "*": arithmetic.mul,
+    "*": add_multiply.mul,
     "/": _div,
     "//": _floor_divide,
     "%": _remainder,
-    "**": arithmetic.pow,
+    "**": power.pow,
     "@": _matmul,
     "&": _named("bitwise_and"),
     "|": _named("bitwise_or"),
@@ -85,10 +85,10 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 
 #: for a tensor on the left: the results of common cases, None in the others (Pointwise.fast_path)
 FAST_PATHS: dict[str, Callable[[Tensor, Any], Tensor | None]] = {
-    "+": arithmetic_records.ADD.fast_path,
-    "-": arithmetic_records.SUB.fast_path,
-    "*": arithmetic_records.MUL.fast_path,
-    "/": arithmetic_records.DIV.fast_path,
+    "+": add_multiply.ADD.fast_path,
+    "-": add_multiply.SUB.fast_path,
+    "*": add_multiply.MUL.fast_path,
+    "/": divide_remainder.DIV.fast_path,
 }
 
 #: for any operands: Python's error where the other one is neither tensor nor number
@@ -128,7 +128,7 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 #: what Python's operators do with tensors in the core's own code, where operands are tensors, numbers or scalars of numpy's
 WITHIN_CORE: dict[str, Callable[..., Any]] = {
     **{symbol: PLAIN[symbol] for symbol in ("+", "-", "*", "/", "**")},
-    "neg": arithmetic.neg,
+    "neg": add_multiply.neg,
     "==": comparison.eq,
     "!=": comparison.ne,
     "<": comparison.lt,
@@ -144,7 +144,7 @@ def _invert(a: Tensor) -> Any:
     return function("bitwise_not")(a)
 
 
-UNARY: dict[str, Callable[[Tensor], Any]] = {"-": arithmetic.neg, "+": arithmetic.positive, "~": _invert}
+UNARY: dict[str, Callable[[Tensor], Any]] = {"-": add_multiply.neg, "+": add_multiply.positive, "~": _invert}
 
 _INPLACE_METHODS = {
     "+": "add_",

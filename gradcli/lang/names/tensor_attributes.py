@@ -18,9 +18,9 @@ from gradcli.lang.values.value_classes import NumpyArray
 
 def _transposed(name: str) -> Callable[[Tensor], Value]:
     def get(tensor: Tensor) -> Value:
-        from gradcli.core.ops.shape import views
+        from gradcli.core.ops.shape import transpose
 
-        return {"T": views.T, "H": views.H}[name](tensor) if name in ("T", "H") else views.mT(tensor, name)
+        return {"T": transpose.T, "H": transpose.H}[name](tensor) if name in ("T", "H") else transpose.mT(tensor, name)
 
     return get
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Sample
-from gradcli.core.ops.elementwise import activation_written
+from gradcli.core.ops.activation import leaky
 from gradcli.core.ops.layers import (
     attention,
     avg_pool,
@@ -89,7 +89,7 @@ FAMILIES = (
     embedding_losses,
     attention,
     linear,
-    activation_written,
+    leaky,
     embedding_bag,
     fold,
 )

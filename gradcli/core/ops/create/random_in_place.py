@@ -9,7 +9,7 @@ from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
-from gradcli.core.ops.shape.views import expanded_shape
+from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, check_sizes, leaf, making
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes

@@ -1,1 +1,1 @@
-"""Operations on each element by itself: arithmetic, comparison, special functions, activations."""
+"""Operations on each element by itself: arithmetic, comparison, rounding, transcendental and special functions."""

@@ -1,4 +1,4 @@
-"""Bessel functions, their modified kin and the Airy function. Only the modified ones I have derivatives, as in PyTorch."""
+"""Bessel functions, modified Bessel functions and the Airy function. Only I0 and I1 have derivatives, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -11,36 +11,27 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels.special import bessel as values
-from gradcli.core.ops.elementwise.rounding import SGN
-from gradcli.core.ops.elementwise.special_common import SpecialFunction, refuse_low
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.ops.checks import checked, refuse_half
+from gradcli.core.ops.elementwise.signs import SGN
+from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
+from gradcli.core.ops.elementwise.unary import at_once, floating, unary
+from gradcli.core.tensor.tensor import Array
 
-
-def _whole(compute: Callable[[Array], Array]) -> Callable[[Any], Array]:
-    return lambda x: compute(np.asarray(x))
-
-
-I0: Pointwise = Pointwise(
-    "I0Backward0",
-    _whole(values.i0),
-    "input",
-    kind="float",
-    input=Rule(lambda xp, grad, input: grad * xp.call(I1, input), "grad * torch.special.i1(input)"),
+I0: Pointwise = floating(
+    "I0Backward0", at_once(values.i0), Rule(lambda xp, grad, input: grad * xp.call(I1, input), "grad * torch.special.i1(input)")
 )
-I0E: Pointwise = Pointwise(
+I0E: Pointwise = floating(
     "SpecialI0EBackward0",
-    _whole(values.i0e),
-    "input",
-    kind="float",
-    input=Rule(
+    at_once(values.i0e),
+    Rule(
         lambda xp, grad, input, out: grad * (xp.call(I1E, input) - xp.call(SGN, input) * out),
         "grad * (torch.special.i1e(input) - input.sgn() * out)",
     ),
 )
 
 
-def _held(xp: Any, x: Any) -> tuple[Array, Any]:
-    """Where x is not tiny, and x with the rest replaced by what can be divided by."""
+def _away_from_zero(xp: Any, x: Any) -> tuple[Array, Any]:
+    """Where x is not tiny, and x with the tiny elements replaced by eps, so that it can be divided by."""
     plain = xp.plain(x)
     eps = np.finfo(plain.dtype).eps
     large = np.abs(plain) > eps
@@ -48,47 +39,31 @@ def _held(xp: Any, x: Any) -> tuple[Array, Any]:
 
 
 def _i1_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
-    large, x = _held(xp, input)
+    large, x = _away_from_zero(xp, input)
     return grad * xp.where(large, xp.call(I0, x) - out * (1.0 / x), 0.5)
 
 
 def _i1e_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
-    large, x = _held(xp, input)
+    large, x = _away_from_zero(xp, input)
     return grad * xp.where(large, xp.call(I0E, x) - out * (xp.call(SGN, x) + 1.0 / x), 0.5)
 
 
 _LARGE = "input.abs() > torch.finfo(input.dtype).eps"
-I1: Pointwise = Pointwise(
-    "SpecialI1Backward0",
-    _whole(values.i1),
-    "input",
-    kind="float",
-    input=Rule(_i1_rule, f"grad * where({_LARGE}, torch.i0(input) - out / input, 0.5)"),
+I1: Pointwise = floating(
+    "SpecialI1Backward0", at_once(values.i1), Rule(_i1_rule, f"grad * where({_LARGE}, torch.i0(input) - out / input, 0.5)")
 )
-I1E: Pointwise = Pointwise(
+I1E: Pointwise = floating(
     "SpecialI1EBackward0",
-    _whole(values.i1e),
-    "input",
-    kind="float",
-    input=Rule(_i1e_rule, f"grad * where({_LARGE}, torch.special.i0e(input) - out * (input.sgn() + 1 / input), 0.5)"),
+    at_once(values.i1e),
+    Rule(_i1e_rule, f"grad * where({_LARGE}, torch.special.i0e(input) - out * (input.sgn() + 1 / input), 0.5)"),
 )
-
-
-def _scaled(name: str, op: Pointwise, doc: str, reference: Any) -> Function:
-    samples = (Sample(f"torch.special.{name}(x)", reference, x=_X),)
-    return SpecialFunction(name, ("Tensor input", lambda x: op(x)), doc=doc, ops=(op,), samples=samples)
 
 
 def _flat(name: str, compute: Callable[[Array], Array], doc: str, sample: str, parameter: str = "input") -> Function:
-    """A function without derivative: its result does not require grad."""
-    op = Pointwise(name, _whole(compute), "input", kind="float", input=None)
-
-    def run(input: Tensor) -> Any:
-        refuse_low(f"{name}_cpu", input)
-        return op(input)
-
+    """A function without derivative, whose result does not require grad."""
+    op = Pointwise(name, at_once(compute), "input", kind="float", input=None)
     samples = (Sample(f"torch.special.{name}(tensor({sample}))"),)
-    return SpecialFunction(name, (f"Tensor {parameter}", run), doc=doc, samples=samples)
+    return SpecialFunction(name, (f"Tensor {parameter}", checked(op, refuse_half, f"{name}_cpu")), doc=doc, samples=samples)
 
 
 def _all_flat() -> Sequence[Function]:
@@ -115,19 +90,10 @@ def _all_flat() -> Sequence[Function]:
 _X = [0.5, -1.5, 9.0]
 
 FUNCTIONS = (
-    Function(
-        "i0",
-        ("Tensor input", lambda x: I0(x)),
-        doc="The modified Bessel function of the first kind of order 0.",
-        ops=(I0,),
-        samples=(Sample("torch.i0(x)", np.i0, x=_X),),
-        inplace=True,
-        out=True,
-        aliases=("special.i0",),
-    ),
-    _scaled("i0e", I0E, "exp(-abs(input)) * i0(input).", lambda x: np.exp(-np.abs(x)) * np.i0(x)),
-    _scaled("i1", I1, "The modified Bessel function of the first kind of order 1.", None),
-    _scaled("i1e", I1E, "exp(-abs(input)) * i1(input).", None),
+    unary("i0", I0, "The modified Bessel function of the first kind of order 0.", np.i0, _X, aliases=("special.i0",)),
+    special_unary("i0e", I0E, "exp(-abs(input)) * i0(input).", lambda x: np.exp(-np.abs(x)) * np.i0(x), _X),
+    special_unary("i1", I1, "The modified Bessel function of the first kind of order 1.", None, _X),
+    special_unary("i1e", I1E, "exp(-abs(input)) * i1(input).", None, _X),
     *_all_flat(),
     _flat("spherical_bessel_j0", values.spherical_j0, "sin(x) / x.", "[0., 1.]", "x"),
     _flat("airy_ai", values.airy_ai, "The Airy function Ai.", "[0., -3.]", "x"),

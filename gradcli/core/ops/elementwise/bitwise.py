@@ -1,4 +1,4 @@
-"""Operations on the bits of integers; on bool they are the logical ones."""
+"""Operations on the bits of integers; of bools they are the logical operations. They have no derivatives."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 
 
 def _shift(x: Any, count: Any, left: bool) -> Any:
-    """A shift that defines what C leaves open: negative or too large counts shift everything out, keeping the sign to the right."""
+    """A shift of bits. Negative and too large counts, which C does not define, shift all bits out; to the right the sign stays."""
     x, count = np.broadcast_arrays(x, count)
     bits = x.dtype.itemsize * 8
     out_of_range = (count < 0) | (count >= bits - (0 if left or x.dtype.kind == "u" else 1))
@@ -41,10 +41,10 @@ def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any
     def run(a: Any, b: Any) -> Any:
         dtype = dtypes.result_type((a, b))
         if dtype.is_floating_point or (dtype is dtypes.bool_ and not commutes):
-            raise dimensions.not_implemented(kernel, dtype)
+            raise not_implemented(kernel, dtype)
         if type(a) is Tensor:
             if not commutes and type(b) is int:
-                b = Tensor(np.array(b, np.int64), dtypes.int64)  # a count may be negative whatever the dtype
+                b = Tensor(np.array(b, np.int64), dtypes.int64)  # an unsigned tensor may be shifted by a negative count
                 return op(a, b) if a.array.ndim or a.dtype is dtypes.int64 else Tensor(op(a, b).array.astype(dtype.np), dtype)
             return op(a, b)
         if commutes:
@@ -55,9 +55,9 @@ def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any
 
 
 def bitwise_not(input: Tensor) -> Tensor:
-    """Every bit flipped; of bool, the opposite."""
+    """Every bit flipped; of bools, the opposite."""
     if input.dtype.is_floating_point:
-        raise dimensions.not_implemented("bitwise_not_cpu", input.dtype)
+        raise not_implemented("bitwise_not_cpu", input.dtype)
     return wrap(np.asarray(np.invert(input.array)))
 
 

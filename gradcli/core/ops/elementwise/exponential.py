@@ -1,9 +1,9 @@
-"""Exponentials, logarithms, roots, the error function and the logistic function."""
+"""Exponentials, logarithms, roots, the logistic function, and products with logarithms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,86 +12,53 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
-from gradcli.core.kernels.special import erf
+from gradcli.core.ops.checks import Operand, checked, require_floating
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.arithmetic_records import POW_NUMBER
-from gradcli.core.ops.elementwise.arithmetic_records import POW_SCALAR as _POW
-from gradcli.core.ops.elementwise.where import MASKED_FILL as _MASKED_FILL
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.tensor import dtypes
+from gradcli.core.ops.elementwise.power import POW_NUMBER, POW_SCALAR
+from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
+from gradcli.core.ops.elementwise.unary import floating, unary
+from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.tensor.tensor import Tensor
 
 _LN2 = math.log(2)
 _LN10 = math.log(10)
-_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
-
-def _floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwise:
-    return Pointwise(grad_fn, forward, "input", kind="float", input=rule)
-
-
-EXP = _floating("ExpBackward0", elementary.exp, Rule(lambda grad, out: grad * out, "grad * out"))
-EXP2 = _floating(
+EXP = floating("ExpBackward0", elementary.exp, Rule(lambda grad, out: grad * out, "grad * out"))
+EXP2 = floating(
     "Exp2Backward0", elementary.exp2, Rule(lambda xp, grad, out: scalars.times(xp, grad * out, _LN2), "grad * out * math.log(2)")
 )
-EXPM1 = _floating("Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"))
-LOG = _floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"))
-LOG2 = _floating(
+EXPM1 = floating("Expm1Backward0", elementary.expm1, Rule(lambda xp, grad, out: grad * scalars.plus(xp, out, 1), "grad * (out + 1)"))
+LOG = floating("LogBackward0", elementary.log, Rule(lambda grad, input: grad / input, "grad / input"))
+LOG2 = floating(
     "Log2Backward0",
     elementary.log2,
     Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN2), "grad / (input * math.log(2))"),
 )
-LOG10 = _floating(
+LOG10 = floating(
     "Log10Backward0",
     elementary.log10,
     Rule(lambda xp, grad, input: grad / scalars.times(xp, input, _LN10), "grad / (input * math.log(10))"),
 )
-LOG1P = _floating("Log1PBackward0", elementary.log1p, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"))
-SQRT = _floating("SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"))
-RSQRT: Pointwise = _floating(
+LOG1P = floating("Log1PBackward0", elementary.log1p, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input, 1), "grad / (input + 1)"))
+SQRT = floating("SqrtBackward0", np.sqrt, Rule(lambda xp, grad, out: grad / scalars.times(xp, out, 2), "grad / (2 * out)", "inf at 0"))
+RSQRT: Pointwise = floating(
     "RsqrtBackward0",
     lambda x: np.true_divide(1, np.sqrt(x)),
-    Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(_POW, out, 3), "-0.5 * grad * out**3"),
+    Rule(lambda xp, grad, out: scalars.times(xp, grad, -0.5) * xp.call(POW_SCALAR, out, 3), "-0.5 * grad * out**3"),
 )
 
 
-def _bell(xp: Any, x: Any, scale: float) -> Any:
-    """scale * exp(-x^2)."""
-    return scalars.times(xp, xp.exp(-(xp.call(_POW, x, 2))), scale)
-
-
-ERF = _floating(
-    "ErfBackward0",
-    erf.erf,
-    Rule(lambda xp, grad, input: _bell(xp, input, _TWO_OVER_ROOT_PI) * grad, "2 / math.pi**0.5 * exp(-input**2) * grad"),
-)
-ERFC = _floating(
-    "ErfcBackward0",
-    erf.erfc,
-    Rule(lambda xp, grad, input: _bell(xp, input, -_TWO_OVER_ROOT_PI) * grad, "-2 / math.pi**0.5 * exp(-input**2) * grad"),
-)
-ERFINV: Pointwise = _floating(
-    "ErfinvBackward0",
-    erf.erfinv,
-    Rule(
-        lambda xp, grad, input: scalars.times(xp, xp.exp(xp.call(_POW, xp.call(ERFINV, input), 2)), 1 / _TWO_OVER_ROOT_PI) * grad,
-        "0.5 * math.pi**0.5 * exp(erfinv(input)**2) * grad",
-    ),
-)
+# --- the logistic function and its inverse ---
 
 
 def logistic(x: Any) -> Any:
-    """1 / (1 + exp(-x)); exp may overflow to inf, whose reciprocal is the right 0."""
+    """1 / (1 + exp(-x)); where exp overflows to inf, the quotient is 0, as it should be."""
     return np.true_divide(1, np.add(1, elementary.exp(np.negative(x))))
-
-
-def _sigmoid_derivative(grad_output: Any, output: Any) -> Any:
-    return grad_output * (1 - output) * output
 
 
 SIGMOID_BACKWARD: Op = Op(
     "SigmoidBackwardBackward0",
-    _sigmoid_derivative,
+    lambda grad_output, output: grad_output * (1 - output) * output,
     "grad_output output",
     grad_output=Rule(lambda xp, grad, output: xp.call(SIGMOID_BACKWARD, grad, output), "grad * output * (1 - output)"),
     output=Rule(
@@ -99,9 +66,7 @@ SIGMOID_BACKWARD: Op = Op(
         "grad * grad_output * (1 - 2 * output)",
     ),
 )
-SIGMOID = _floating(
-    "SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)")
-)
+SIGMOID = floating("SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.call(SIGMOID_BACKWARD, grad, out), "grad * out * (1 - out)"))
 
 
 def _logit(x: Any, eps: float | None) -> Any:
@@ -111,7 +76,7 @@ def _logit(x: Any, eps: float | None) -> Any:
 
 
 def _logit_rule(xp: Any, grad: Any, input: Any, eps: float | None) -> Any:
-    given = -1.0 if eps is None else eps  # to PyTorch a negative eps is none
+    given = -1.0 if eps is None else eps  # PyTorch takes a negative eps for None
     low = max(given, 0.0)
     plain = xp.plain(input)
     inside = (plain >= low) & (plain <= 1 - low)
@@ -135,6 +100,9 @@ LOGIT = Pointwise(
 )
 
 
+# --- products with logarithms ---
+
+
 def _xlogy(x: Any, y: Any) -> Any:
     y = np.asarray(y, x.dtype)
     return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log(y)))
@@ -142,7 +110,7 @@ def _xlogy(x: Any, y: Any) -> Any:
 
 def _xlogy_x(xp: Any, grad: Any, input: Any, other: Any) -> Any:
     flat = (xp.plain(input) == 0) & (np.asarray(xp.plain(other)) <= 0)
-    return xp.call(_MASKED_FILL, xp.call(XLOGY, grad, other), flat, 0)
+    return xp.call(MASKED_FILL, xp.call(XLOGY, grad, other), flat, 0)
 
 
 XLOGY: Pointwise = Pointwise(
@@ -156,11 +124,11 @@ XLOGY: Pointwise = Pointwise(
 
 
 def _xlogy_number_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
-    spread = xp.call(_XLOGY_NUMBER, grad, other)
-    return spread if other > 0 else xp.call(_MASKED_FILL, spread, xp.plain(input) == 0, 0)
+    spread = xp.call(XLOGY_NUMBER, grad, other)
+    return spread if other > 0 else xp.call(MASKED_FILL, spread, xp.plain(input) == 0, 0)
 
 
-_XLOGY_NUMBER: Pointwise = Pointwise(
+XLOGY_NUMBER: Pointwise = Pointwise(
     "XlogyBackward2",
     _xlogy,
     "input",
@@ -172,7 +140,7 @@ _XLOGY_NUMBER: Pointwise = Pointwise(
         "0 where input is 0 and other is not positive",
     ),
 )
-_NUMBER_XLOGY = Pointwise(
+NUMBER_XLOGY = Pointwise(
     "XlogyBackward1",
     lambda other, x: _xlogy(np.asarray(x, other.dtype), other),
     "other",
@@ -182,12 +150,51 @@ _NUMBER_XLOGY = Pointwise(
 )
 
 
-def xlogy(x: Any, y: Any) -> Any:
-    """`x * log(y)`, 0 where x is 0."""
+def xlogy(x: Operand, y: Operand) -> Tensor:
+    """`x * log(y)`, 0 where x is 0; one of both may be a number."""
     if type(x) is not Tensor:
-        return _NUMBER_XLOGY(y, x)
-    return XLOGY(x, y) if type(y) is Tensor else _XLOGY_NUMBER(x, y)
+        return NUMBER_XLOGY(y, x)
+    return XLOGY(x, y) if type(y) is Tensor else XLOGY_NUMBER(x, y)
 
+
+def _xlog1py(x: Any, y: Any) -> Any:
+    return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log1p(y))).astype(x.dtype)
+
+
+def _xlog1py_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
+    flat = (xp.plain(input) == 0) & (xp.plain(other) <= -1)
+    return xp.call(MASKED_FILL, xp.call(XLOG1PY, grad, other), flat, 0)
+
+
+XLOG1PY: Pointwise = Pointwise(
+    "SpecialXlog1PyBackward0",
+    _xlog1py,
+    "input other",
+    kind="float",
+    input=Rule(
+        _xlog1py_rule,
+        "where((input == 0) & (other <= -1), 0, torch.special.xlog1py(grad, other))",
+        "0 where input is 0 and other is not above -1",
+    ),
+    other=Rule(lambda xp, grad, input, other: grad * input / scalars.plus(xp, other, 1), "grad * input / (other + 1)"),
+)
+
+
+def _entropy(x: Any) -> Any:
+    inside = -x * elementary.log(np.where(x > 0, x, 1).astype(x.dtype))
+    return np.where(x > 0, inside, np.where(x == 0, 0, np.where(np.isnan(x), x, -np.inf))).astype(x.dtype)
+
+
+ENTR = Pointwise(
+    "SpecialEntrBackward0",
+    _entropy,
+    "input",
+    kind="float",
+    input=Rule(lambda xp, grad, input: grad * -scalars.plus(xp, xp.log(input), 1), "grad * -(log(input) + 1)"),
+)
+
+
+# --- logarithms of sums ---
 
 LOGADDEXP = Pointwise(
     "LogaddexpBackward0",
@@ -211,51 +218,38 @@ LOGADDEXP2 = Pointwise(
 )
 
 
-def _floats_only(op: Pointwise, kernel: str) -> Callable[[Tensor, Tensor], Any]:
-    def run(x: Tensor, y: Tensor) -> Any:
-        dtype = dtypes.result_type((x, y))
-        if not dtype.is_floating_point:
-            raise dimensions.not_implemented(kernel, dtype)
-        return op(x, y)
-
-    return run
+_X, _SHARES, _OTHERS = [0.5, 1.5, 0.25], [0.5, 0.25, 0.9], [2.0, 0.5, 3.0]
 
 
-_X = [0.5, 1.5, 0.25]
-
-
-def _simple(
-    name: str, op: Pointwise, doc: str, reference: Any, inputs: Sequence[float] = (0.5, 1.5, -0.25), aliases: Sequence[str] = ()
-) -> Function:
+def _logaddexp(name: str, op: Pointwise, doc: str, reference: Callable[..., Any]) -> Function:
     return Function(
         name,
-        ("Tensor input", lambda x: op(x)),
+        ("Tensor input, Tensor other", checked(op, require_floating, f"{name}_cpu")),
         doc=doc,
         ops=(op,),
-        samples=(Sample(f"{name}(x)", reference, x=list(inputs)), Sample(f"x.{name}()", reference, x=inputs[0])),
-        inplace=True,
+        samples=(Sample(f"{name}(x, y)", reference, x=_X, y=_OTHERS),),
         out=True,
-        aliases=aliases,
     )
 
 
-_vector_erf = np.vectorize(math.erf, otypes=[float])
-_vector_erfc = np.vectorize(math.erfc, otypes=[float])
-
 FUNCTIONS = (
-    _simple("exp", EXP, "e to the power input.", np.exp),
-    _simple("exp2", EXP2, "2 to the power input.", np.exp2, aliases=("special.exp2",)),
-    _simple("expm1", EXPM1, "exp(input) - 1, accurate near 0.", np.expm1, aliases=("special.expm1",)),
-    _simple("log", LOG, "Natural logarithm.", np.log, _X),
-    _simple("log2", LOG2, "Logarithm to base 2.", np.log2, _X),
-    _simple("log10", LOG10, "Logarithm to base 10.", np.log10, _X),
-    _simple("log1p", LOG1P, "log(1 + input), accurate near 0.", np.log1p, aliases=("special.log1p",)),
-    _simple("sqrt", SQRT, "Square root.", np.sqrt, _X),
-    _simple("rsqrt", RSQRT, "1 / sqrt(input).", lambda x: 1 / np.sqrt(x), _X),
-    _simple("erf", ERF, "Error function.", _vector_erf, aliases=("special.erf",)),
-    _simple("erfc", ERFC, "1 - erf(input).", _vector_erfc, aliases=("special.erfc",)),
-    _simple("erfinv", ERFINV, "Inverse of erf.", None, [0.5, -0.25, 0.9], aliases=("special.erfinv",)),
-    _simple("sigmoid", SIGMOID, "Logistic function 1 / (1 + exp(-input)).", lambda x: 1 / (1 + np.exp(-x)), aliases=("special.expit",)),
+    unary("exp", EXP, "e to the power input.", np.exp, analytic=True),
+    unary("exp2", EXP2, "2 to the power input.", np.exp2, aliases=("special.exp2",), analytic=True),
+    unary("expm1", EXPM1, "exp(input) - 1, accurate near 0.", np.expm1, aliases=("special.expm1",)),
+    unary("log", LOG, "Natural logarithm.", np.log, _X, analytic=True),
+    unary("log2", LOG2, "Logarithm to base 2.", np.log2, _X, analytic=True),
+    unary("log10", LOG10, "Logarithm to base 10.", np.log10, _X, analytic=True),
+    unary("log1p", LOG1P, "log(1 + input), accurate near 0.", np.log1p, aliases=("special.log1p",)),
+    unary("sqrt", SQRT, "Square root.", np.sqrt, _X, analytic=True),
+    unary("rsqrt", RSQRT, "1 / sqrt(input).", lambda x: 1 / np.sqrt(x), _X, analytic=True),
+    unary(
+        "sigmoid",
+        SIGMOID,
+        "Logistic function 1 / (1 + exp(-input)).",
+        lambda x: 1 / (1 + np.exp(-x)),
+        aliases=("special.expit",),
+        analytic=True,
+    ),
     Function(
         "logit",
         ("Tensor input, float? eps=None", lambda x, eps: LOGIT(x, eps)),
@@ -265,7 +259,7 @@ FUNCTIONS = (
             Sample("logit(x)", lambda x: np.log(x / (1 - x)), x=[0.5, 0.25, 0.9]),
             Sample("logit(x, eps=0.1)", None, x=[0.5, 0.25, 0.95]),
         ),
-        inplace=True,
+        torch_inplace=("logit_",),
         out=True,
         aliases=("special.logit",),
     ),
@@ -275,30 +269,24 @@ FUNCTIONS = (
         ("Number self, Tensor other", xlogy),
         ("Tensor input, Number other", xlogy),
         doc="input * log(other), 0 where input is 0.",
-        ops=(XLOGY, _NUMBER_XLOGY, _XLOGY_NUMBER),
+        ops=(XLOGY, NUMBER_XLOGY, XLOGY_NUMBER),
         samples=(
-            Sample("xlogy(x, y)", lambda x, y: x * np.log(y), x=_X, y=[2.0, 0.5, 3.0]),
+            Sample("xlogy(x, y)", lambda x, y: x * np.log(y), x=_X, y=_OTHERS),
             Sample("xlogy(2, y)", lambda y: 2 * np.log(y), y=_X),
             Sample("xlogy(x, 2)", lambda x: x * np.log(2), x=_X),
         ),
-        inplace=True,
+        torch_inplace=("xlogy_",),
         out=True,
         aliases=("special.xlogy",),
     ),
-    Function(
-        "logaddexp",
-        ("Tensor input, Tensor other", _floats_only(LOGADDEXP, "logaddexp_cpu")),
-        doc="log(exp(input) + exp(other)) without overflow.",
-        ops=(LOGADDEXP,),
-        samples=(Sample("logaddexp(x, y)", np.logaddexp, x=_X, y=[2.0, 0.5, 3.0]),),
-        out=True,
+    special_unary("entr", ENTR, "-input * log(input), 0 at 0, -inf below.", lambda x: -x * np.log(x), _SHARES),
+    SpecialFunction(
+        "xlog1py",
+        ("Tensor input, Tensor other", lambda x, y: XLOG1PY(x, y)),
+        doc="input * log1p(other), 0 where input is 0.",
+        ops=(XLOG1PY,),
+        samples=(Sample("torch.special.xlog1py(x, y)", lambda x, y: x * np.log1p(y), x=[0.5, 1.5, 3.25], y=_SHARES),),
     ),
-    Function(
-        "logaddexp2",
-        ("Tensor input, Tensor other", _floats_only(LOGADDEXP2, "logaddexp2_cpu")),
-        doc="log2(2**input + 2**other) without overflow.",
-        ops=(LOGADDEXP2,),
-        samples=(Sample("logaddexp2(x, y)", np.logaddexp2, x=_X, y=[2.0, 0.5, 3.0]),),
-        out=True,
-    ),
+    _logaddexp("logaddexp", LOGADDEXP, "log(exp(input) + exp(other)) without overflow.", np.logaddexp),
+    _logaddexp("logaddexp2", LOGADDEXP2, "log2(2**input + 2**other) without overflow.", np.logaddexp2),
 )

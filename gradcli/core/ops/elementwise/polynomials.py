@@ -1,4 +1,4 @@
-"""Orthogonal polynomials of a degree for each element. They have no derivatives, as in PyTorch."""
+"""Orthogonal polynomials; every element may have its own degree n. They have no derivatives, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.kernels.special import orthogonal_polynomials as polynomials
-from gradcli.core.ops.elementwise.special_common import SpecialFunction, refuse_low
+from gradcli.core.ops.checks import checked, refuse_half
+from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.tensor.tensor import Array
 
 
@@ -17,12 +18,7 @@ def _function(name: str, compute: polynomials.Forward, doc: str) -> Function:
     def forward(x: Any, n: Any) -> Array:
         return compute(np.asarray(x), np.asarray(n))
 
-    op = Pointwise(name, forward, "x n", kind="float", x=None, n=None)
-
-    def run(x: Any, n: Any) -> Any:
-        refuse_low(f"{name}_cpu", x, n)
-        return op(x, n)
-
+    run = checked(Pointwise(name, forward, "x n", kind="float", x=None, n=None), refuse_half, f"{name}_cpu")
     return SpecialFunction(
         name,
         ("Tensor x, Tensor n", run),
@@ -33,7 +29,7 @@ def _function(name: str, compute: polynomials.Forward, doc: str) -> Function:
     )
 
 
-#: from which degree on PyTorch takes the trigonometric form
+#: the degree from which PyTorch uses the trigonometric form: of the plain and of the shifted polynomial
 _BEYOND = {"t": (6, 6), "u": (8, 6), "v": (8, 6), "w": (8, 4)}
 _KINDS = {"t": "first", "u": "second", "v": "third", "w": "fourth"}
 

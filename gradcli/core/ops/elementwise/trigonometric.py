@@ -1,9 +1,8 @@
-"""Trigonometric and hyperbolic functions, their inverses, and angles."""
+"""Trigonometric and hyperbolic functions, their inverses, atan2, hypot, sinc, degrees and radians."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,64 +12,61 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
-from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.arithmetic_records import POW_SCALAR as _POW
-from gradcli.core.ops.elementwise.arithmetic_records import RECIPROCAL
+from gradcli.core.ops.checks import checked, require_floating
+from gradcli.core.ops.elementwise import add_multiply, scalars
+from gradcli.core.ops.elementwise.divide_remainder import RECIPROCAL
 from gradcli.core.ops.elementwise.exponential import RSQRT
-from gradcli.core.ops.elementwise.where import MASKED_FILL
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.tensor import dtypes
+from gradcli.core.ops.elementwise.power import POW_SCALAR
+from gradcli.core.ops.elementwise.unary import floating, unary
+from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-
-
-def _floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwise:
-    return Pointwise(grad_fn, forward, "input", kind="float", input=rule)
 
 
 def _one_minus_square(xp: Any, x: Any) -> Any:
     return scalars.plus(xp, -x * x, 1)
 
 
-def _rsqrt(xp: Any, x: Any) -> Any:
-    return xp.call(RSQRT, x)
-
-
-SIN = _floating("SinBackward0", elementary.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
-COS = _floating("CosBackward0", elementary.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"))
-TAN = _floating(
-    "TanBackward0", elementary.tan, Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(_POW, out, 2), 1), "grad * (1 + out**2)")
+SIN = floating("SinBackward0", elementary.sin, Rule(lambda xp, grad, input: grad * xp.cos(input), "grad * cos(input)"))
+COS = floating("CosBackward0", elementary.cos, Rule(lambda xp, grad, input: grad * -xp.sin(input), "grad * -sin(input)"))
+TAN = floating(
+    "TanBackward0",
+    elementary.tan,
+    Rule(lambda xp, grad, out: grad * scalars.plus(xp, xp.call(POW_SCALAR, out, 2), 1), "grad * (1 + out**2)"),
 )
-ASIN = _floating(
+ASIN = floating(
     "AsinBackward0",
     elementary.arcsin,
-    Rule(lambda xp, grad, input: grad * _rsqrt(xp, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
+    Rule(lambda xp, grad, input: grad * xp.call(RSQRT, _one_minus_square(xp, input)), "grad * rsqrt(1 - input**2)"),
 )
-ACOS = _floating(
+ACOS = floating(
     "AcosBackward0",
     elementary.arccos,
-    Rule(lambda xp, grad, input: grad * -_rsqrt(xp, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
+    Rule(lambda xp, grad, input: grad * -xp.call(RSQRT, _one_minus_square(xp, input)), "grad * -rsqrt(1 - input**2)"),
 )
-ATAN = _floating(
+ATAN = floating(
     "AtanBackward0", elementary.arctan, Rule(lambda xp, grad, input: grad / scalars.plus(xp, input * input, 1), "grad / (1 + input**2)")
 )
-SINH = _floating("SinhBackward0", elementary.sinh, Rule(lambda xp, grad, input: grad * xp.cosh(input), "grad * cosh(input)"))
-COSH = _floating("CoshBackward0", elementary.cosh, Rule(lambda xp, grad, input: grad * xp.sinh(input), "grad * sinh(input)"))
-ASINH = _floating(
+SINH = floating("SinhBackward0", elementary.sinh, Rule(lambda xp, grad, input: grad * xp.cosh(input), "grad * cosh(input)"))
+COSH = floating("CoshBackward0", elementary.cosh, Rule(lambda xp, grad, input: grad * xp.sinh(input), "grad * sinh(input)"))
+ASINH = floating(
     "AsinhBackward0",
     elementary.arcsinh,
-    Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.plus(xp, xp.call(_POW, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
+    Rule(lambda xp, grad, input: grad * xp.call(RSQRT, scalars.plus(xp, xp.call(POW_SCALAR, input, 2), 1)), "grad * rsqrt(input**2 + 1)"),
 )
-ACOSH = _floating(
+ACOSH = floating(
     "AcoshBackward0",
     elementary.arccosh,
-    Rule(lambda xp, grad, input: grad * _rsqrt(xp, scalars.minus(xp, input * input, 1)), "grad * rsqrt(input**2 - 1)"),
+    Rule(lambda xp, grad, input: grad * xp.call(RSQRT, scalars.minus(xp, input * input, 1)), "grad * rsqrt(input**2 - 1)"),
 )
-ATANH = _floating(
+ATANH = floating(
     "AtanhBackward0",
     elementary.arctanh,
-    Rule(lambda xp, grad, input: scalars.times(xp, grad, 1) / scalars.from_number(xp, 1, xp.call(_POW, input, 2)), "grad / (1 - input**2)"),
+    Rule(
+        lambda xp, grad, input: scalars.times(xp, grad, 1) / scalars.from_number(xp, 1, xp.call(POW_SCALAR, input, 2)),
+        "grad / (1 - input**2)",
+    ),
 )
 TANH_BACKWARD: Op = Op(
     "TanhBackwardBackward0",
@@ -81,11 +77,11 @@ TANH_BACKWARD: Op = Op(
         lambda xp, grad, grad_output, output: grad * (scalars.times(xp, output, -2) * grad_output), "grad * (-2 * output * grad_output)"
     ),
 )
-TANH = _floating("TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"))
+TANH = floating("TanhBackward0", elementary.tanh, Rule(lambda xp, grad, out: xp.call(TANH_BACKWARD, grad, out), "grad * (1 - out**2)"))
 
 
 def _inverse_square(xp: Any, y: Any, x: Any) -> Any:
-    """1 / (x^2 + y^2), with 0 at the origin, where the angle has no derivative."""
+    """`1 / (x**2 + y**2)`; 0 at the origin, where the angle has no derivative."""
     inverse = xp.call(RECIPROCAL, y * y + x * x)
     return xp.call(MASKED_FILL, inverse, np.isinf(xp.plain(inverse)), 0)
 
@@ -108,14 +104,6 @@ ATAN2 = Pointwise(
 )
 
 
-def hypot(x: Tensor, y: Tensor) -> Any:
-    """sqrt(x^2 + y^2), of floating point tensors only."""
-    dtype = dtypes.result_type((x, y))
-    if not dtype.is_floating_point:
-        raise dimensions.not_implemented("hypot_cpu", dtype)
-    return HYPOT(x, y)
-
-
 HYPOT = Pointwise(
     "HypotBackward0",
     np.hypot,
@@ -123,15 +111,15 @@ HYPOT = Pointwise(
     input=Rule(lambda grad, input, out: grad * input / out, "grad * input / out", "nan at the origin"),
     other=Rule(lambda grad, other, out: grad * other / out, "grad * other / out", "nan at the origin"),
 )
-DEG2RAD = _floating(
+DEG2RAD = floating(
     "Deg2RadBackward0",
     lambda x: x * (math.pi / 180),
-    Rule(lambda xp, grad: xp.call(scalars.MUL_NUMBER, grad, math.pi / 180), "grad * math.pi / 180"),
+    Rule(lambda xp, grad: xp.call(add_multiply.MUL_NUMBER, grad, math.pi / 180), "grad * math.pi / 180"),
 )
-RAD2DEG = _floating(
+RAD2DEG = floating(
     "Rad2DegBackward0",
     lambda x: x * (180 / math.pi),
-    Rule(lambda xp, grad: xp.call(scalars.MUL_NUMBER, grad, 180 / math.pi), "grad * 180 / math.pi"),
+    Rule(lambda xp, grad: xp.call(add_multiply.MUL_NUMBER, grad, 180 / math.pi), "grad * 180 / math.pi"),
 )
 
 
@@ -147,7 +135,7 @@ def _sinc_rule(xp: Any, grad: Any, input: Any) -> Any:
     return xp.where(xp.plain(square) == 0, 0.0, slope)
 
 
-SINC = _floating(
+SINC = floating(
     "SincBackward0",
     _sinc,
     Rule(
@@ -160,23 +148,8 @@ SINC = _floating(
 _X, _Y = [0.5, -1.5, 0.25], [0.3, 0.5, -0.7]
 
 
-def _simple(
-    name: str, op: Pointwise, doc: str, reference: Any, inputs: Sequence[float] = _X, aliases: Sequence[str] = (), writes: bool = True
-) -> Function:
-    return Function(
-        name,
-        ("Tensor input", lambda x: op(x)),
-        doc=doc,
-        ops=(op,),
-        samples=(Sample(f"{name}(x)", reference, x=list(inputs)), Sample(f"x.{name}()", reference, x=inputs[0])),
-        inplace=writes,
-        out=True,
-        aliases=aliases,
-    )
-
-
 def _without_derivative(name: str, op: Pointwise, alias: str) -> Function:
-    """The in-place form of a function for which PyTorch defines a derivative only out of place."""
+    """The in-place form of a function whose derivative PyTorch defines only out of place."""
 
     def run(x: Tensor) -> Any:
         if state.enabled and x.requires_grad:
@@ -189,20 +162,20 @@ def _without_derivative(name: str, op: Pointwise, alias: str) -> Function:
 _TWO = "Tensor input, Tensor other"
 
 FUNCTIONS = (
-    _simple("sin", SIN, "Sine.", np.sin),
-    _simple("cos", COS, "Cosine.", np.cos),
-    _simple("tan", TAN, "Tangent.", np.tan),
-    _simple("asin", ASIN, "Inverse sine.", np.arcsin, _Y, ("arcsin",)),
-    _simple("acos", ACOS, "Inverse cosine.", np.arccos, _Y, ("arccos",)),
-    _simple("atan", ATAN, "Inverse tangent.", np.arctan, _X, ("arctan",)),
-    _simple("sinh", SINH, "Hyperbolic sine.", np.sinh),
-    _simple("cosh", COSH, "Hyperbolic cosine.", np.cosh),
-    _simple("tanh", TANH, "Hyperbolic tangent.", np.tanh),
-    _simple("asinh", ASINH, "Inverse hyperbolic sine.", np.arcsinh, _X, ("arcsinh",), writes=False),
+    unary("sin", SIN, "Sine.", np.sin, _X, analytic=True),
+    unary("cos", COS, "Cosine.", np.cos, _X, analytic=True),
+    unary("tan", TAN, "Tangent.", np.tan, _X, analytic=True),
+    unary("asin", ASIN, "Inverse sine.", np.arcsin, _Y, aliases=("arcsin",), analytic=True),
+    unary("acos", ACOS, "Inverse cosine.", np.arccos, _Y, aliases=("arccos",)),
+    unary("atan", ATAN, "Inverse tangent.", np.arctan, _X, aliases=("arctan",), analytic=True),
+    unary("sinh", SINH, "Hyperbolic sine.", np.sinh, _X, analytic=True),
+    unary("cosh", COSH, "Hyperbolic cosine.", np.cosh, _X, analytic=True),
+    unary("tanh", TANH, "Hyperbolic tangent.", np.tanh, _X, analytic=True),
+    unary("asinh", ASINH, "Inverse hyperbolic sine.", np.arcsinh, _X, aliases=("arcsinh",), inplace=False, analytic=True),
     _without_derivative("asinh", ASINH, "arcsinh"),
-    _simple("acosh", ACOSH, "Inverse hyperbolic cosine.", np.arccosh, [1.5, 2.5, 4.0], ("arccosh",), writes=False),
+    unary("acosh", ACOSH, "Inverse hyperbolic cosine.", np.arccosh, [1.5, 2.5, 4.0], aliases=("arccosh",), inplace=False),
     _without_derivative("acosh", ACOSH, "arccosh"),
-    _simple("atanh", ATANH, "Inverse hyperbolic tangent.", np.arctanh, _Y, ("arctanh",), writes=False),
+    unary("atanh", ATANH, "Inverse hyperbolic tangent.", np.arctanh, _Y, aliases=("arctanh",), inplace=False, analytic=True),
     _without_derivative("atanh", ATANH, "arctanh"),
     Function(
         "tanh",
@@ -225,14 +198,14 @@ FUNCTIONS = (
     ),
     Function(
         "hypot",
-        (_TWO, hypot),
+        (_TWO, checked(HYPOT, require_floating, "hypot_cpu")),
         doc="sqrt(input**2 + other**2).",
         ops=(HYPOT,),
         samples=(Sample("hypot(x, y)", np.hypot, x=_X, y=_Y),),
         inplace=True,
         out=True,
     ),
-    _simple("deg2rad", DEG2RAD, "Degrees to radians.", np.deg2rad),
-    _simple("rad2deg", RAD2DEG, "Radians to degrees.", np.rad2deg),
-    _simple("sinc", SINC, "sin(pi x) / (pi x), 1 at 0.", np.sinc, aliases=("special.sinc",)),
+    unary("deg2rad", DEG2RAD, "Degrees to radians.", np.deg2rad, _X),
+    unary("rad2deg", RAD2DEG, "Radians to degrees.", np.rad2deg, _X),
+    unary("sinc", SINC, "sin(pi x) / (pi x), 1 at 0.", np.sinc, _X, aliases=("special.sinc",)),
 )

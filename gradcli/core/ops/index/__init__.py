@@ -1,1 +1,1 @@
-"""Operations that read or write elements by index: indexing, gather and scatter, sorting, counting."""
+"""Operations that select or write elements by positions and masks: indexing, gather and scatter, sorting."""

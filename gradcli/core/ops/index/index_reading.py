@@ -1,7 +1,8 @@
-"""Reading an index: the view that its plain items make, and the positions and masks that are left for IndexBackward0."""
+"""Reading the items of an index: plain items make a view, while positions and masks remain for IndexBackward0."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,18 +11,21 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.checks import check_rank
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
-from gradcli.core.ops.shape.view_records import UNSQUEEZE, check_rank
+from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
-#: per dimension an array of positions, a mask (which may span several dimensions), or None for all of it
+#: for each dimension an array of positions, None for all of it, or a mask, which may span several dimensions
 Indices = tuple[Array | None, ...]
 
 
 def is_number(value: Any) -> bool:
+    """Whether an item is one position: an int, or a 0-d tensor of integers other than uint8."""
     return type(value) is int or (
         type(value) is Tensor and value.array.ndim == 0 and value.array.dtype.kind in "iu" and value.dtype is not dtypes.uint8
     )
@@ -32,7 +36,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def as_items(index: Any) -> list[Any]:
-    """The items of an index: a tuple's; those of a list that holds more than numbers, as PyTorch still reads it."""
+    """The items of an index: those of a tuple, and those of a list that holds more than numbers, for which PyTorch warns."""
     if isinstance(index, tuple):
         return list(index)
     if isinstance(index, list) and len(index) < 32:
@@ -55,7 +59,7 @@ def _warned(index: list[Any], line: int) -> list[Any]:
 
 
 def _positions(values: Any) -> Array:
-    """A list as an array of positions or a mask; numbers with a fraction lose it, as in PyTorch."""
+    """A list as an array of positions or a mask; floats are truncated, as in PyTorch."""
     if isinstance(values, range):
         limits.check_list(len(values))
         values = list(values)
@@ -67,12 +71,12 @@ def _positions(values: Any) -> Array:
     if array.dtype.kind == "b":
         return array
     if array.dtype.kind not in "iuf":
-        raise ProgramError("RuntimeError", "Overflow when unpacking long long")
+        raise runtime_error("Overflow when unpacking long long")
     return array.astype(np.int64)
 
 
 def _plain_list(values: Any) -> Any:
-    """Tensors within lists become their numbers."""
+    """Nested lists with the numbers of the tensors within them. Raises TypeError for an item that is no number."""
     if type(values) is Tensor:
         return values.tolist()
     if _is_sequence(values):
@@ -80,11 +84,12 @@ def _plain_list(values: Any) -> Any:
     if type(values) is str:
         raise ProgramError("TypeError", "new(): invalid data type 'str'")
     if type(values) not in (int, float, bool):
-        raise ProgramError("TypeError", f"an integer is required (got type {hooks.type_name(values)})")
+        raise type_error("an integer is required (got type {})", values)
     return values
 
 
 def _check_rectangular(values: Any, depth: int = 0) -> None:
+    """Raise PyTorch's error for nested lists of different lengths."""
     if isinstance(values, list) and values:
         lengths = {len(v) if isinstance(v, list) else -1 for v in values}
         if len(lengths) > 1:
@@ -98,7 +103,7 @@ def _check_rectangular(values: Any, depth: int = 0) -> None:
 
 
 def index_array(tensor: Tensor) -> Array:
-    """A tensor used as an index."""
+    """The array of a tensor that is used as an index. Raises IndexError for other dtypes than integers and bool."""
     if tensor.dtype is dtypes.uint8:
         warnings.emit(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead. (Triggered internally at "
@@ -111,7 +116,7 @@ def index_array(tensor: Tensor) -> Array:
 
 
 def _consumed(item: Any) -> int:
-    """How many dimensions an item speaks of."""
+    """The number of dimensions that an item indexes."""
     if item is None or item is Ellipsis or item is True or item is False:
         return 0
     if type(item) is Tensor and item.dtype in (dtypes.bool_, dtypes.uint8):
@@ -123,7 +128,7 @@ def _consumed(item: Any) -> int:
 
 
 def _bounds(item: slice) -> tuple[int, int, int]:
-    """Start, end and step as PyTorch keeps them."""
+    """Start, end and step of a slice as SliceBackward0 has them."""
     for value in (item.start, item.stop, item.step):
         if value is not None and not is_number(value) and not isinstance(value, bool):
             raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
@@ -137,7 +142,8 @@ def _bounds(item: slice) -> tuple[int, int, int]:
 
 
 def select_at(tensor: Tensor, dim: int, index: int, place: int) -> Tensor:
-    # a second ellipsis may have led beyond the last dimension
+    """The view of one position of dimension `dim`. Raises IndexError, which calls the dimension `place`."""
+    # after a second ellipsis `dim` may be behind the last dimension
     length = tensor.array.shape[dim] if dim < tensor.array.ndim else 0
     if not -length <= index < length:
         raise ProgramError("IndexError", f"index {index} is out of bounds for dimension {place} with size {length}")
@@ -145,6 +151,7 @@ def select_at(tensor: Tensor, dim: int, index: int, place: int) -> Tensor:
 
 
 def slice_at(tensor: Tensor, dim: int, item: slice, keep_full: bool) -> Tensor:
+    """The view of a slice of dimension `dim`; unless `keep_full`, the tensor itself for a slice of the whole dimension."""
     start, end, step = _bounds(item)
     if not tensor.array.ndim:
         raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
@@ -154,14 +161,14 @@ def slice_at(tensor: Tensor, dim: int, item: slice, keep_full: bool) -> Tensor:
 
 
 def _wrong_type(item: Any) -> ProgramError:
+    kind = hooks.type_name(item)
     return ProgramError(
-        "IndexError",
-        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {hooks.type_name(item)})",
+        "IndexError", f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
     )
 
 
 def apply_items(tensor: Tensor, items: list[Any]) -> tuple[Tensor, Indices]:
-    """The view that the plain items make, and what is left for IndexBackward0."""
+    """The view that the plain items make, and the positions and masks for IndexBackward0."""
     rank = tensor.array.ndim
     specified = sum(_consumed(item) for item in items)
     if specified > rank:
@@ -193,11 +200,12 @@ def apply_items(tensor: Tensor, items: list[Any]) -> tuple[Tensor, Indices]:
 
 
 def spanned(indices: Sequence[Array | None]) -> int:
+    """The number of dimensions that the indices span."""
     return sum(i.ndim if i is not None and i.dtype.kind == "b" else 1 for i in indices)
 
 
 def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
-    """An item that IndexBackward0 handles; a single bool gets a dimension of its own."""
+    """The tensor and the array for an item that IndexBackward0 handles; a single bool indexes a new dimension of size 1."""
     if item is True or item is False or (type(item) is Tensor and item.array.ndim == 0 and item.dtype in (dtypes.bool_, dtypes.uint8)):
         truth = item if type(item) is bool else bool(item.item())
         return UNSQUEEZE(tensor, dim), np.zeros(1 if truth else 0, np.int64)
@@ -211,7 +219,7 @@ def _advanced(tensor: Tensor, dim: int, item: Any) -> tuple[Tensor, Array]:
 
 
 def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
-    """The shape that indexing gives; PyTorch's errors for masks of another shape, positions out of range, no common shape."""
+    """The shape of the result. Raises IndexError for masks of another shape, positions out of range and shapes that do not broadcast."""
     shape = tensor.array.shape
     dim = 0
     flat: list[tuple[int, ...]] = []
@@ -259,12 +267,9 @@ def _result_shape(shape: tuple[int, ...], indices: Indices, common: tuple[int, .
             where.append(len(kept))
         dim += wide
     kept += shape[dim:]
-    # positions side by side keep their place; separated ones go to the front
+    # the dimensions of adjacent positions stay where they are, those of separated positions come first
     at = where[0] if len(set(where)) == 1 else 0
     result = (*kept[:at], *common, *kept[at:])
     check_rank(len(result))
-    count = 1
-    for n in result:
-        count *= n
-    limits.check_elements(count, 4)
+    limits.check_elements(math.prod(result), 4)
     return result

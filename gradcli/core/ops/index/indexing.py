@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import hooks, stored
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.calling.signature import stored
+from gradcli.core.calling.type_errors import type_error
+from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.index.index_reading import (
@@ -26,17 +27,17 @@ from gradcli.core.ops.index.index_reading import (
     slice_at,
     spanned,
 )
+from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import ALIAS
-from gradcli.core.ops.shape.view_records import UNSQUEEZE, VIEW
-from gradcli.core.ops.shape.views import expand
+from gradcli.core.ops.shape.squeeze import UNSQUEEZE
+from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError, runtime_error
 
 # --- the records ---
 
-
-#: what a step keeps: arrays, and `:` for whole dimensions, as in `tensor[indices]`
+#: what a node keeps of an index: arrays, and `:` for whole dimensions, as in `array[key]`
 Key = tuple[Array | slice, ...]
 
 
@@ -45,7 +46,7 @@ def _key(indices: Indices) -> Key:
 
 
 def unique(indices: Key) -> bool:
-    """One mask and nothing else: no element is met twice."""
+    """Whether the index is a single mask, so that no element occurs twice."""
     given = [i for i in indices if not isinstance(i, slice)]
     return len(given) == 1 and given[0].dtype.kind == "b"
 
@@ -55,7 +56,7 @@ def _gather(a: Array, indices: Key) -> Array:
 
 
 def put(array: Array, values: Any, indices: Key, accumulate: bool) -> Array:
-    """Write or add values at the positions, in place."""
+    """Write values to the positions of an array in place, or add them."""
     if not accumulate:
         array[indices] = values
     elif unique(indices):
@@ -139,10 +140,11 @@ def _no_dimensions() -> ProgramError:
 
 
 def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
+    """An assigned value as a tensor of the dtype that it is written to. Raises TypeError and ValueError."""
     if type(value) is Tensor:
         return value
     if type(value) not in (int, float, bool):
-        raise ProgramError("TypeError", f"can't assign a {hooks.type_name(value)} to a torch.{tensor.dtype.torch_name}Tensor")
+        raise type_error(f"can't assign a {{}} to a torch.{tensor.dtype.torch_name}Tensor", value)
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         raise ProgramError("ValueError", "Overflow when unpacking long long")
     return Tensor(dtypes.cast(np.asarray(stored(value, tensor.dtype)), tensor.dtype), tensor.dtype)
@@ -154,7 +156,7 @@ def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _copy_to(target: Tensor, value: Tensor) -> None:
-    """Write a value into a view, as an assignment does."""
+    """Write a value into a view; leading dimensions of size 1 are dropped, and the others broadcast."""
     if value.array.shape == target.array.shape:
         in_place.copy_(target, value)
     elif value.array.ndim == 0:
@@ -191,7 +193,7 @@ def setitem(tensor: Tensor, index: Any, value: Any) -> None:
 
 
 def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
-    """Write (or add) values at the positions, in place."""
+    """Write values to the positions in place, or add them."""
     shape = check_indices(tensor, indices)
     _check_values(tensor, indices, values, shape)
     key = _key(indices)
@@ -205,29 +207,29 @@ def index_put_(tensor: Tensor, indices: Indices, values: Tensor, accumulate: boo
 
 
 def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError for values of another dtype, and for values that do not broadcast to `shape`."""
     if values.dtype is not tensor.dtype and not (unique(_key(indices)) and values.array.size == 1):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"Index put requires the source and destination dtypes match, got {tensor.dtype.torch_name} for the destination and "
-            f"{values.dtype.torch_name} for the source.",
+            f"{values.dtype.torch_name} for the source."
         )
     have = values.array.shape
     lead = len(shape) - len(have)
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
-        raise ProgramError(
-            "RuntimeError",
-            f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}",
+        raise runtime_error(
+            f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
         )
 
 
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with values written (or added) at the positions."""
+    """A copy with values written to the positions, or added."""
     ready = _given(tensor, indices)
     _check_values(tensor, ready, values, check_indices(tensor, ready))
     return INDEX_PUT(tensor, values, _key(ready), accumulate)  # type: ignore[no-any-return]
 
 
-def _given(tensor: Tensor, indices: Sequence[Any]) -> Indices:
+def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
+    """The arrays of index tensors. Raises IndexError if they index more dimensions than there are."""
     ready = tuple(None if i is None else index_array(i) for i in indices)
     if spanned(ready) > tensor.array.ndim:
         raise ProgramError("IndexError", f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})")
@@ -238,15 +240,8 @@ def _index_put_method(tensor: Tensor, indices: Sequence[Any], values: Tensor, ac
     return index_put_(tensor, _given(tensor, indices), values, accumulate)
 
 
-def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
-    """Positions of the elements that are not 0: a row each, or an array for every dimension."""
-    if as_tuple:
-        array = input.array if input.array.ndim else input.array.reshape(1)
-        return tuple(wrap(p) for p in np.nonzero(array))
-    return wrap(np.argwhere(input.array).astype(np.int64, copy=False))
-
-
 _PUT = "Tensor input, Tensors indices, Tensor values, bool accumulate=False"
+
 
 FUNCTIONS = (
     Function(
@@ -256,14 +251,4 @@ FUNCTIONS = (
         ops=(INDEX, INDEX_PUT),
     ),
     Function("index_put_", (_PUT, _index_put_method), doc="Values written, or added, at the positions of index tensors."),
-    Function(
-        "nonzero",
-        ("Tensor input", lambda a: nonzero(a, False)),
-        ("Tensor input, *, bool as_tuple", nonzero),
-        doc="Positions of the elements that are not 0.",
-        samples=(Sample("tensor([0., 5., 6.]).nonzero()"),),
-        function=False,
-    ),
-    Function("nonzero", ("Tensor input, *, bool as_tuple=False", nonzero), doc="Positions of the elements that are not 0.", method=False),
-    Function("argwhere", ("Tensor input", nonzero), doc="Positions of the elements that are not 0, a row each."),
 )

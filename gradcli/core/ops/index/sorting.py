@@ -1,4 +1,4 @@
-"""Sorting and selecting: sort, argsort, topk, kthvalue, msort, unique, searchsorted."""
+"""Sorting and selecting: sort, argsort, msort, topk, kthvalue, searchsorted, bucketize."""
 
 from __future__ import annotations
 
@@ -8,30 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import selection
-from gradcli.core.ops.index.selection import keeping, reducing, result
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.checks import Operand, refuse_bool, wrap_dim
+from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
-#: rows longer than this are ordered by numpy, whose order of equal elements is not torch's
+#: the longest rows that are sorted as PyTorch sorts; numpy sorts longer ones, with another order of equal elements
 _EMULATED = 1 << 16
 
 
-def _check_work(x: Array) -> None:
-    limits.check_work(x.size * max(x.size.bit_length(), 1))
-
-
 def _order(x: Array, dim: int, descending: bool) -> Array:
-    """The stable order; nan is the largest."""
-    _check_work(x)
+    """The indices that sort stably along dim; nan is the largest."""
+    check_sorting(x)
     if not descending:
         return np.argsort(x, axis=dim, kind="stable")
-    # the order of the reversed array, reversed, keeps equal elements in place
+    # sorting the reversed array and reversing the result keeps equal elements in their order
     back = np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
     return np.asarray(x.shape[dim] - 1 - back)
 
@@ -42,9 +37,9 @@ def _stable(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 
 def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
-    """torch sorts short rows by insertion, which is stable, and longer ones as C++ does, which is not."""
+    """The indices that sort as PyTorch does: short rows by insertion, which is stable, longer ones by std::sort, which is not."""
     if x.size and x.shape[dim] > 16 and has_ties(x, dim):
-        _check_work(x)
+        check_sorting(x)
         return rows(x, dim, x.shape[dim], lambda row: _sort_row(row, descending))
     return _order(x, dim, descending)
 
@@ -62,43 +57,39 @@ def _sorted(x: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 
 SORT = keeping("SortBackward0", _sorted, "descending")
-#: the overload that names `stable`
-SORT_STABLE = keeping("SortBackward1", _stable, "descending")
+#: the overload with the parameter `stable`
+SORT_STABLE, _SORT_UNSTABLE = keeping("SortBackward1", _stable, "descending"), keeping("SortBackward1", _sorted, "descending")
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False) -> NamedResult:
-    """Values in order and where they come from."""
+    """The values in order along dim, and their indices in the input."""
     return result("sort", SORT(input, dim, descending))
 
 
 def sort_stable(input: Tensor, stable: bool, dim: int, descending: bool) -> NamedResult:
-    """The same, with equal elements in their order where `stable`."""
-    record = SORT_STABLE if stable else _SORT_NAMED
-    return result("sort", record(input, dim, descending))
-
-
-_SORT_NAMED = keeping("SortBackward1", _sorted, "descending")
+    """`sort` called with `stable`: if True, equal elements keep their order."""
+    return result("sort", (SORT_STABLE if stable else _SORT_UNSTABLE)(input, dim, descending))
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """Where the sorted values come from."""
-    at = dimensions.wrap_dim(dim, input.array.ndim)
+    """The indices that sort along dim."""
+    at = wrap_dim(dim, input.array.ndim)
     if not input.array.ndim:
         return wrap(np.zeros((), np.int64))
     order = (_order if stable else _unstable_order)(input.array, at, descending)
     return wrap(np.ascontiguousarray(order, np.int64))
 
 
-def msort(input: Tensor) -> Any:
-    """Values in order along the first dimension."""
+def msort(input: Tensor) -> Tensor:
+    """The values in order along the first dimension."""
     return SORT(input, 0, False)[0]
 
 
-# --- selection; the place of equal elements follows torch's algorithms ---
+# --- selection, with PyTorch's algorithms, which decide about the indices of equal elements ---
 
 
 def comparisons(row: Array) -> tuple[selection.Less, selection.Less]:
-    """`less` and `greater` between positions of a row, nan above everything."""
+    """`less` and `greater` of the elements at two positions of a row; nan is greater than all numbers."""
     values = row.tolist()
 
     def less(i: int, j: int) -> bool:
@@ -109,7 +100,7 @@ def comparisons(row: Array) -> tuple[selection.Less, selection.Less]:
 
 
 def rows(x: Array, dim: int, count: int, choose: Callable[[Array], Any]) -> Array:
-    """The indices that `choose` gives for each row along `dim`; `count` of them replace the dimension."""
+    """The indices that `choose` gives for each row along `dim`: `count` of them, which replace the dimension."""
     along = np.moveaxis(x, dim, -1)
     made = np.empty((*along.shape[:-1], count), np.int64)
     for place in np.ndindex(along.shape[:-1]):
@@ -118,7 +109,7 @@ def rows(x: Array, dim: int, count: int, choose: Callable[[Array], Any]) -> Arra
 
 
 def has_ties(x: Array, dim: int) -> bool:
-    """Whether equal elements (nan among them) occur along a dimension of reasonable length."""
+    """Whether equal elements (nan counts as equal to nan) occur along a dimension that is not too long to sort as PyTorch does."""
     if x.shape[dim] > _EMULATED:
         return False
     ordered = np.sort(x, axis=dim)
@@ -139,27 +130,27 @@ def _top_of_row(row: Array, k: int, largest: bool) -> list[int]:
 
 
 def _topk(x: Array, dim: int, k: int, largest: bool, ordered: bool) -> tuple[Array, Array]:
-    _check_work(x)
+    check_sorting(x)
     if k == 0 or not x.size:
-        index = np.zeros((*x.shape[:dim], k, *x.shape[dim + 1 :]), np.int64)
-    elif has_ties(x, dim):
+        return of_nothing(x, dim, k)
+    if has_ties(x, dim):
         index = rows(x, dim, k, lambda row: _top_of_row(row, k, largest))
     else:
         index = np.take(_order(x, dim, largest), range(k), dim)
-    return np.take_along_axis(x, index, dim) if x.size else np.zeros(index.shape, x.dtype), index
+    return np.take_along_axis(x, index, dim), index
 
 
 TOPK = keeping("TopkBackward0", _topk, "k largest sorted")
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> NamedResult:
-    """The k largest (or smallest) values, in order, and where they are."""
-    at = dimensions.wrap_dim(dim, input.array.ndim)
+    """The k largest (or smallest) values along dim in order, and their indices."""
+    at = wrap_dim(dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     if not 0 <= k <= size:
-        raise ProgramError("RuntimeError", "selected index k out of range")
+        raise runtime_error("selected index k out of range")
     if input.dtype is dtypes.bool_:
-        raise ProgramError("RuntimeError", "topk does not support bool dtypes on CPU")
+        raise runtime_error("topk does not support bool dtypes on CPU")
     if not input.array.ndim:
         k = 1
     return result("topk", TOPK(input, dim, k, largest, sorted))
@@ -172,10 +163,9 @@ def _kth_of_row(row: Array, k: int) -> int:
 
 
 def _kthvalue(x: Array, dim: int, k: int) -> tuple[Array, Array]:
-    _check_work(x)
+    check_sorting(x)
     if not x.size:
-        index = np.zeros((*x.shape[:dim], 1, *x.shape[dim + 1 :]), np.int64)
-        return np.zeros(index.shape, x.dtype), index
+        return of_nothing(x, dim)
     tied = has_ties(x, dim)
     index = rows(x, dim, 1, lambda row: _kth_of_row(row, k - 1)) if tied else np.take(_order(x, dim, False), [k - 1], dim)
     return np.take_along_axis(x, index, dim), index
@@ -185,53 +175,34 @@ KTHVALUE = reducing("KthvalueBackward0", _kthvalue, "k")
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> NamedResult:
-    """The k-th smallest value (counted from 1), and where it is."""
-    at = dimensions.wrap_dim(dim, input.array.ndim)
+    """The k-th smallest value (counted from 1) along dim, and its index."""
+    at = wrap_dim(dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
-    if not size:
-        raise ProgramError("IndexError", f"kthvalue(): Expected reduction dim {at} to have non-zero size.")
+    check_nonempty("kthvalue", input, dim)
     if not 1 <= k <= size:
-        raise ProgramError("RuntimeError", f"kthvalue(): selected number k out of range for dimension {at}")
-    if input.dtype is dtypes.bool_:
-        raise dimensions.not_implemented("kthvalue_cpu", input.dtype)
+        raise runtime_error(f"kthvalue(): selected number k out of range for dimension {at}")
+    refuse_bool("kthvalue_cpu", input.dtype)
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
 
 
-# --- unique, searchsorted ---
+# --- searchsorted ---
 
 
-def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
-    """The distinct values in order; with dim, the distinct slices."""
-    _check_work(input.array)
-    if dim is not None:
-        if not input.array.ndim:
-            raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
-        dim = dimensions.wrap_dim(dim, input.array.ndim)
-    values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    parts: list[Tensor] = [Tensor(np.ascontiguousarray(values), input.dtype)]
-    if return_inverse:
-        parts.append(wrap(np.asarray(inverse, np.int64).reshape(input.array.shape if dim is None else (-1,))))
-    if return_counts:
-        parts.append(wrap(np.asarray(counts, np.int64)))
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-def searchsorted(sequence: Tensor, values: Any, right: bool, side: str | None) -> Tensor:
-    """Where the values would be inserted to keep the sequence in order, row by row where it has rows."""
+def searchsorted(sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None) -> Tensor:
+    """The positions at which values would be inserted to keep each row of the sequence in order; `small`: as int32."""
     if side not in (None, "left", "right"):
-        raise ProgramError("RuntimeError", f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        raise runtime_error(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     find: Any = partial(np.searchsorted, side="right" if right or side == "right" else "left")
-    boundaries = sequence.array
+    boundaries, dtype = sequence.array, np.int32 if small else np.int64
     wanted = values.array if type(values) is Tensor else np.asarray(values)
     if boundaries.ndim <= 1:
-        return wrap(np.asarray(find(boundaries.reshape(-1), wanted), np.int64))
+        return wrap(np.asarray(find(boundaries.reshape(-1), wanted), dtype))
     if boundaries.shape[:-1] != wanted.shape[:-1]:
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and input value tensor {list(wanted.shape)}",
+            f"value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and input value tensor {list(wanted.shape)}"
         )
-    made = np.empty(wanted.shape, np.int64)
+    made = np.empty(wanted.shape, dtype)
     for place in np.ndindex(boundaries.shape[:-1]):
         made[place] = find(boundaries[place], wanted[place])
     return wrap(made)
@@ -239,11 +210,11 @@ def searchsorted(sequence: Tensor, values: Any, right: bool, side: str | None) -
 
 _X = [0.5, -1.5, 2.0, 1.0]
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
-_SEARCH = "*, bool out_int32=False, bool right=False, str? side=None"
+_SEARCH = "*, bool out_int32=False, bool right=False"
 
 
-def _as_index(found: Tensor, small: bool) -> Tensor:
-    return wrap(found.array.astype(np.int32)) if small else found
+def _bucketize(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Tensor:
+    return searchsorted(boundaries, values, small, right)
 
 
 FUNCTIONS = (
@@ -299,45 +270,17 @@ FUNCTIONS = (
         ),
     ),
     Function(
-        "unique",
-        ("Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None", unique),
-        doc="The distinct values in order, on request with where each element went and how often each occurs.",
-        samples=(Sample("unique(tensor([3, 1, 3]), return_counts=True)"),),
-        method=False,
-        python="_return_output",
-    ),
-    Function(
-        "Tensor.unique",
-        ("Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None", unique),
-        doc="The distinct values in order, on request with where each element went and how often each occurs.",
-        samples=(Sample("tensor([3, 1, 3]).unique()"),),
-        function=False,
-        python="Tensor.unique",
-    ),
-    Function(
         "searchsorted",
-        (
-            f"Tensor sorted_sequence, Tensor input, {_SEARCH}",
-            lambda s, v, small, right, side: _as_index(searchsorted(s, v, right, side), small),
-        ),
-        (
-            f"Tensor sorted_sequence, Number self, {_SEARCH}",
-            lambda s, v, small, right, side: _as_index(searchsorted(s, v, right, side), small),
-        ),
+        (f"Tensor sorted_sequence, Tensor input, {_SEARCH}, str? side=None", searchsorted),
+        (f"Tensor sorted_sequence, Number self, {_SEARCH}, str? side=None", searchsorted),
         doc="Where values would be inserted into a sorted sequence.",
         samples=(Sample("searchsorted(tensor([1., 3., 5.]), 4.)"),),
         method=False,
     ),
     Function(
         "bucketize",
-        (
-            "Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False",
-            lambda v, s, small, right: _as_index(searchsorted(s, v, right, None), small),
-        ),
-        (
-            "Number self, Tensor boundaries, *, bool out_int32=False, bool right=False",
-            lambda v, s, small, right: _as_index(searchsorted(s, v, right, None), small),
-        ),
+        (f"Tensor input, Tensor boundaries, {_SEARCH}", _bucketize),
+        (f"Number self, Tensor boundaries, {_SEARCH}", _bucketize),
         doc="Which bucket between sorted boundaries each value falls into.",
         samples=(Sample("bucketize(tensor([2., 6.]), tensor([1., 3., 5.]))"),),
         method=False,

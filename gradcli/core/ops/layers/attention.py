@@ -19,7 +19,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.layers.softmax import SOFTMAX
 from gradcli.core.ops.linalg.matmul import matmul
-from gradcli.core.ops.shape.views import transpose
+from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error

@@ -21,8 +21,8 @@ from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, transpose_of
-from gradcli.core.ops.reduce import reduction
-from gradcli.core.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 
@@ -152,7 +152,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
         shown = ", ".join(map(str, wanted))
         raise runtime_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
     if all(n == 1 for n in wanted):
-        return reduction.mean(input, tuple(range(-1, -1 - rank, -1)), True)
+        return sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
     pooling_checks.check_adaptive(name, rank, input)
     pooling_checks.check_dtype(name, input)
     return ADAPTIVE_AVG[rank].forward(input, wanted)

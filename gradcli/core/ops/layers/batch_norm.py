@@ -12,10 +12,10 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import blocks
-from gradcli.core.ops.elementwise import arithmetic_records, scalars
+from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.rearrange import repeat
 from gradcli.core.ops.shape.views import view
@@ -87,7 +87,7 @@ def _fixed_rule(xp: Any, grad: Any, weight: Any, running_mean: Array, running_va
 
 def _fixed_weight_rule(xp: Any, grad: Any, input: Any, running_mean: Array, running_var: Array, eps: float) -> Any:
     mean, rstd = _fixed(input, running_mean, running_var, eps)
-    normal = scalars.times_data(xp, xp.call(arithmetic_records.SUB, input, mean), rstd)
+    normal = scalars.times_data(xp, xp.call(add_multiply.SUB, input, mean), rstd)
     return xp.sum(grad * normal, _channels(input)[0])
 
 

@@ -29,7 +29,7 @@ from gradcli.core.ops.layers.convolution_checks import (
     spread_sizes,
 )
 from gradcli.core.ops.layers.padding import PAD
-from gradcli.core.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.reduce.dimensions import not_implemented, scalar_type_error
+from gradcli.core.ops.checks import not_implemented, scalar_type_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error

@@ -12,7 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import apply, result_dtype_error
-from gradcli.core.ops.elementwise.arithmetic_records import ADD, MUL
+from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes

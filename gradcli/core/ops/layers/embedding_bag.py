@@ -14,7 +14,7 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.index.gathering import index_select
+from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.layers.embedding import shorten
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes

@@ -21,8 +21,8 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 

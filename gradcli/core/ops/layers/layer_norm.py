@@ -10,9 +10,9 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import layer_norm as kernel
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 

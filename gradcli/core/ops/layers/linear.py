@@ -14,7 +14,8 @@ from gradcli.core.ops.layers.samples import ROWS, WEIGHT
 from gradcli.core.ops.linalg.addmm import addmm
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.products import mm
-from gradcli.core.ops.shape.views import t, view
+from gradcli.core.ops.shape.transpose import t
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 

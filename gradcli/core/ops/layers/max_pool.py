@@ -19,12 +19,12 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import window_reductions
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.index.gathering_records import GATHER
+from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
-from gradcli.core.ops.shape.view_records import VIEW
-from gradcli.core.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error

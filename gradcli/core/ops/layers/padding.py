@@ -20,9 +20,9 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.layers.samples import ROWS, SQUARE
 from gradcli.core.ops.layers.transposes import Pair, linear_pair
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor

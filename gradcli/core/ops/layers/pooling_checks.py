@@ -13,7 +13,7 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.reduce.dimensions import not_implemented
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 

@@ -19,9 +19,10 @@ from gradcli.core.ops.layers.lstm_layer import SEQUENCE, STATE, WEIGHTS, check_s
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.joining import cat, stack
-from gradcli.core.ops.shape.slicing import select, unbind
+from gradcli.core.ops.shape.slicing import select
+from gradcli.core.ops.shape.splitting import unbind
+from gradcli.core.ops.shape.transpose import t, transpose
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
-from gradcli.core.ops.shape.views import t, transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error

@@ -11,13 +11,15 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.ops.elementwise import arithmetic, scalars
+from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.elementwise import power, scalars
 from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.layers.padding import pad
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS_3, ROWS
-from gradcli.core.ops.reduce import reduction
-from gradcli.core.ops.reduce.dimensions import not_implemented
-from gradcli.core.ops.shape.views import expand, squeeze_dim, unsqueeze, view
+from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -45,7 +47,7 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
         raise not_implemented("rms_norm", input.dtype)
     wide = traced.cast(input, dtypes.float32) if input.dtype.itemsize < 4 else input
     least = eps if eps is not None else float(np.finfo(wide.dtype.np).eps)
-    mean = reduction.mean(arithmetic.pow(wide, 2), tuple(range(-len(inner), 0)), True)
+    mean = sum_mean.mean(power.pow(wide, 2), tuple(range(-len(inner), 0)), True)
     out = wide * RSQRT(scalars.plus(traced, mean, least))
     if weight is not None:
         if weight.dtype is not input.dtype:

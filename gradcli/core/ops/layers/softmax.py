@@ -14,9 +14,9 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
-from gradcli.core.ops.elementwise.arithmetic import neg
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.ops.reduce.accumulate import logsumexp_jvp
+from gradcli.core.ops import checks
+from gradcli.core.ops.elementwise.add_multiply import neg
+from gradcli.core.ops.reduce.common import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.random import generator
 from gradcli.core.tensor.dtypes import DType
@@ -144,10 +144,10 @@ def _along(op: Op, kernel: str) -> Callable[..., Any]:
         if dtype is not None:
             input = to_dtype(input, dtype)
         rank = input.array.ndim
-        at = dimensions.wrap_dim(dim, rank)
+        at = checks.wrap_dim(dim, rank)
         if not input.dtype.is_floating_point:
             last = at == max(rank, 1) - 1
-            raise dimensions.not_implemented(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", input.dtype)
+            raise checks.not_implemented(f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl", input.dtype)
         return op(input, dim)
 
     return run

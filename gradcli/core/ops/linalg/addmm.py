@@ -28,8 +28,8 @@ from gradcli.core.ops.linalg.products import (
     with_out_dtype,
 )
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL, TRIPLE
-from gradcli.core.ops.shape.view_records import T_RECORD, TRANSPOSE
-from gradcli.core.ops.shape.views import expanded_shape
+from gradcli.core.ops.shape.broadcasting import expanded_shape
+from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 
@@ -199,7 +199,8 @@ def _declared(name: str, tensors: str, run: Callable[..., Tensor], doc: str, op:
         (f"Number beta, Tensor input, {tensors} |deprecated", lambda b, x, m, n: run(x, m, n, b)),
     )
     given = (f"Tensor input, {tensors}, {_FACTORS}", run)
-    return Function(name, given, *more, *old, doc=doc, ops=(op,), samples=(sample,), inplace=True, out=True)
+    in_torch = ("addmv_",) if name == "addmv" else ()  # torch has this one of the in-place forms as a function
+    return Function(name, given, *more, *old, doc=doc, ops=(op,), samples=(sample,), inplace=True, torch_inplace=in_torch, out=True)
 
 
 def _with_out_dtype(name: str, tensors: str) -> Overload:

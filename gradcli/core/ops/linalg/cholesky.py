@@ -10,6 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import (
@@ -23,8 +24,7 @@ from gradcli.core.ops.linalg.matrices import (
 )
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_sizes
-from gradcli.core.ops.reduce.dimensions import not_implemented
-from gradcli.core.ops.shape.rearrange import TRIL
+from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error

@@ -15,12 +15,12 @@ from gradcli.core.kernels import elementary, elimination
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import where
-from gradcli.core.ops.index.gathering_records import INDEX_FILL_TENSOR
+from gradcli.core.ops.index.index_select import INDEX_FILL_TENSOR
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_square_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.solve import SOLVE
-from gradcli.core.ops.shape.rearrange import DIAG_EMBED, diagonal
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED, diagonal
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import runtime_error
 
@@ -139,7 +139,7 @@ def logdet(input: Tensor) -> Tensor:
     check_squares("logdet", input)
     check_floats("linalg.slogdet", input)
     sign, logarithm = SLOGDET(input)
-    return where(wrap(sign.array == -1), math.nan, logarithm)  # type: ignore[no-any-return]
+    return where(wrap(sign.array == -1), math.nan, logarithm)
 
 
 def trace(input: Tensor) -> Tensor:

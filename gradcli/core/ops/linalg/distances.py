@@ -13,9 +13,9 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.reduce import reduction
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
@@ -139,7 +139,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
     a, b = broadcast_tensors((x1, x2))
     dim = wrap_dim(dim, a.array.ndim)
     first, second = (x / _at_least(CLONE(vector_norm(x, 2, (dim,), True)), eps) for x in (a, b))
-    return reduction.sum(first * second, (dim,))
+    return sum_mean.sum(first * second, (dim,))
 
 
 def _at_least(norm: Tensor, eps: float) -> Tensor:

@@ -9,12 +9,12 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
-from gradcli.core.ops.reduce.dimensions import not_implemented
-from gradcli.core.ops.shape.rearrange import DIAG_EMBED
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 

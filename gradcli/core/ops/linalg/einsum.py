@@ -16,14 +16,15 @@ from gradcli import limits
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.products import BMM, bmm
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL
-from gradcli.core.ops.reduce import reduction
-from gradcli.core.ops.shape.broadcasting import ListFunction
-from gradcli.core.ops.shape.rearrange import diagonal
-from gradcli.core.ops.shape.view_records import PERMUTE, UNSQUEEZE, VIEW
-from gradcli.core.ops.shape.views import movedim, reshape
+from gradcli.core.ops.list_function import ListFunction
+from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.shape.diagonal import diagonal
+from gradcli.core.ops.shape.squeeze import UNSQUEEZE
+from gradcli.core.ops.shape.transpose import PERMUTE, movedim
+from gradcli.core.ops.shape.views import VIEW, reshape
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -220,15 +221,15 @@ def _contract(plan: _Plan, operands: Sequence[Tensor]) -> Tensor:
                 alone[0 if n != 1 else 1].append(d)
                 counts[d] = 0
         if alone[0]:
-            result = reduction.sum(result, tuple(alone[0]), True)
+            result = sum_mean.sum(result, tuple(alone[0]), True)
         if alone[1]:
-            other = reduction.sum(other, tuple(alone[1]), True)
+            other = sum_mean.sum(other, tuple(alone[1]), True)
         result = _pair(result, other, together)
     if outer == rank:
         return result
     if len(ready) > 1:
         return VIEW(result, result.array.shape[:outer])  # type: ignore[no-any-return]
-    return reduction.sum(result, tuple(range(outer, rank)))  # type: ignore[no-any-return]
+    return sum_mean.sum(result, tuple(range(outer, rank)))
 
 
 def _check_covered(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) -> None:
@@ -250,7 +251,7 @@ def _check_covered(plan: _Plan, ready: Sequence[Tensor], ranks: Sequence[int]) -
 def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     """The product of two operands, summed over the dimensions `summed`, as one batched matrix product."""
     if not summed:
-        return arithmetic.mul(left, right)  # type: ignore[no-any-return]
+        return add_multiply.mul(left, right)
     both: list[int] = []
     only_left: list[int] = []
     only_right: list[int] = []

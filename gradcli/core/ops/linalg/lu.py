@@ -16,12 +16,13 @@ from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import lu
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import as_data
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
-from gradcli.core.ops.reduce.dimensions import not_implemented
-from gradcli.core.ops.shape.rearrange import TRIL, TRIU
-from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.ops.shape.diagonal import TRIL, TRIU
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import runtime_error

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.products import MM, bmm, check_product, dot, is_column_major, mm, mv
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
-from gradcli.core.ops.shape.broadcasting import ListFunction, common_shape
+from gradcli.core.ops.list_function import ListFunction
+from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import CONTIGUOUS
-from gradcli.core.ops.shape.view_records import SQUEEZE_DIM_INPLACE, T_RECORD, TRANSPOSE, UNSAFE_VIEW, UNSQUEEZE, VIEW
-from gradcli.core.ops.shape.views import expand, reshape, squeeze_dim
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM_INPLACE, UNSQUEEZE, squeeze_dim
+from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
+from gradcli.core.ops.shape.views import UNSAFE_VIEW, VIEW, reshape
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 

@@ -10,18 +10,19 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.elementwise import add_multiply, divide_remainder
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.linalg.svd import svdvals
-from gradcli.core.ops.reduce import reduction
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import vector_norm
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.slicing import narrow
-from gradcli.core.ops.shape.views import permute, squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.transpose import permute
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
@@ -61,7 +62,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keep
     check_floats(name, A)
     rest = [d for d in range(A.array.ndim) if d not in (first, second)]
     values = svdvals(permute(A, (*rest, first, second)))
-    result = reduction.sum(values, (-1,), keepdim) if ord == "nuc" else largest(values, (-1,), keepdim)
+    result = sum_mean.sum(values, (-1,), keepdim) if ord == "nuc" else largest(values, (-1,), keepdim)
     if keepdim:
         order = [*rest, first, second]
         result = permute(unsqueeze(result, -1), tuple(order.index(d) for d in range(len(order))))
@@ -89,9 +90,9 @@ def cond(A: Tensor, p: Any = None) -> Any:
     if p in (None, 2, -2):
         values = svdvals(A)
         low, high = narrow(values, -1, values.array.shape[-1] - 1, 1), narrow(values, -1, 0, 1)
-        ratio = arithmetic.div(low, high) if p == -2 else arithmetic.div(high, low)
+        ratio = divide_remainder.div(low, high) if p == -2 else divide_remainder.div(high, low)
         return squeeze_dim(ratio, -1)
-    return arithmetic.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
+    return add_multiply.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
 
 
 FUNCTIONS: tuple[Function, ...] = (

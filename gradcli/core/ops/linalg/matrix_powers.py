@@ -18,7 +18,8 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
-from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 
 # --- powers ---

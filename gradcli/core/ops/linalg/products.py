@@ -10,9 +10,9 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import products
+from gradcli.core.ops.checks import not_implemented, scalar_type_error
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
-from gradcli.core.ops.reduce.dimensions import not_implemented, scalar_type_error
-from gradcli.core.ops.shape.view_records import T_RECORD, TRANSPOSE
+from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import Code, ProgramError, runtime_error
@@ -206,6 +206,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function(
         "mv",
         ("Tensor input, Tensor vec", mv),
+        analytic=np.matmul,
         doc="Product of a matrix and a vector.",
         ops=(MV,),
         samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=TALL, v=PAIR),),
@@ -214,6 +215,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function(
         "dot",
         ("Tensor input, Tensor tensor", dot),
+        analytic=np.dot,
         doc="Sum of the products of two vectors' elements.",
         ops=(DOT,),
         samples=(Sample("dot(v, w)", np.dot, v=PAIR, w=[3.0, 4.0]),),

@@ -16,8 +16,9 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.linalg.svd import square_bytes
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
-from gradcli.core.ops.shape.rearrange import TRIU
-from gradcli.core.ops.shape.slicing import CAT, SLICE
+from gradcli.core.ops.shape.diagonal import TRIU
+from gradcli.core.ops.shape.joining import CAT
+from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 

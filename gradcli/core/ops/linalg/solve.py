@@ -16,8 +16,9 @@ from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
-from gradcli.core.ops.shape.view_records import SQUEEZE_DIM
-from gradcli.core.ops.shape.views import mT, permute, reshape
+from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
+from gradcli.core.ops.shape.transpose import mT, permute
+from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError, runtime_error
 

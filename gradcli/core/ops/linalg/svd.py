@@ -15,9 +15,10 @@ from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, is_vector
 from gradcli.core.ops.linalg.samples import WIDE
-from gradcli.core.ops.shape.rearrange import DIAG_EMBED
+from gradcli.core.ops.shape.diagonal import DIAG_EMBED
 from gradcli.core.ops.shape.slicing import SLICE
-from gradcli.core.ops.shape.views import mT, squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
+from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 from gradcli.errors import runtime_error
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.einsum import volume
 from gradcli.core.ops.linalg.products import dot, mm
 from gradcli.core.ops.linalg.samples import SQUARE_2, TALL
-from gradcli.core.ops.reduce import reduction
-from gradcli.core.ops.reduce.dimensions import wrap_dim
-from gradcli.core.ops.shape.view_records import PERMUTE
+from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.shape.transpose import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
@@ -34,9 +34,9 @@ def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequenc
     for given_a, given_b, d, e in zip(first, second, dims_a, dims_b, strict=True):
         n, m = a.array.shape[d], b.array.shape[e]
         if m == 1:
-            a = reduction.sum(a, (d,), True)
+            a = sum_mean.sum(a, (d,), True)
         elif n == 1:
-            b = reduction.sum(b, (e,), True)
+            b = sum_mean.sum(b, (e,), True)
         elif n != m:
             raise runtime_error(
                 f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
@@ -78,7 +78,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """The products summed over the last dimension of both. Raises RuntimeError for sizes or dtypes that do not fit."""
     a, b = input.array, other.array
     if not a.ndim or not b.ndim:
-        return arithmetic.mul(input, other)  # type: ignore[no-any-return]
+        return add_multiply.mul(input, other)
     if a.shape[-1] != b.shape[-1]:
         raise runtime_error(
             f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"

@@ -14,8 +14,8 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, infinite_solution
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
-from gradcli.core.ops.shape.rearrange import TRIL, TRIU
-from gradcli.core.ops.shape.views import expand
+from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
 

@@ -8,15 +8,14 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.elementwise import arithmetic
+from gradcli.core.ops.checks import not_implemented, wrap_dim
+from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
-from gradcli.core.ops.reduce import reduction
-from gradcli.core.ops.reduce.dimensions import not_implemented, wrap_dim
+from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
-from gradcli.core.ops.shape.view_records import UNSAFE_VIEW
-from gradcli.core.ops.shape.views import reshape
+from gradcli.core.ops.shape.views import UNSAFE_VIEW, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import runtime_error
@@ -28,7 +27,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         if t.array.ndim != 1:
             raise runtime_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
-    return arithmetic.mul(reshape(input, (input.array.size, 1)), vec2)  # type: ignore[no-any-return]
+    return add_multiply.mul(reshape(input, (input.array.size, 1)), vec2)
 
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
@@ -40,7 +39,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a = _unsafe_reshape(input, tuple(s for n in left for s in (n, 1)))
     b = _unsafe_reshape(other, tuple(s for n in right for s in (1, n)))
     shape = tuple(n * m for n, m in zip(left, right, strict=True))
-    return UNSAFE_VIEW(arithmetic.mul(a, b), shape)  # type: ignore[no-any-return]
+    return UNSAFE_VIEW(add_multiply.mul(a, b), shape)  # type: ignore[no-any-return]
 
 
 def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -98,7 +97,7 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     """The dot products along a dimension."""
-    return reduction.sum(arithmetic.mul(x, y), (dim,))  # type: ignore[no-any-return]
+    return sum_mean.sum(add_multiply.mul(x, y), (dim,))
 
 
 FUNCTIONS: tuple[Function, ...] = (

@@ -11,12 +11,12 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
+from gradcli.core.ops.activation.smooth import LOG_SIGMOID
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.activation_smooth import LOG_SIGMOID
 from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy_reduction, reduced_array, share, under_torch
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
-from gradcli.core.ops.reduce.dimensions import not_implemented
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import Code, ProgramError, runtime_error
 

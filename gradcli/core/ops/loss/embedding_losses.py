@@ -19,7 +19,7 @@ from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.linalg.distances import pairwise_distance
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction, reduced, under_torch
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2
-from gradcli.core.ops.reduce.reduction import sum as sum_along
+from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 

@@ -15,10 +15,10 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import EXP, LOG, xlogy
-from gradcli.core.ops.elementwise.where import masked_fill
+from gradcli.core.ops.index.masked import masked_fill
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction, reduced, reduction_word, under_torch
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
-from gradcli.core.ops.shape.views import unsqueeze
+from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error

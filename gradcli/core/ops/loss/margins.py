@@ -18,12 +18,12 @@ from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import elementary
+from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
-from gradcli.core.ops.reduce.dimensions import scalar_type_error
-from gradcli.core.ops.reduce.reduction import sum as sum_along
+from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor

@@ -13,12 +13,12 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.arithmetic_records import ADD
+from gradcli.core.ops.elementwise.add_multiply import ADD
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
-from gradcli.core.ops.reduce.dimensions import not_implemented
-from gradcli.core.ops.reduce.reduction import sum_all
+from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes

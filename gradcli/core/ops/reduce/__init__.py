@@ -1,1 +1,1 @@
-"""Reductions and running reductions: sums, extremes, statistics, norms."""
+"""Operations along dimensions: sums, extremes, norms, statistics, running sums, differences."""

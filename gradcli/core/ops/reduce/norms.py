@@ -1,4 +1,4 @@
-"""Vector norms. `norm`, `linalg.vector_norm` and the Frobenius norm all go through one record."""
+"""Vector norms: norm, linalg.vector_norm, dist, renorm, norm_except_dim."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.checks import Number, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.arithmetic import sub
-from gradcli.core.ops.elementwise.arithmetic_records import DIV
-from gradcli.core.ops.elementwise.rounding import SGN
-from gradcli.core.ops.elementwise.where import MASKED_FILL
+from gradcli.core.ops.elementwise.add_multiply import sub
+from gradcli.core.ops.elementwise.divide_remainder import DIV
+from gradcli.core.ops.elementwise.signs import SGN
+from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.ops.reduce.accumulate import Typed, restored
+from gradcli.core.ops.reduce.common import Typed, restored
+from gradcli.core.ops.shape.casting import contiguous
+from gradcli.core.ops.shape.transpose import transpose
+from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 
 def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
@@ -45,7 +48,7 @@ def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Ar
     return np.asarray(value).astype(x.dtype)
 
 
-#: PyTorch's kernel keeps so many partial sums, and squares so many of what is left over at once
+#: PyTorch's kernel has 8 partial sums, and squares the remaining elements 4 at a time
 _LANES, _AT_ONCE = 8, 4
 
 
@@ -78,18 +81,18 @@ def _square_sums(rows: Array) -> Array:
             sums = sums + lanes[:, at]
     for at in range(whole, four):
         sums = sums + np.square(rows[:, at])
-    for at in range(four, count):  # fused: the square is not rounded
+    for at in range(four, count):  # a fused multiply-add, which does not round the square
         sums = (np.square(rows[:, at], dtype=np.float64) + sums).astype(np.float32)
     return sums
 
 
 def norm_forward(x: Array, order: float, dim: Any, keepdim: bool) -> Array:
-    """The norm along dimensions (None: all); a 0-d input counts as one element."""
-    return _norm_of(x, order, dimensions.wrap_dims(dim, x.ndim), keepdim)
+    """The norm of order `order` along dimensions (None: all); a 0-d input counts as one element."""
+    return _norm_of(x, order, wrap_dims(dim, x.ndim), keepdim)
 
 
 def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, keepdim: bool) -> Any:
-    """The gradient of a norm of order `order`; 0 where the norm is 0."""
+    """The gradient of the norm `out` of `x`; 0 where the norm is 0, None (no gradient) for order 0."""
     shape = xp.plain(x).shape
     if dim:
         grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
@@ -103,7 +106,7 @@ def norm_gradient(xp: Any, grad: Any, x: Any, order: float, out: Any, dim: Any, 
     if math.isinf(order):
         size = np.abs(xp.plain(x))
         hit = np.equal(size, xp.plain(out)) | np.isnan(size)
-        count = total(hit, axis=dimensions.wrap_dims(dim, len(shape)), keepdims=True)
+        count = total(hit, axis=wrap_dims(dim, len(shape)), keepdims=True)
         dtype = xp.plain(x).dtype
         return xp.call(SGN, x) * scalars.times_data(xp, xp.call(DIV, grad, np.asarray(count).astype(dtype)), hit.astype(dtype))
     if order < 1:
@@ -149,38 +152,34 @@ VECTOR_NORM = Typed(
 )
 
 
-def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
-    """(sum |x|^ord)^(1/ord) along dimensions; None is all of them."""
+def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """`sum(abs(x)**ord)**(1 / ord)` along dimensions; None is all of them. Raises RuntimeError for integers and empty dimensions."""
     if not input.dtype.is_floating_point:
-        raise ProgramError(
-            "RuntimeError", f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}"
-        )
+        raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
     if dtype is not None and not dtype.is_floating_point:
-        raise ProgramError("RuntimeError", f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
-    dims = dimensions.wrap_dims(dim, input.array.ndim)
+        raise runtime_error(f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype.torch_name}")
+    dims = wrap_dims(dim, input.array.ndim)
     order = float(ord)
     if not input.array.size and (order < 0 or order == math.inf):
         shown = "inf" if order == math.inf else "-inf" if order == -math.inf else f"{order:g}"
         if len(dims) == input.array.ndim:
-            raise ProgramError(
-                "RuntimeError",
-                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity",
+            raise runtime_error(
+                f"linalg.vector_norm cannot compute the {shown} norm on an empty tensor because the operation does not have an identity"
             )
         for d in dims:
             if not input.array.shape[d]:
-                raise ProgramError(
-                    "RuntimeError",
+                raise runtime_error(
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
-                    "the operation does not have an identity",
+                    "the operation does not have an identity"
                 )
-    return VECTOR_NORM(input, order, dim, keepdim, dtype or input.dtype)
+    return VECTOR_NORM(input, order, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
 
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
-    """`torch.norm`: the vector norm of order p; "fro" and None are 2, other names are matrix norms."""
+    """`torch.norm`: the vector norm of order p, which is 2 for "fro" and None; other names mean matrix norms."""
     if type(p) is str and p != "fro":
         return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    # wrong arguments are found by what norm calls
+    # linalg.vector_norm is called by its name, so that it checks the arguments and raises PyTorch's errors
     return catalog.function("linalg.vector_norm")(input, 2.0 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
 
 
@@ -207,18 +206,114 @@ DIST = Op(
 )
 
 
-def dist(input: Tensor, other: Tensor, p: Any = 2) -> Any:
-    """The norm of the difference."""
+def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
+    """The norm of order p of `input - other`."""
     difference = sub(input, other)
     if not difference.dtype.is_floating_point:
-        raise ProgramError(
-            "RuntimeError",
-            f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.",
-        )
-    return DIST(input, other, float(p))
+        raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.")
+    return DIST(input, other, float(p))  # type: ignore[no-any-return]
 
 
-_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+# --- renorm ---
+
+#: what PyTorch adds to the norm before it divides by it
+_TINY = 1e-7
+
+
+def _others(rank: int, dim: int) -> tuple[int, ...]:
+    """All dimensions but one."""
+    return tuple(d for d in range(rank) if d != dim % rank)
+
+
+def _renormed(x: Array, p: float, dim: int, maxnorm: float) -> Array:
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    kind = wide.dtype.type
+    norm = norm_forward(wide, p, _others(x.ndim, dim), True)
+    factor = np.where(norm > kind(maxnorm), kind(maxnorm) / (norm + kind(_TINY)), kind(1))
+    return np.asarray(wide * factor).astype(x.dtype)
+
+
+def _renorm_rule(xp: Any, grad: Any, input: Any, p: float, dim: int, maxnorm: float, input_dtype: Any) -> Any:
+    dims = _others(len(input.shape), dim)
+    norm = xp.call(VECTOR_NORM, input, p, dims, True, input_dtype)
+    slope = norm_gradient(xp, xp.sum(input * grad, dims, True), input, p, norm, dims, True)
+    inverse = 1.0 / (norm + _TINY)
+    scaled = inverse * maxnorm * (grad - inverse * slope)
+    return xp.where(xp.plain(norm) > maxnorm, scaled, grad)
+
+
+RENORM = Op(
+    "RenormBackward0",
+    _renormed,
+    "input",
+    "p dim maxnorm",
+    input=Rule(
+        _renorm_rule,
+        "dims = [d for d in range(input.dim()) if d != dim % input.dim()]; norm = torch.linalg.vector_norm(input, p, dims, True); "
+        "share = (input * grad).sum(dims, True) * input.sgn() * (input.abs() / norm)**(p - 1) / (norm + 1e-7); "
+        "where(norm > maxnorm, maxnorm / (norm + 1e-7) * (grad - share), grad)",
+        "rows whose norm is maxnorm are not scaled",
+    ),
+)
+
+
+def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
+    """Each slice along dim scaled down so that its norm of order p is at most maxnorm."""
+    if p <= 0:
+        raise runtime_error("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise runtime_error(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    rank = input.array.ndim
+    if rank < 2:
+        raise runtime_error(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
+    wrap_dim(dim, rank)
+    if not input.dtype.is_floating_point:
+        raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
+    return RENORM(input, float(p), dim, float(maxnorm))  # type: ignore[no-any-return]
+
+
+# --- norm_except_dim ---
+
+#: the norm as PyTorch's C++ functions call it; `torch.norm` calls linalg.vector_norm instead
+NORM = Op(
+    "NormBackward1",
+    norm_forward,
+    "input",
+    "p dim keepdim",
+    input=Rule(
+        lambda xp, grad, input, p, out, dim, keepdim: norm_gradient(xp, grad, input, p, out, dim, keepdim),
+        norm_formula("p"),
+        "0 where the norm is 0",
+    ),
+)
+NORM_ALL = Op(
+    "NormBackward0",
+    lambda x, p: norm_forward(x, p, None, False),
+    "input",
+    "p",
+    input=Rule(
+        lambda xp, grad, input, p, out: norm_gradient(xp, grad, input, p, out, None, False),
+        "zeros_like(input) if out == 0 else grad * input.sgn() * (input.abs() / out)**(p - 1)",
+        "0 where the norm is 0",
+    ),
+)
+
+
+def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
+    """The norm of order `pow` over all dimensions but `dim`; -1 means over all."""
+    rank = v.array.ndim
+    if dim == -1:
+        return NORM_ALL(v, float(pow))  # type: ignore[no-any-return]
+    if dim == 0:
+        shape = (v.array.shape[0], *(1,) * (rank - 1))
+        return view(NORM(view(v, (v.array.shape[0], -1)), float(pow), (1,), False), shape)
+    if dim == rank - 1:
+        shape = (*(1,) * (rank - 1), v.array.shape[-1])
+        return view(NORM(view(v, (-1, v.array.shape[-1])), float(pow), (0,), False), shape)
+    return transpose(norm_except_dim(contiguous(transpose(v, 0, dim)), pow, 0), 0, dim)
+
+
+_M, _ROWS = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]], [[1.0, 2.0, 0.5], [0.1, -0.2, 0.3]]
 
 
 def _reference(order: float, axis: Any = None) -> Any:
@@ -274,5 +369,29 @@ FUNCTIONS = (
         doc="The norm of order p of input - other.",
         ops=(DIST,),
         samples=(Sample("dist(x, y)", lambda x, y: np.sqrt(((x - y) ** 2).sum()), x=_M, y=[[1.0, 2.0, 0.5]]),),
+    ),
+    Function(
+        "renorm",
+        ("Tensor input, Number p, int dim, Number maxnorm", renorm),
+        doc="Each part along dim scaled down so that its p-norm is at most maxnorm.",
+        ops=(RENORM,),
+        samples=(
+            Sample("renorm(x, 2, 0, 1.5)", None, x=_ROWS),
+            Sample("x.renorm(1, -1, 1.75)", None, x=_ROWS),
+            Sample("x.renorm(3, 1, 0.7)", None, x=_ROWS),
+        ),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "norm_except_dim",
+        ("Tensor v, int pow=2, int dim=0", norm_except_dim),
+        doc="The norm over all dimensions but one.",
+        ops=(NORM_ALL,),
+        samples=(
+            Sample("torch.norm_except_dim(x)", lambda x: np.linalg.norm(x, axis=1, keepdims=True), x=_ROWS),
+            Sample("torch.norm_except_dim(x, 3, -1)", None, x=_ROWS),
+        ),
+        method=False,
     ),
 )

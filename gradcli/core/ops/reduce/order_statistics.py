@@ -13,14 +13,14 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import selection
-from gradcli.core.ops.elementwise import arithmetic_records
-from gradcli.core.ops.index.selection import GATHER, SHARED, reducing, result, spread_evenly
+from gradcli.core.ops.checks import refuse_bool, wrap_dim
+from gradcli.core.ops.elementwise import add_multiply
+from gradcli.core.ops.index.gather_scatter import GATHER
+from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorting, of_nothing, reducing, result, spread_evenly
 from gradcli.core.ops.index.sorting import SORT, rows
-from gradcli.core.ops.reduce import dimensions
-from gradcli.core.ops.reduce.extremes import check_size
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
 
 # --- medians and modes ---
 
@@ -40,10 +40,9 @@ def _middle(x: Array, skip_nan: bool) -> Array:
 
 def _median(skip_nan: bool) -> Callable[[Array, int], tuple[Array, Array]]:
     def run(x: Array, dim: int) -> tuple[Array, Array]:
-        limits.check_work(x.size * max(x.size.bit_length(), 1))
+        check_sorting(x)
         if not x.size:
-            shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-            return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
+            return of_nothing(x, dim)
         order = np.argsort(x, axis=dim, kind="stable")
         missing = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
         count = np.add.reduce(missing, axis=dim, keepdims=True)
@@ -62,7 +61,7 @@ def _median_records(name: str, skip_nan: bool) -> tuple[Op, Any]:
         f"{name}Backward0",
         lambda x: _middle(x, skip_nan),
         "input",
-        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), SHARED, note),
+        input=Rule(lambda xp, grad, input, out, input_dtype: spread_evenly(xp, grad, input, out, input_dtype), SHARED, note),
     )
     return whole, reducing(f"{name}Backward1", _median(skip_nan), note="to the element whose index is returned")
 
@@ -71,19 +70,14 @@ MEDIAN, MEDIAN_DIM = _median_records("Median", False)
 NANMEDIAN, NANMEDIAN_DIM = _median_records("Nanmedian", True)
 
 
-def _refuse_bool(kernel: str, input: Tensor) -> None:
-    if input.dtype is dtypes.bool_:
-        raise dimensions.not_implemented(kernel, input.dtype)
-
-
 def _median_functions(name: str, whole: Op, along: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def of_all(input: Tensor) -> Any:
-        _refuse_bool("median_cpu", input)
+        refuse_bool("median_cpu", input.dtype)
         return whole(input)
 
     def of_dim(input: Tensor, dim: int, keepdim: bool) -> NamedResult:
-        check_size("median", input, dim)
-        _refuse_bool("median_out", input)
+        check_nonempty("median", input, dim)
+        refuse_bool("median_out", input.dtype)
         return result(name, along(input, dim, keepdim))
 
     return of_all, of_dim
@@ -93,7 +87,7 @@ def _mode_of_row(row: Array) -> int:
     order = list(range(len(row)))
     values = row.tolist()
     if len(row) <= 16 or (len(row) <= 4096 and not any(v != v for v in values)):
-        # torch sorts with a plain <, for which nan is neither before nor behind; in long rows that leaves no order at all
+        # PyTorch sorts with <, which is false on both sides of a nan; long rows with nan have no order that could be imitated
         selection.sort(order, 0, len(row), lambda i, j: bool(values[i] < values[j]))
     else:
         order = np.argsort(row, kind="stable").tolist()
@@ -108,10 +102,9 @@ def _mode_of_row(row: Array) -> int:
 
 
 def _mode(x: Array, dim: int) -> tuple[Array, Array]:
-    limits.check_work(x.size * max(x.size.bit_length(), 1))
+    check_sorting(x)
     if not x.size:
-        shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-        return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
+        return of_nothing(x, dim)
     index = rows(x, dim, 1, _mode_of_row)
     return np.take_along_axis(x, index, dim), index
 
@@ -120,8 +113,8 @@ MODE = reducing("ModeBackward0", _mode, note="to the element whose index is retu
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> NamedResult:
-    """The most frequent value, the smallest of several, and where it is."""
-    check_size("mode", input, dim)
+    """The most frequent value along dim, the smallest of several, and its index."""
+    check_nonempty("mode", input, dim)
     return result("mode", MODE(input, dim, keepdim))
 
 
@@ -138,7 +131,7 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _weights(ranks: Array, interpolation: str) -> tuple[Array, Array, Array]:
-    """For each rank the places below and above, and the weight of the latter."""
+    """For each rank (a position that may lie between two elements) the positions below and above, and the weight of the upper."""
     if interpolation == "lower":
         ranks = np.floor(ranks)
     elif interpolation == "higher":
@@ -151,31 +144,28 @@ def _weights(ranks: Array, interpolation: str) -> tuple[Array, Array, Array]:
 
 
 def nanquantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Any:
-    """The quantiles of what is no nan."""
+    """The quantiles of the elements that are not nan."""
     return quantile(input, q, dim, keepdim, interpolation, True)
 
 
 def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool = False) -> Any:
-    """Values below which a share q of the elements lies; between two elements by interpolation."""
+    """The values below which a share q of the elements lies, all or along dim; between two elements they are interpolated."""
     if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise ProgramError("RuntimeError", "quantile() input tensor must be either float or double dtype")
+        raise runtime_error("quantile() input tensor must be either float or double dtype")
     if type(q) is Tensor and q.dtype is not input.dtype:
-        raise ProgramError("RuntimeError", "quantile() q tensor must be same dtype as the input tensor")
+        raise runtime_error("quantile() q tensor must be same dtype as the input tensor")
     if not input.array.size:
-        raise ProgramError("RuntimeError", "quantile() input tensor must be non-empty")
+        raise runtime_error("quantile() input tensor must be non-empty")
     if interpolation not in _INTERPOLATIONS:
-        raise ProgramError(
-            "RuntimeError",
-            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got " + interpolation,
-        )
+        raise runtime_error("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got " + interpolation)
     wanted = np.asarray(q.array if type(q) is Tensor else q, input.dtype.np)
     if type(q) is not Tensor and not 0 <= q <= 1:
-        raise ProgramError("RuntimeError", f"quantile() q must be in the range [0, 1] but got {q:g}")
+        raise runtime_error(f"quantile() q must be in the range [0, 1] but got {q:g}")
     if wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
-        raise ProgramError("RuntimeError", "quantile() q values must be in the range [0, 1]")
+        raise runtime_error("quantile() q values must be in the range [0, 1]")
     rank = input.array.ndim
     flat: Any = catalog.function("flatten")(input) if dim is None else input
-    at = 0 if dim is None else dimensions.wrap_dim(dim, rank)
+    at = 0 if dim is None else wrap_dim(dim, rank)
     if dim is not None and rank:
         flat = catalog.function("movedim")(input, at, -1)
     values = _quantiles(flat, wanted.reshape(-1), interpolation, skip_nan)
@@ -190,7 +180,7 @@ def quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolatio
 
 
 def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool) -> Any:
-    """Along the last dimension, which becomes that of q; a nan makes its row nan, unless nan is skipped."""
+    """Quantiles along the last dimension, which q replaces. A row with a nan has the quantile nan, unless nan is skipped."""
     if not x.array.ndim:
         x = catalog.function("reshape")(x, (1,))
     ordered = SORT(x, -1, False)[0]
@@ -203,10 +193,10 @@ def _quantiles(x: Tensor, q: Array, interpolation: str, skip_nan: bool) -> Any:
         ranks = np.broadcast_to(q * x.dtype.np.type(size - 1), (*x.array.shape[:-1], q.size))
         ranks = np.where(missing.any(-1, keepdims=True), x.dtype.np.type(size - 1), ranks)  # nan is sorted last
     below, above, weight = _weights(ranks, interpolation)
-    low = GATHER(ordered, below, x.array.ndim - 1)
+    low = GATHER(ordered, x.array.ndim - 1, below)
     if interpolation in ("lower", "higher", "nearest"):
         return low
-    return arithmetic_records.LERP_TENSOR(low, GATHER(ordered, above, x.array.ndim - 1), wrap(weight.astype(x.dtype.np)))
+    return add_multiply.LERP_TENSOR(low, GATHER(ordered, x.array.ndim - 1, above), wrap(weight.astype(x.dtype.np)))
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]

@@ -1,1 +1,1 @@
-"""Operations that change the shape of tensors or where elements stand: views, joining, slicing, copies."""
+"""Operations that change shapes, strides, dtypes or the order of elements: views, joining, splitting, copies."""

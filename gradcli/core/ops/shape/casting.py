@@ -1,4 +1,4 @@
-"""Copies and conversions between dtypes."""
+"""Copies and conversions between dtypes: clone, contiguous, to, type, float, double ..."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.signature import hooks
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op
+from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
@@ -18,12 +20,12 @@ from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-CONTIGUOUS = Op("CloneBackward0", lambda a: np.array(a, order="C"), "input", input=Rule(lambda grad: grad, "grad"))
-ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=Rule(lambda grad: grad, "grad"))
+CONTIGUOUS = Op("CloneBackward0", lambda a: np.array(a, order="C"), "input", input=UNCHANGED)
+ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED)
 
 
 class _ToCopy(Op):
-    """The conversion; its rule is the identity, the engine brings the gradient back to the input's dtype."""
+    """The conversion. Its rule returns the gradient as it is: the backward pass converts it to the dtype of the input."""
 
     __slots__ = ()
 
@@ -37,11 +39,11 @@ class _ToCopy(Op):
         return out
 
 
-TO_COPY = _ToCopy("ToCopyBackward0", dtypes.cast, "input", "dtype", input=Rule(lambda grad: grad, "grad"))
+TO_COPY = _ToCopy("ToCopyBackward0", dtypes.cast, "input", "dtype", input=UNCHANGED)
 
 
 def to_dtype(tensor: Tensor, dtype: DType, copy: bool = False) -> Tensor:
-    """The tensor as `dtype`; itself where nothing changes."""
+    """The tensor as `dtype`: itself, unless the dtype differs or a copy is wanted."""
     if tensor.dtype is dtype and not copy:
         return tensor
     result: Tensor = TO_COPY(tensor, dtype)
@@ -53,8 +55,6 @@ def _to_device(input: Tensor, device: Any, dtype: DType | None, non_blocking: bo
 
 
 def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
-    from gradcli.core.calling.signature import hooks
-
     if dtype is None:
         return f"torch.{input.dtype.torch_name}Tensor"
     if isinstance(dtype, str):
@@ -77,7 +77,7 @@ def _cuda(input: Tensor, device: Any, non_blocking: bool, memory_format: Any) ->
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """A tensor in row-major order: itself where it already is."""
+    """The tensor in row-major order: itself, or a copy."""
     return input if input.array.flags.c_contiguous else CONTIGUOUS(input)
 
 
@@ -87,6 +87,7 @@ def _caster(dtype: DType) -> Callable[..., Tensor]:
 
 _HOW = "bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None"
 _X = [0.5, -1.5, 2.0]
+
 
 FUNCTIONS = (
     Function(
@@ -147,6 +148,13 @@ FUNCTIONS = (
         "cuda",
         ("Tensor input, device? device=None, bool non_blocking=False, *, memory_format? memory_format=None", _cuda),
         doc="PyTorch's error: there is no such device.",
+        function=False,
+    ),
+    Function(
+        "to_dense",
+        ("Tensor input, dtype? dtype=None, *, bool? masked_grad=None", lambda a, dtype, masked_grad: to_dtype(a, dtype or a.dtype)),
+        doc="The tensor itself: it is dense.",
+        samples=(Sample("x.to_dense()", np.copy, x=[1.0, -2.0]),),
         function=False,
     ),
 )

@@ -1,4 +1,4 @@
-"""Tensors put together: cat, stack and their kin."""
+"""Tensors joined to one: cat, stack, hstack, vstack, dstack, column_stack, block_diag."""
 
 from __future__ import annotations
 
@@ -10,107 +10,51 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.reduce.dimensions import wrap_dim
-from gradcli.core.ops.shape.broadcasting import ListFunction, atleast_1d, atleast_2d, atleast_3d, check_tensors
+from gradcli.core.ops.checks import check_rank, wrap_dim
+from gradcli.core.ops.list_function import ListFunction, check_tensors
 from gradcli.core.ops.shape.casting import to_dtype
-from gradcli.core.ops.shape.slicing import CAT, SLICE, STACK
+from gradcli.core.ops.shape.slicing import SELECT, SLICE
+from gradcli.core.ops.shape.squeeze import atleast_1d, atleast_2d, atleast_3d
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
-def _promoted(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """All in their common dtype."""
-    first = tensors[0].dtype
-    if all(t.dtype is first for t in tensors):
-        return list(tensors)
-    dtype = dtypes.result_type(tensors)
-    return [to_dtype(t, dtype) for t in tensors]
+def _cat(arrays: Sequence[Array], dim: int) -> Array:
+    # PyTorch's result is in row-major order, while numpy keeps the order in memory that the parts have
+    return np.ascontiguousarray(np.concatenate(arrays, axis=dim))
 
 
-def _check_result(tensors: Sequence[Tensor]) -> None:
-    limits.check_elements(sum(t.array.size for t in tensors), tensors[0].dtype.itemsize)
+def _cat_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any, sizes: Any) -> list[Any]:
+    parts: list[Any] = []
+    at = 0
+    for shape, size in zip(tensors_shape, sizes, strict=True):
+        parts.append(None if shape is None else xp.call(SLICE, grad, dim, at, at + size, 1))
+        at += size
+    return parts
 
 
-def _is_skipped(t: Tensor) -> bool:
-    # for compatibility PyTorch lets an empty vector be joined to anything
-    return bool(t.array.shape == (0,))
+CAT: Op = Op(
+    "CatBackward0",
+    lambda arrays, dim, sizes: _cat(arrays, dim),
+    "tensors",
+    "dim sizes",
+    variadic=True,
+    tensors=Rule(_cat_rule, "grad.split(sizes, dim)[i]"),
+)
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Side by side along an existing dimension."""
-    check_tensors(tensors)
-    if not tensors:
-        raise ProgramError("ValueError", "torch.cat(): expected a non-empty list of Tensors")
-    for i, t in enumerate(tensors):
-        if not t.array.ndim:
-            raise ProgramError("RuntimeError", f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
-    rank = first.array.ndim
-    at = wrap_dim(dim, rank)
-    for i, t in enumerate(tensors):
-        shape = t.array.shape
-        if shape == first.array.shape or _is_skipped(t):
-            continue
-        if len(shape) != rank:
-            raise ProgramError("RuntimeError", f"Tensors must have same number of dimensions: got {rank} and {len(shape)}")
-        for k, (n, m) in enumerate(zip(first.array.shape, shape, strict=True)):
-            if n != m and k != at:
-                raise ProgramError(
-                    "RuntimeError",
-                    f"Sizes of tensors must match except in dimension {at}. Expected size {n} but got size {m} for tensor number {i} "
-                    "in the list.",
-                )
-    _check_result(tensors)
-    ready = _promoted(tensors)
-    if rank > 1:
-        ready = [_empty(t, (*first.array.shape[:at], 0, *first.array.shape[at + 1 :])) if _is_skipped(t) else t for t in ready]
-    return CAT(ready, dim, tuple(t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
+def _stack(arrays: Sequence[Array], dim: int) -> Array:
+    check_rank(arrays[0].ndim + 1)
+    return np.ascontiguousarray(np.stack(arrays, axis=dim))
 
 
-def _empty(t: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(np.zeros(shape, t.dtype.np), t.dtype)
+def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
+    return [None if shape is None else xp.call(SELECT, grad, dim, i) for i, shape in enumerate(tensors_shape)]
 
 
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Side by side along a new dimension."""
-    check_tensors(tensors)
-    if not tensors:
-        raise ProgramError("RuntimeError", "stack expects a non-empty TensorList")
-    shape = tensors[0].array.shape
-    wrap_dim(dim, len(shape) + 1)
-    for i, t in enumerate(tensors):
-        if t.array.shape != shape:
-            raise ProgramError(
-                "RuntimeError",
-                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}",
-            )
-    _check_result(tensors)
-    return STACK(_promoted(tensors), dim)  # type: ignore[no-any-return]
-
-
-def _stacked(name: str, prepare: Callable[[Tensor], Tensor], dim_of: Callable[[Tensor], int]) -> Callable[[Sequence[Tensor]], Tensor]:
-    """hstack, vstack, dstack: cat after giving every tensor enough dimensions."""
-
-    def run(tensors: Sequence[Tensor]) -> Tensor:
-        check_tensors(tensors)
-        if not tensors:
-            raise ProgramError("RuntimeError", f"{name} expects a non-empty TensorList")
-        ready = [prepare(t) for t in tensors]
-        return cat(ready, dim_of(ready[0]))
-
-    return run
-
-
-def _column(t: Tensor) -> Tensor:
-    return reshape(t, (t.array.size, 1)) if t.array.ndim < 2 else t
-
-
-hstack = _stacked("hstack", atleast_1d, lambda t: 0 if t.array.ndim == 1 else 1)
-vstack = _stacked("vstack", atleast_2d, lambda t: 0)
-dstack = _stacked("dstack", atleast_3d, lambda t: 2)
-column_stack = _stacked("column_stack", _column, lambda t: 1)
+STACK: Op = Op("StackBackward0", _stack, "tensors", "dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"))
 
 
 def _diagonal_blocks(arrays: Sequence[Array]) -> Array:
@@ -147,13 +91,99 @@ BLOCK_DIAG: Op = Op(
 )
 
 
+def _promoted(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors, converted to the dtype that they promote to."""
+    first = tensors[0].dtype
+    if all(t.dtype is first for t in tensors):
+        return list(tensors)
+    dtype = dtypes.result_type(tensors)
+    return [to_dtype(t, dtype) for t in tensors]
+
+
+def _check_result(tensors: Sequence[Tensor]) -> None:
+    limits.check_elements(sum(t.array.size for t in tensors), tensors[0].dtype.itemsize)
+
+
+def _is_skipped(t: Tensor) -> bool:
+    """Whether cat passes over the tensor: for compatibility PyTorch joins an empty vector to tensors of any shape."""
+    return bool(t.array.shape == (0,))
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors joined along an existing dimension; all other sizes must agree. Raises ValueError, RuntimeError and LimitError."""
+    check_tensors(tensors)
+    if not tensors:
+        raise ProgramError("ValueError", "torch.cat(): expected a non-empty list of Tensors")
+    for i, t in enumerate(tensors):
+        if not t.array.ndim:
+            raise runtime_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
+    rank = first.array.ndim
+    at = wrap_dim(dim, rank)
+    for i, t in enumerate(tensors):
+        shape = t.array.shape
+        if shape == first.array.shape or _is_skipped(t):
+            continue
+        if len(shape) != rank:
+            raise runtime_error(f"Tensors must have same number of dimensions: got {rank} and {len(shape)}")
+        for k, (n, m) in enumerate(zip(first.array.shape, shape, strict=True)):
+            if n != m and k != at:
+                raise runtime_error(
+                    f"Sizes of tensors must match except in dimension {at}. Expected size {n} but got size {m} for tensor number {i} "
+                    "in the list."
+                )
+    _check_result(tensors)
+    ready = _promoted(tensors)
+    if rank > 1:
+        empty = (*first.array.shape[:at], 0, *first.array.shape[at + 1 :])
+        ready = [Tensor(np.zeros(empty, t.dtype.np), t.dtype) if _is_skipped(t) else t for t in ready]
+    return CAT(ready, dim, tuple(t.array.shape[at] for t in ready))  # type: ignore[no-any-return]
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new dimension. Raises RuntimeError and LimitError."""
+    check_tensors(tensors)
+    if not tensors:
+        raise runtime_error("stack expects a non-empty TensorList")
+    shape = tensors[0].array.shape
+    wrap_dim(dim, len(shape) + 1)
+    for i, t in enumerate(tensors):
+        if t.array.shape != shape:
+            raise runtime_error(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
+            )
+    _check_result(tensors)
+    return STACK(_promoted(tensors), dim)  # type: ignore[no-any-return]
+
+
+def _stacked(name: str, prepare: Callable[[Tensor], Tensor], dim_of: Callable[[Tensor], int]) -> Callable[[Sequence[Tensor]], Tensor]:
+    """A function such as hstack, which calls cat after `prepare` has given each tensor enough dimensions."""
+
+    def run(tensors: Sequence[Tensor]) -> Tensor:
+        check_tensors(tensors)
+        if not tensors:
+            raise runtime_error(f"{name} expects a non-empty TensorList")
+        ready = [prepare(t) for t in tensors]
+        return cat(ready, dim_of(ready[0]))
+
+    return run
+
+
+def _column(t: Tensor) -> Tensor:
+    return reshape(t, (t.array.size, 1)) if t.array.ndim < 2 else t
+
+
+hstack = _stacked("hstack", atleast_1d, lambda t: 0 if t.array.ndim == 1 else 1)
+vstack = _stacked("vstack", atleast_2d, lambda t: 0)
+dstack = _stacked("dstack", atleast_3d, lambda t: 2)
+column_stack = _stacked("column_stack", _column, lambda t: 1)
+
+
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
-    """A matrix with the tensors as blocks on its diagonal."""
+    """A matrix with the tensors, each of at most two dimensions, as blocks on its diagonal and 0 elsewhere."""
     for i, t in enumerate(tensors):
         if t.array.ndim > 2:
-            raise ProgramError(
-                "RuntimeError", f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.array.ndim} dimensions"
-            )
+            raise runtime_error(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.array.ndim} dimensions")
     heights = tuple(t.array.shape[0] if t.array.ndim == 2 else 1 for t in tensors)
     widths = tuple(t.array.shape[1] if t.array.ndim == 2 else t.array.size for t in tensors)
     limits.check_elements(sum(heights) * sum(widths), 4)

@@ -1,28 +1,20 @@
-"""Plain facts about a tensor: its sizes, and how it lies in memory."""
+"""Sizes, strides, memory and device of a tensor: size, numel, stride, storage_offset, is_contiguous, get_device ..."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
-from gradcli.core.graph.record import Op
-from gradcli.core.ops.reduce.dimensions import wrap_dim
+from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Array, Size, Tensor
 from gradcli.errors import ProgramError
 
 
-def is_dense(array: Array) -> bool:
-    """Row-major order without gaps or repetition."""
-    return array.flags.c_contiguous
-
-
 def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides in elements; where there are none, those that a filled tensor would have."""
+    """Strides in elements; for an array without elements, the strides of a contiguous one."""
     if not array.size:
         strides = [1]
         for n in array.shape[:0:-1]:
@@ -37,63 +29,20 @@ def _stride(input: Tensor, dim: int | None) -> Any:
 
 
 def owner(array: Array) -> Array:
-    """The array whose memory a view looks at."""
+    """The array that owns the memory of a view."""
     while True:
         base: Any = array.base
         if not isinstance(base, np.ndarray):
-            # as_strided puts an object of its own in between
+            # numpy's as_strided puts an object of another class between a view and its base
             base = getattr(base, "base", None)
         if not isinstance(base, np.ndarray):
             return array
         array = base
 
 
-def _storage_offset(input: Tensor) -> int:
-    """Elements between the beginning of the memory and the first element."""
-    return strided.geometry(input.array, owner(input.array))[2]
-
-
-def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, ...]:
-    """Size, stride and offset within the memory of a tensor, checked, and the tensor's own strides."""
-    array = input.array
-    if len(size) != len(stride):
-        raise ProgramError(
-            "RuntimeError", f"mismatch in length of strides and shape: got {len(size)} for size and {len(stride)} for stride"
-        )
-    if any(s < 0 for s in stride):
-        raise ProgramError("RuntimeError", f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    own = _storage_offset(input)
-    offset = own if storage_offset is None else storage_offset
-    memory = owner(array)
-    needed = offset + strided.extent(tuple(size), tuple(stride))
-    if min((offset, *size), default=0) < 0 or needed > memory.size:
-        raise ProgramError(
-            "RuntimeError",
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {array.itemsize} requiring a "
-            f"storage size of {needed * array.itemsize} are out of bounds for storage of size {memory.size * array.itemsize}",
-        )
-    if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
-        raise ProgramError("RuntimeError", "as_strided beyond the elements of the tensor is not part of gradcli")
-    count = 1
-    for n in size:
-        count *= n
-    limits.check_elements(count, array.itemsize)
-    return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1]
-
-
-def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """The memory of a tensor seen with another shape and other strides."""
-    return AS_STRIDED(input, *place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
-
-
-AS_STRIDED = Op(
-    "AsStridedBackward0",
-    lambda a, size, stride, offset, input_stride: strided.seen(a, (size, stride, offset)),
-    "input",
-    "size stride offset input_stride",
-    view=True,
-    input=strided.AS_STRIDED_RULE,
-)
+def offset_in(memory: Array, array: Array) -> int:
+    """The number of elements in `memory` before the first element of `array`, a view of it."""
+    return strided.geometry(array, memory)[2]
 
 
 def _size(input: Tensor, dim: int | None) -> Any:
@@ -103,6 +52,23 @@ def _size(input: Tensor, dim: int | None) -> Any:
     if not shape:
         raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
     return shape[wrap_dim(dim, len(shape))]
+
+
+def _is_set_to(input: Tensor, tensor: Tensor) -> bool:
+    """Whether both tensors are the same view of the same memory."""
+    a, b = input.array, tensor.array
+    return a.shape == b.shape and a.strides == b.strides and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+
+
+def _dim_order(input: Tensor) -> tuple[int, ...]:
+    """The dimensions in the order of their strides, the largest first."""
+    strides = element_strides(input.array)
+    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+def _never(name: str, what: str, function: bool = False) -> Function:
+    samples = (Sample(f"tensor(1.).{name}()"),)
+    return Function(name, ("Tensor input", lambda t: False), doc=f"Whether {what}: never here.", samples=samples, function=function)
 
 
 FUNCTIONS = (
@@ -120,16 +86,37 @@ FUNCTIONS = (
     ),
     Function(
         "is_contiguous",
-        ("Tensor input, *, memory_format? memory_format=None", lambda a, m: is_dense(a.array)),
+        ("Tensor input, *, memory_format? memory_format=None", lambda a, m: a.array.flags.c_contiguous),
         doc="Whether memory is in row-major order.",
         function=False,
     ),
-    Function("storage_offset", ("Tensor input", _storage_offset), doc="Elements before the first one in memory.", function=False),
     Function(
-        "as_strided",
-        ("Tensor input, ints size, ints stride, int? storage_offset=None", as_strided),
-        doc="The memory of a tensor seen with another shape and other strides.",
-        ops=(AS_STRIDED,),
-        samples=(Sample("as_strided(x, (2, 2), (1, 1))", lambda x: np.array([[x[0], x[1]], [x[1], x[2]]]), x=[1.0, 2.0, 4.0]),),
+        "storage_offset",
+        ("Tensor input", lambda a: offset_in(owner(a.array), a.array)),
+        doc="Elements before the first one in memory.",
+        function=False,
+    ),
+    _never("is_distributed", "parts are held by other processes", True),
+    _never("is_pinned", "the memory is locked for a graphics processor"),
+    _never("is_shared", "the memory is shared with other processes"),
+    Function(
+        "is_set_to",
+        ("Tensor input, Tensor tensor", _is_set_to),
+        doc="Whether both look at the same memory in the same way.",
+        samples=(Sample("tensor([1.]).is_set_to(tensor([1.]))"),),
+        function=False,
+    ),
+    Function(
+        "get_device",
+        ("Tensor input", lambda t: -1),
+        doc="The number of the device: -1 for the cpu.",
+        samples=(Sample("torch.get_device(tensor(1.))"),),
+    ),
+    Function(
+        "dim_order",
+        ("Tensor input", _dim_order),
+        doc="Dimensions in the order of their strides, the largest first.",
+        samples=(Sample("torch.zeros(2, 3).t().dim_order()"),),
+        function=False,
     ),
 )

@@ -1,4 +1,4 @@
-"""`torch.NAME_copy`: what a view shows, in memory of its own; and `unsafe_split` and its kin, whose parts count as no views."""
+"""`torch.NAME_copy`: views with memory of their own; unsafe_split and its kin: parts that share memory, but do not count as views."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
-from gradcli.core.graph.record import Op, Rule, no_derivative
-from gradcli.core.ops.reduce.dimensions import wrap_dim
-from gradcli.core.ops.shape import casting, layout, rearrange, slicing, view_records, views
+from gradcli.core.graph.record import Op
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.rules import not_differentiable
+from gradcli.core.ops.shape import as_strided, broadcasting, casting, diagonal, slicing, splitting, squeeze, transpose, views
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _dense(result: Any) -> Any:
@@ -22,7 +23,7 @@ def _dense(result: Any) -> Any:
 
 
 def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
-    """The record of the copy of what a view shows; the gradient is that of the view. `shared`: the memory is the view's all the same."""
+    """The record of a copy of a view, with the gradient of the view; if `shared`, the result still shares memory with the input."""
     return Op(
         name or f"{view.grad_fn}_copy",
         view.forward if shared else lambda a, *attrs: _dense(view.forward(a, *attrs)),
@@ -35,91 +36,87 @@ def _copying(view: Op, name: str = "", shared: bool = False) -> Op:
 
 
 ALIAS = _copying(casting.ALIAS)
-AS_STRIDED = _copying(layout.AS_STRIDED)
-EXPAND = _copying(view_records.EXPAND)
+AS_STRIDED = _copying(as_strided.AS_STRIDED)
+EXPAND = _copying(broadcasting.EXPAND)
 NARROW = _copying(slicing.SLICE, "NarrowCopyBackward0")
-PERMUTE = _copying(view_records.PERMUTE)
+PERMUTE = _copying(transpose.PERMUTE)
 SELECT = _copying(slicing.SELECT)
 SLICE = _copying(slicing.SLICE)
-SPLIT = _copying(slicing.SPLIT)
-SPLIT_SIZES = _copying(slicing.SPLIT_SIZES)
-SQUEEZE = _copying(view_records.SQUEEZE)
-SQUEEZE_DIM = _copying(view_records.SQUEEZE_DIM)
-SQUEEZE_DIMS = _copying(view_records.SQUEEZE_DIMS)
-T_RECORD = _copying(view_records.T_RECORD)
-TRANSPOSE = _copying(view_records.TRANSPOSE)
-UNBIND = _copying(slicing.UNBIND)
-UNFOLD = _copying(rearrange.UNFOLD)
-UNSQUEEZE = _copying(view_records.UNSQUEEZE)
-VIEW = _copying(view_records.VIEW)
-UNSAFE_SPLIT = _copying(slicing.SPLIT, "UnsafeSplitBackward0", True)
-UNSAFE_SPLIT_SIZES = _copying(slicing.SPLIT_SIZES, "UnsafeSplitWithSizesBackward0", True)
+SPLIT = _copying(splitting.SPLIT)
+SPLIT_SIZES = _copying(splitting.SPLIT_SIZES)
+SQUEEZE = _copying(squeeze.SQUEEZE)
+SQUEEZE_DIM = _copying(squeeze.SQUEEZE_DIM)
+SQUEEZE_DIMS = _copying(squeeze.SQUEEZE_DIMS)
+T_RECORD = _copying(transpose.T_RECORD)
+TRANSPOSE = _copying(transpose.TRANSPOSE)
+UNBIND = _copying(splitting.UNBIND)
+UNFOLD = _copying(slicing.UNFOLD)
+UNSQUEEZE = _copying(squeeze.UNSQUEEZE)
+VIEW = _copying(views.VIEW)
+UNSAFE_SPLIT = _copying(splitting.SPLIT, "UnsafeSplitBackward0", True)
+UNSAFE_SPLIT_SIZES = _copying(splitting.SPLIT_SIZES, "UnsafeSplitWithSizesBackward0", True)
 
 
-def _no_derivative(grad: Any) -> Any:
-    raise no_derivative("aten::detach_copy")
-
-
-DETACH = Op("NotImplemented", _dense, "input", full_name="torch::autograd::NotImplemented", input=Rule(_no_derivative, ""))
+DETACH = not_differentiable("detach_copy", _dense, "input")
 
 
 def _plain(input: Tensor) -> Tensor:
-    """The same values without a place in the graph: what a view's own function checks is checked with them."""
+    """A tensor of the same values outside of the graph, with which the function of a view is called for its checks."""
     return Tensor(input.array, input.dtype)
 
 
 def _checked(view: Callable[..., Any], copy: Op) -> Callable[..., Any]:
-    """The copy, after all that the view's function checks; both take the same arguments."""
+    """The implementation of a copy: `view`, the function of the view, checks the arguments, which are the same."""
 
     def run(input: Tensor, *args: Any) -> Any:
-        _room(input)
+        _check_copy(input)
         view(_plain(input), *args)
         return copy(input, *[tuple(a) if isinstance(a, (list, tuple)) else a for a in args])
 
     return run
 
 
-def _room(input: Tensor) -> None:
+def _check_copy(input: Tensor) -> None:
     limits.check_elements(input.array.size, input.dtype.itemsize)
 
 
 def as_strided_copy(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
-    """The memory of a tensor read with another shape and other strides."""
-    return AS_STRIDED(input, *layout.place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
+    """A copy of `as_strided`."""
+    return AS_STRIDED(input, *as_strided.place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
 
 
 def expand_copy(input: Tensor, size: Sequence[int], implicit: bool) -> Tensor:
-    """Repeated along dimensions of size 1 and new leading ones."""
-    wanted = views.expanded_shape(input, size)
-    views.expand(_plain(input), wanted)
+    """A copy of `expand`."""
+    wanted = broadcasting.expanded_shape(input, size)
+    broadcasting.expand(_plain(input), wanted)
     return EXPAND(input, wanted)  # type: ignore[no-any-return]
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Elements start .. start + length of a dimension."""
+    """A copy of `narrow`."""
     slicing.narrow(_plain(input), dim, start, length)
     first = start % input.array.shape[dim] if start < 0 else start
     return NARROW(input, dim, first, first + length, 1)  # type: ignore[no-any-return]
 
 
 def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
-    """Every step-th element of a dimension from start to end."""
+    """A copy of a slice of a dimension; raises IndexError and RuntimeError."""
     if not input.array.ndim:
         raise ProgramError("IndexError", "slice() cannot be applied to a 0-dim tensor.")
     wrap_dim(dim, input.array.ndim)
     if step <= 0:
-        raise ProgramError("RuntimeError", "slice step must be positive")
+        raise runtime_error("slice step must be positive")
     return SLICE(input, dim, start or 0, slicing.END if end is None else end, step)  # type: ignore[no-any-return]
 
 
 def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
-    """The parts along a dimension, without it."""
-    return UNBIND(input, dim) if slicing.unbind(_plain(input), dim) else ()
+    """Copies of `unbind`."""
+    return UNBIND(input, dim) if splitting.unbind(_plain(input), dim) else ()
 
 
 def view_copy(input: Tensor, size: Sequence[int]) -> Tensor:
-    """Another shape."""
-    _room(input)
+    """A copy of `view`, also where the strides do not allow a view."""
+    _check_copy(input)
     return VIEW(input, views.infer_size(size, input.array.size))  # type: ignore[no-any-return]
 
 
@@ -129,15 +126,15 @@ def _view_dtype(input: Tensor, dtype: Any) -> Tensor:
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int) -> Any:
-    """At most `chunks` parts of equal size along a dimension."""
-    slicing.chunk(_plain(input), chunks, dim)
+    """`chunk`, whose parts do not count as views."""
+    splitting.chunk(_plain(input), chunks, dim)
     length = input.array.shape[dim]
     return UNSAFE_SPLIT(input, -(-length // chunks), dim) if length else UNSAFE_SPLIT_SIZES(input, (0,) * chunks, dim)
 
 
 def _split_sizes(copy: Op) -> Callable[..., Any]:
     def run(input: Tensor, split_sizes: Sequence[int], dim: int) -> Any:
-        return copy(input, tuple(split_sizes), dim) if slicing.split_with_sizes(_plain(input), split_sizes, dim) else ()
+        return copy(input, tuple(split_sizes), dim) if splitting.split_with_sizes(_plain(input), split_sizes, dim) else ()
 
     return run
 
@@ -154,7 +151,7 @@ def _function(name: str, signature: str, run: Callable[..., Any], *ops: Op, of: 
 
 
 def _unsafe(name: str, signature: str, run: Callable[..., Any], op: Op, sample: str) -> Function:
-    doc = "Parts along a dimension, whose in-place changes nothing of the rest is told of."
+    doc = "Parts along a dimension that share memory, but are not tracked as views."
     return Function(name, (signature, run), doc=doc, ops=(op,), samples=(Sample(sample, lambda x: x[:, 1:], x=_M),))
 
 
@@ -186,8 +183,8 @@ FUNCTIONS = (
     _function(
         "diagonal_copy",
         "Tensor input, int offset=0, int dim1=0, int dim2=1",
-        _checked(rearrange.diagonal, rearrange.DIAGONAL_COPY),
-        rearrange.DIAGONAL_COPY,
+        _checked(diagonal.diagonal, diagonal.DIAGONAL_COPY),
+        diagonal.DIAGONAL_COPY,
         of="diagonal",
         samples=(Sample("torch.diagonal_copy(x, 1)", lambda x: np.diagonal(x, 1), x=_M),),
     ),
@@ -217,7 +214,7 @@ FUNCTIONS = (
     _function(
         "permute_copy",
         "Tensor input, ints dims",
-        _checked(views.permute, PERMUTE),
+        _checked(transpose.permute, PERMUTE),
         PERMUTE,
         of="permute",
         samples=(Sample("torch.permute_copy(x, (-1, 0, 1))", lambda x: np.transpose(x, (2, 0, 1)), x=_O),),
@@ -241,7 +238,7 @@ FUNCTIONS = (
     _function(
         "split_copy",
         "Tensor input, int split_size, int dim=0",
-        _checked(slicing.split, SPLIT),
+        _checked(splitting.split, SPLIT),
         SPLIT,
         of="split",
         samples=(Sample("torch.split_copy(x, 2, 1)[1]", lambda x: x[:, 2:], x=_M),),
@@ -256,9 +253,9 @@ FUNCTIONS = (
     ),
     Function(
         "squeeze_copy",
-        ("Tensor input", _checked(views.squeeze, SQUEEZE)),
-        ("Tensor input, int dim", _checked(views.squeeze_dim, SQUEEZE_DIM)),
-        ("Tensor input, ints dim", _checked(views.squeeze_dims, SQUEEZE_DIMS)),
+        ("Tensor input", _checked(squeeze.squeeze, SQUEEZE)),
+        ("Tensor input, int dim", _checked(squeeze.squeeze_dim, SQUEEZE_DIM)),
+        ("Tensor input, ints dim", _checked(squeeze.squeeze_dims, SQUEEZE_DIMS)),
         doc="The copy of what squeeze shows.",
         ops=(SQUEEZE, SQUEEZE_DIM, SQUEEZE_DIMS),
         samples=(
@@ -270,12 +267,17 @@ FUNCTIONS = (
         out=True,
     ),
     _function(
-        "t_copy", "Tensor input", _checked(views.t, T_RECORD), T_RECORD, of="t", samples=(Sample("torch.t_copy(x)", np.transpose, x=_M),)
+        "t_copy",
+        "Tensor input",
+        _checked(transpose.t, T_RECORD),
+        T_RECORD,
+        of="t",
+        samples=(Sample("torch.t_copy(x)", np.transpose, x=_M),),
     ),
     _function(
         "transpose_copy",
         "Tensor input, int dim0, int dim1",
-        _checked(views.transpose, TRANSPOSE),
+        _checked(transpose.transpose, TRANSPOSE),
         TRANSPOSE,
         of="transpose",
         samples=(Sample("torch.transpose_copy(x, 0, -1)", np.transpose, x=_M),),
@@ -291,7 +293,7 @@ FUNCTIONS = (
     _function(
         "unfold_copy",
         "Tensor input, int dimension, int size, int step",
-        _checked(rearrange.unfold, UNFOLD),
+        _checked(slicing.unfold, UNFOLD),
         UNFOLD,
         of="unfold",
         samples=(Sample("torch.unfold_copy(x, -1, 2, 1)", lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 1), x=_M),),
@@ -299,7 +301,7 @@ FUNCTIONS = (
     _function(
         "unsqueeze_copy",
         "Tensor input, int dim",
-        _checked(views.unsqueeze, UNSQUEEZE),
+        _checked(squeeze.unsqueeze, UNSQUEEZE),
         UNSQUEEZE,
         of="unsqueeze",
         samples=(Sample("torch.unsqueeze_copy(x, -1)", lambda x: x[..., None], x=_M),),
@@ -318,7 +320,7 @@ FUNCTIONS = (
     _unsafe(
         "unsafe_split",
         "Tensor input, int split_size, int dim=0",
-        _checked(slicing.split, UNSAFE_SPLIT),
+        _checked(splitting.split, UNSAFE_SPLIT),
         UNSAFE_SPLIT,
         "unsafe_split(x[:, 1:], 2, 1)[0]",
     ),

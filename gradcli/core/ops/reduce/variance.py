@@ -1,4 +1,4 @@
-"""Variance and deviation, covariance, histograms; order statistics are in order_statistics."""
+"""Variance and deviation, covariance and correlation: var, std, var_mean, std_mean, cov, corrcoef."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.checks import Number, wrap_dims
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.where import MASKED_FILL, clamp
-from gradcli.core.ops.reduce import dimensions, order_statistics
-from gradcli.core.ops.reduce.accumulate import count_of, restored, spread
-from gradcli.core.ops.reduce.reduction import MEAN, MEAN_DIM
-from gradcli.core.ops.reduce.reduction import sum as sum_along
+from gradcli.core.ops.elementwise.add_multiply import sub
+from gradcli.core.ops.elementwise.divide_remainder import div
+from gradcli.core.ops.elementwise.exponential import SQRT
+from gradcli.core.ops.elementwise.maximum import clamp
+from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.reduce.common import Dims, count_of, restored, spread
+from gradcli.core.ops.reduce.sum_mean import MEAN, MEAN_DIM
+from gradcli.core.ops.shape.diagonal import diagonal
+from gradcli.core.ops.shape.squeeze import squeeze, unsqueeze
+from gradcli.core.ops.shape.transpose import t
+from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
-
-# --- variance and standard deviation ---
+from gradcli.errors import runtime_error
 
 
 def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
-    """Variance and mean, computed in double precision; over everything PyTorch rounds the mean to the dtype of x first."""
-    dims = dimensions.wrap_dims(dim, x.ndim)
+    """Variance and mean, computed in double precision; over all dimensions PyTorch rounds the mean to the dtype of x first."""
+    dims = wrap_dims(dim, x.ndim)
     wide = x.astype(np.float64)
     count = count_of(x.shape, dim)
     if len(dims) == x.ndim:
@@ -72,12 +77,11 @@ def _std_gradient(xp: Any, grad: Any, input: Any, out: Any, dim: Any, correction
 
 
 _MEAN = "m = input.mean(dim, True); n = input.numel() / m.numel(); "
-#: over everything and without a degree of freedom PyTorch has infinities of one sign
+#: over all dimensions and without a degree of freedom, all infinities of PyTorch have the same sign
 _VAR_FORMULA = _MEAN + "d = input - m if dim or n > correction else abs(input - m); {}.reshape(m.shape) * 2 / max(n - correction, 0) * d"
 _STD_FORMULA = _MEAN + "where({1} == 0, 0, {0} / {1}).reshape(m.shape) / max(n - correction, 0) * (input - m)"
 _MEAN_PART = " + grads[1].reshape(m.shape) / n"
 _STD_NOTE = "0 where the deviation is 0"
-
 VAR = Op(
     "VarBackward0",
     lambda x, dim, correction, keepdim: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
@@ -102,27 +106,23 @@ def _with_mean(root: bool) -> Callable[..., tuple[Array, Array]]:
     return run
 
 
-def _mean_part(xp: Any, grad: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+def _plus_mean_part(xp: Any, first: Any, grad: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of the variance or deviation plus that of the mean; each may be None."""
+    if grad is None:
+        return first
     shape = xp.plain(input).shape
-    return scalars.over(xp, spread(xp, grad, shape, dim, keepdim), count_of(shape, dim))
+    part = scalars.over(xp, spread(xp, grad, shape, dim, keepdim), count_of(shape, dim))
+    return part if first is None else first + part
 
 
 def _var_mean_rule(xp: Any, grads: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    parts = []
-    if grads[0] is not None:
-        parts.append(_var_gradient(xp, grads[0], input, dim, correction, keepdim))
-    if grads[1] is not None:
-        parts.append(_mean_part(xp, grads[1], input, dim, keepdim))
-    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+    first = None if grads[0] is None else _var_gradient(xp, grads[0], input, dim, correction, keepdim)
+    return _plus_mean_part(xp, first, grads[1], input, dim, keepdim)
 
 
 def _std_mean_rule(xp: Any, grads: Any, input: Any, result0: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    parts = []
-    if grads[0] is not None:
-        parts.append(_std_gradient(xp, grads[0], input, result0, dim, correction, keepdim))
-    if grads[1] is not None:
-        parts.append(_mean_part(xp, grads[1], input, dim, keepdim))
-    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+    first = None if grads[0] is None else _std_gradient(xp, grads[0], input, result0, dim, correction, keepdim)
+    return _plus_mean_part(xp, first, grads[1], input, dim, keepdim)
 
 
 VAR_MEAN = Op(
@@ -145,15 +145,15 @@ STD_MEAN = Op(
 )
 
 
-def _spread_function(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+def _implementations(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """The implementations of the three overloads of var, std, var_mean and std_mean."""
 
-    def run(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    def run(input: Tensor, dim: Dims, correction: Number, keepdim: bool) -> Any:
         if not input.dtype.is_floating_point:
             what = "std and var" if name in ("var", "std") else name
-            raise ProgramError("RuntimeError", f"{what} only support floating point and complex dtypes")
+            raise runtime_error(f"{what} only support floating point and complex dtypes")
         dim = dim or None
-        dimensions.wrap_dims(dim, input.array.ndim)
+        wrap_dims(dim, input.array.ndim)
         if count_of(input.array.shape, dim) - correction <= 0:
             warnings.emit(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
@@ -161,10 +161,10 @@ def _spread_function(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
             )
         return op(input, dim, correction, keepdim)
 
-    def with_dim(input: Tensor, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+    def with_dim(input: Tensor, dim: Dims, unbiased: bool, keepdim: bool) -> Any:
         return run(input, dim, 1 if unbiased else 0, keepdim)
 
-    def with_correction(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    def with_correction(input: Tensor, dim: Dims, correction: Number | None, keepdim: bool) -> Any:
         return run(input, dim, 1 if correction is None else correction, keepdim)
 
     def whole(input: Tensor, unbiased: bool) -> Any:
@@ -176,93 +176,42 @@ def _spread_function(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
 # --- covariance ---
 
 
-def cov(input: Tensor, correction: int = 1) -> Any:
+def cov(input: Tensor, correction: int = 1) -> Tensor:
     """The covariance matrix of the rows; a 0-d tensor for a vector."""
     if input.array.ndim > 2:
-        raise ProgramError(
-            "RuntimeError", f"cov(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions"
-        )
+        raise runtime_error(f"cov(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions")
     if input.dtype is dtypes.bool_:
-        raise ProgramError("RuntimeError", "cov(): bool dtype is not supported for input")
-    function = catalog.function
-    x: Any = catalog.method("view").method(input, ((1, -1),), {}) if input.array.ndim < 2 else input
+        raise runtime_error("cov(): bool dtype is not supported for input")
+    x = view(input, (1, -1)) if input.array.ndim < 2 else input
     count = x.array.shape[1]
-    average = sum_along(x, (1,)) / count
-    x = x - function("unsqueeze")(average, 1)
-    product = function("mm")(x, function("t")(x))
+    x = sub(x, unsqueeze(div(sum_mean.sum(x, (1,)), count), 1))
+    product = catalog.function("mm")(x, t(x))
     if count - correction <= 0:
         warnings.emit(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations. (Triggered "
             "internally at /__w/pytorch/pytorch/aten/src/ATen/native/Correlation.cpp:129.)"
         )
-    scaled = product / wrap(np.asarray(max(count - correction, 0), np.int64))
-    return function("squeeze")(scaled)
+    return squeeze(div(product, wrap(np.asarray(max(count - correction, 0), np.int64))))
 
 
-def corrcoef(input: Tensor) -> Any:
+def corrcoef(input: Tensor) -> Tensor:
     """The correlation matrix of the rows."""
     if input.array.ndim > 2:
-        raise ProgramError(
-            "RuntimeError",
-            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions",
+        raise runtime_error(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions"
         )
     c = cov(input)
     if not c.array.ndim:
-        return c / c
-    function = catalog.function
-    deviation = function("sqrt")(function("diagonal")(c))
-    c = c / function("reshape")(deviation, (-1, 1)) / function("reshape")(deviation, (1, -1))
-    return clamp(c, -1, 1)
-
-
-# --- counting ---
-
-
-def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
-    """How often each number from 0 on occurs; with weights, the sum of their weights."""
-    if input.dtype.is_floating_point:
-        raise dimensions.not_implemented("bincount_cpu", input.dtype)
-    x = input.array
-    if x.ndim != 1 or (x.size and x.min() < 0):
-        raise ProgramError("RuntimeError", "bincount only supports 1-d non-negative integral inputs.")
-    if minlength < 0:
-        raise ProgramError("RuntimeError", "minlength should be >= 0")
-    limits.check_elements(max(int(x.max()) + 1 if x.size else 0, minlength), 8)
-    if weights is None:
-        return wrap(np.bincount(x.astype(np.int64), minlength=minlength).astype(np.int64))
-    if weights.array.shape != x.shape:
-        raise ProgramError("RuntimeError", "weights should be 1-d and have the same length as input")
-    counts = np.bincount(x.astype(np.int64), weights.array.astype(np.float64), minlength)
-    return wrap(counts.astype(np.float32 if weights.dtype is dtypes.float32 else np.float64))
-
-
-def histc(input: Tensor, bins: int, min: Any, max: Any) -> Tensor:
-    """How many elements fall into each of `bins` equal bins from min to max (both 0: the range of the data)."""
-    if not input.dtype.is_floating_point:
-        raise dimensions.not_implemented("histogram_cpu", input.dtype)
-    if bins <= 0:
-        raise ProgramError("RuntimeError", f"torch.histogramdd(): bins {bins} must be > 0")
-    limits.check_elements(bins, 8)
-    x = input.array.reshape(-1).astype(np.float64)
-    low, high = float(min), float(max)
-    if low == high and x.size:
-        low, high = float(x.min()), float(x.max())
-    if low == high:
-        low, high = low - 1, high + 1
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise ProgramError("RuntimeError", f"torch.histogramdd(): range of [{low:g}, {high:g}] is not finite")
-    if low > high:
-        raise ProgramError("RuntimeError", "torch.histc: max must be larger than min")
-    inside = x[(x >= low) & (x <= high)]
-    place = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
-    return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
+        return div(c, c)
+    deviation = SQRT(diagonal(c))
+    return clamp(div(div(c, reshape(deviation, (-1, 1))), reshape(deviation, (1, -1))), -1, 1)
 
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 
 
 def _moments(name: str, op: Op, doc: str, reference: Any, method: bool) -> Function:
-    with_dim, with_correction, whole = _spread_function(name, op)
+    with_dim, with_correction, whole = _implementations(name, op)
     pick = "" if method else "[0]"
     return Function(
         name,
@@ -288,7 +237,6 @@ FUNCTIONS = (
     _moments("std", STD, "Standard deviation, the root of var.", np.std, True),
     _moments("var_mean", VAR_MEAN, "Variance and mean.", np.var, False),
     _moments("std_mean", STD_MEAN, "Standard deviation and mean.", np.std, False),
-    *order_statistics.FUNCTIONS,
     Function(
         "cov",
         ("Tensor input, *, int correction=1", cov),
@@ -300,18 +248,5 @@ FUNCTIONS = (
         ("Tensor input", corrcoef),
         doc="The correlation matrix of the rows.",
         samples=(Sample("corrcoef(x)", np.corrcoef, x=_M),),
-    ),
-    Function(
-        "bincount",
-        ("Tensor input, Tensor? weights=None, int minlength=0", bincount),
-        doc="How often each non-negative integer occurs.",
-        samples=(Sample("bincount(tensor([1, 3, 1]))"),),
-    ),
-    Function(
-        "histc",
-        ("Tensor input, int bins=100, Number min=0, Number max=0", histc),
-        doc="How many elements fall into each of equal bins.",
-        samples=(Sample("histc(tensor([1., 2., 1.]), bins=4, min=0, max=3)"),),
-        out=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Records of the smooth activation functions, of the gated ones, and of their derivatives."""
+"""Smooth activations: gelu, silu, mish, softplus, logsigmoid, softsign, tanhshrink, glu."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.functions.function import Sample
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.kernels.special.erf import erf
+from gradcli.core.ops.activation.functional import activation, functional, writing
+from gradcli.core.ops.checks import Number, checked, require_floating, wrap_dim
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.add_multiply import add, sub
+from gradcli.core.ops.elementwise.divide_remainder import div
 from gradcli.core.ops.elementwise.exponential import SIGMOID, SIGMOID_BACKWARD, logistic
+from gradcli.core.ops.elementwise.signs import absolute
+from gradcli.core.ops.elementwise.trigonometric import TANH
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
 
 # --- gelu ---
 
@@ -50,7 +59,7 @@ def _gelu_gradient(grad: Any, x: Any, approximate: str) -> Any:
 
 def _gelu_second(xp: Any, grad: Any, grad_output: Any, input: Any, approximate: str) -> Any:
     if approximate != "tanh":
-        # the density times 2 - x^2
+        # the density of the normal distribution times 2 - x**2
         bell = xp.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))
         return grad * grad_output * bell * (2 - input * input)
     square = input * input
@@ -67,26 +76,27 @@ _GELU_PARTS = (
     "t = tanh(c * (input + 0.044715 * input**3)) if approximate == 'tanh' else erf(input / 2**0.5); "
     "d = c * (1 - t**2) * (1 + 0.134145 * input**2) if approximate == 'tanh' else c * exp(-input**2 / 2); "
 )
-_GELU_FORMULA = _GELU_PARTS + "grad * (1 + t + input * d) / 2"
-GELU_BACKWARD: Op = Op(
-    "GeluBackwardBackward0",
+_, GELU = activation(
+    "Gelu",
+    _gelu,
     _gelu_gradient,
-    "grad_output input",
     "approximate",
-    grad_output=Rule(lambda xp, grad, input, approximate: xp.call(GELU_BACKWARD, grad, input, approximate), _GELU_FORMULA),
-    input=Rule(
+    formula=_GELU_PARTS + "grad * (1 + t + input * d) / 2",
+    second=Rule(
         _gelu_second,
         _GELU_PARTS + "e = c * (1 - t**2) * 0.26829 * input - 2 * t * d * c * (1 + 0.134145 * input**2) if approximate == 'tanh' "
         "else -input * d; grad * grad_output * (d + input * e / 2)",
     ),
 )
-GELU = Pointwise(
-    "GeluBackward0",
-    _gelu,
-    "input",
-    "approximate",
-    input=Rule(lambda xp, grad, input, approximate: xp.call(GELU_BACKWARD, grad, input, approximate), _GELU_FORMULA),
-)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """`input` times the normal distribution function at `input`; `approximate` is "none" or "tanh"."""
+    if approximate not in ("none", "tanh"):
+        raise runtime_error("approximate argument must be either none or tanh.")
+    require_floating("GeluKernelImpl", input.dtype)
+    return GELU(input, approximate)
+
 
 # --- silu, mish, softplus, logsigmoid ---
 
@@ -105,7 +115,7 @@ SILU = Pointwise(
 
 
 def _soft(x: Any) -> Any:
-    """log(1 + exp(x)) without overflow."""
+    """`log(1 + exp(x))` without overflow."""
     return np.maximum(x, 0) + elementary.log1p(elementary.exp(-np.abs(x)))
 
 
@@ -134,28 +144,17 @@ def _softplus_second(xp: Any, grad: Any, grad_output: Any, input: Any, beta: flo
     return scalars.times(xp, scalars.times_data(xp, bent, near), beta)
 
 
-_SOFTPLUS_FORMULA = "where(input * beta > threshold, grad, grad * sigmoid(input * beta))"
-SOFTPLUS_BACKWARD: Op = Op(
-    "SoftplusBackwardBackward0",
+_, SOFTPLUS = activation(
+    "Softplus",
+    _softplus,
     lambda grad, x, beta, threshold: np.where(x * beta > threshold, grad, grad * logistic(x * beta)),
-    "grad_output input",
     "beta threshold",
-    grad_output=Rule(lambda xp, grad, input, beta, threshold: xp.call(SOFTPLUS_BACKWARD, grad, input, beta, threshold), _SOFTPLUS_FORMULA),
-    input=Rule(
+    formula="where(input * beta > threshold, grad, grad * sigmoid(input * beta))",
+    note="linear beyond threshold",
+    second=Rule(
         _softplus_second,
         "s = sigmoid(input * beta); grad * grad_output * beta * s * (1 - s) * (input * beta < threshold)",
         "0 beyond threshold",
-    ),
-)
-SOFTPLUS = Pointwise(
-    "SoftplusBackward0",
-    _softplus,
-    "input",
-    "beta threshold",
-    input=Rule(
-        lambda xp, grad, input, beta, threshold: xp.call(SOFTPLUS_BACKWARD, grad, input, beta, threshold),
-        _SOFTPLUS_FORMULA,
-        "linear beyond threshold",
     ),
 )
 
@@ -165,46 +164,35 @@ def _logsigmoid_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
     return grad * grad_output * (scalars.minus(xp, s, 1) * s)
 
 
-LOG_SIGMOID_BACKWARD: Op = Op(
-    "LogSigmoidBackwardBackward0",
-    lambda grad, x: grad * logistic(-x),
-    "grad_output input",
-    grad_output=Rule(lambda xp, grad, input: xp.call(LOG_SIGMOID_BACKWARD, grad, input), "grad * sigmoid(-input)"),
-    input=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
-)
-LOG_SIGMOID = Pointwise(
-    "LogSigmoidBackward0",
+_, LOG_SIGMOID = activation(
+    "LogSigmoid",
     lambda x: np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x))),
-    "input",
-    input=Rule(lambda xp, grad, input: xp.call(LOG_SIGMOID_BACKWARD, grad, input), "grad * sigmoid(-input)"),
+    lambda grad, x: grad * logistic(-x),
+    formula="grad * sigmoid(-input)",
+    second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )
+silu = checked(SILU, require_floating, "silu_cpu")
+mish = checked(MISH, require_floating, "mish_cpu")
+logsigmoid = checked(LOG_SIGMOID, require_floating, "log_sigmoid_cpu")
 
-# --- prelu, glu ---
 
-PRELU_BACKWARD: Op = Op(
-    "PreluKernelBackwardBackward0",
-    lambda grad, x, weight: np.where(x > 0, grad, grad * weight),
-    "grad_output input weight",
-    grad_output=Rule(
-        lambda xp, grad, input, weight: xp.where(xp.plain(input) >= 0, grad, grad * weight), "where(input >= 0, grad, grad * weight)"
-    ),
-    input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"),
-    weight=Rule(
-        lambda xp, grad, grad_output, input: xp.where(xp.plain(input) >= 0, 0.0, grad * grad_output),
-        "where(input >= 0, 0 * grad, grad * grad_output)",
-    ),
-)
-PRELU = Pointwise(
-    "PreluKernelBackward0",
-    lambda x, weight: np.where(x > 0, x, x * weight),
-    "input weight",
-    input=Rule(
-        lambda xp, grad, input, weight: xp.call(PRELU_BACKWARD, grad, input, weight),
-        "where(input > 0, grad, grad * weight)",
-        "the weight at 0",
-    ),
-    weight=Rule(lambda xp, grad, input: xp.where(xp.plain(input) >= 0, 0.0, grad * input), "where(input >= 0, 0 * grad, grad * input)"),
-)
+def softplus(input: Tensor, beta: Number = 1, threshold: Number = 20) -> Tensor:
+    """`log(1 + exp(beta * input)) / beta`; `input` itself where `beta * input` is beyond the threshold."""
+    require_floating("softplus_cpu", input.dtype)
+    return SOFTPLUS(input, beta, threshold)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """`input / (1 + abs(input))`."""
+    return div(input, add(absolute(input), 1))
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """`input - tanh(input)`."""
+    return sub(input, TANH(input))
+
+
+# --- glu ---
 
 
 def _halves(x: Any, dim: int) -> tuple[Any, Any]:
@@ -219,7 +207,7 @@ def _glu_gradient(grad: Any, x: Any, dim: int) -> Any:
 
 
 def _glu_first(xp: Any, grad: Any, input: Any, dim: int) -> Any:
-    """How the gradient's gradient reaches grad_output: the halves weighted and added."""
+    """The derivative of the gradient with respect to grad_output."""
     (a, b), (p, q) = _split(xp, input, dim), _split(xp, grad, dim)
     s = xp.call(SIGMOID, b)
     return p * s + q * a * s * (1 - s)
@@ -263,5 +251,99 @@ GLU = Op(
     input=Rule(
         lambda xp, grad, input, dim: xp.call(GLU_BACKWARD, grad, input, dim),
         _PARTS + "cat([grad * s, grad * a * s * (1 - s)], dim)",
+    ),
+)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half of `input` along `dim` times the sigmoid of the second half."""
+    if not input.array.ndim:
+        raise runtime_error("glu does not support scalars because halving size must be even")
+    at = wrap_dim(dim, input.array.ndim)
+    if input.array.shape[at] % 2:
+        raise runtime_error(f"Halving dimension must be even, but dimension {at} is size {input.array.shape[at]}")
+    require_floating("glu_cpu", input.dtype)
+    return GLU(input, dim)  # type: ignore[no-any-return]
+
+
+# --- the functions ---
+
+_X = [0.5, -1.5, 2.0, 4.5]
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + elementary.exp(-x))
+
+
+FUNCTIONS = (
+    functional(
+        "silu",
+        "Tensor input",
+        silu,
+        "input * sigmoid(input).",
+        SILU,
+        Sample("F.silu(x)", lambda x: x * _sigmoid(x), x=_X),
+        write=writing("silu", silu),
+    ),
+    functional(
+        "mish",
+        "Tensor input",
+        mish,
+        "input * tanh(softplus(input)).",
+        MISH,
+        Sample("F.mish(x)", lambda x: x * np.tanh(np.log1p(np.exp(x))), x=_X),
+        write=writing("mish", mish),
+    ),
+    functional(
+        "gelu",
+        "Tensor input, *, str approximate='none'",
+        gelu,
+        "input times the normal distribution function at input; approximate='tanh' for the usual approximation.",
+        GELU,
+        Sample("F.gelu(x)", None, x=_X),
+        Sample(
+            "F.gelu(x, approximate='tanh')",
+            lambda x: 0.5 * x * (1 + elementary.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+            x=_X,
+        ),
+        python="",
+    ),
+    functional(
+        "softplus",
+        "Tensor input, Number beta=1, Number threshold=20",
+        softplus,
+        "log(1 + exp(beta * input)) / beta.",
+        SOFTPLUS,
+        Sample("F.softplus(x, 2)", lambda x: np.log1p(np.exp(2 * x)) / 2, x=_X),
+        python="",
+    ),
+    functional(
+        "logsigmoid",
+        "Tensor input",
+        logsigmoid,
+        "log(sigmoid(input)), without overflow.",
+        LOG_SIGMOID,
+        Sample("F.logsigmoid(x)", lambda x: np.log(_sigmoid(x)), x=_X),
+        python="",
+    ),
+    functional(
+        "softsign",
+        "Tensor input",
+        softsign,
+        "input / (1 + abs(input)).",
+        None,
+        Sample("F.softsign(x)", lambda x: x / (1 + np.abs(x)), x=_X),
+    ),
+    functional(
+        "tanhshrink", "Tensor input", tanhshrink, "input - tanh(input).", None, Sample("F.tanhshrink(x)", lambda x: x - np.tanh(x), x=_X)
+    ),
+    functional("sigmoid", "Tensor input", lambda x: SIGMOID(x), "1 / (1 + exp(-input)).", SIGMOID, Sample("F.sigmoid(x)", _sigmoid, x=_X)),
+    functional(
+        "glu",
+        "Tensor input, int dim=-1",
+        glu,
+        "The first half along dim times the sigmoid of the second.",
+        GLU,
+        Sample("F.glu(x)", lambda x: x[:2] * _sigmoid(x[2:]), x=_X),
     ),
 )

@@ -11,14 +11,14 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.checks import wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
-from gradcli.core.ops.elementwise.arithmetic_records import DIV
-from gradcli.core.ops.elementwise.where import MAXIMUM, MINIMUM
-from gradcli.core.ops.index.selection import SHARED, reducing, result, spread_evenly
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.elementwise.divide_remainder import DIV
+from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
+from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, reducing, result, spread_evenly
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 _EVEN = "shared equally among the elements that are the extremum"
 _FIRST = "to the first of equal elements"
@@ -26,24 +26,15 @@ _FIRST = "to the first of equal elements"
 
 def _check_all(name: str, x: Tensor) -> None:
     if not x.array.size:
-        raise ProgramError(
-            "RuntimeError",
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.",
+        raise runtime_error(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
         )
-
-
-def check_size(name: str, x: Tensor, dim: int) -> None:
-    """Refuse a reduction without identity along an empty dimension."""
-    at = dimensions.wrap_dim(dim, x.array.ndim)
-    if x.array.ndim and not x.array.shape[at]:
-        raise ProgramError("IndexError", f"{name}(): Expected reduction dim {at} to have non-zero size.")
 
 
 def _picked(where: Callable[..., Any]) -> Callable[[Array, int], tuple[Array, Array]]:
     def run(x: Array, dim: int) -> tuple[Array, Array]:
         if not x.size:
-            shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-            return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
+            return of_nothing(x, dim)
         index = np.expand_dims(where(x, axis=dim), dim)
         return np.take_along_axis(x, index, dim), index
 
@@ -55,7 +46,7 @@ def _whole(grad_fn: str, reduce: Callable[..., Any]) -> Op:
         grad_fn,
         lambda x: np.asarray(reduce(x)),
         "input",
-        input=Rule(lambda xp, grad, input, out: spread_evenly(xp, grad, input, out), SHARED, _EVEN),
+        input=Rule(lambda xp, grad, input, out, input_dtype: spread_evenly(xp, grad, input, out, input_dtype), SHARED, _EVEN),
     )
 
 
@@ -65,28 +56,28 @@ MAX_DIM = reducing("MaxBackward0", _picked(np.argmax), note=_FIRST)
 MIN_DIM = reducing("MinBackward0", _picked(np.argmin), note=_FIRST)
 
 
-def _a_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+def _ties_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     x, value = xp.plain(input), xp.plain(out)
     shape = x.shape
-    dims = dimensions.wrap_dims(dim, len(shape))
+    dims = wrap_dims(dim, len(shape))
     if not keepdim:
         value = np.expand_dims(value, dims)
-        # without dim PyTorch restores no dimension, and its view changes nothing
+        # without dim PyTorch restores no dimension: the gradient stays as it is
         grad = xp.reshape(grad, value.shape if shape and dim else (1,) * len(dim))
     mask = np.equal(x, value)
     count = np.asarray(total(mask, axis=dims, keepdims=True)).astype(x.dtype)
-    # a nan equals nothing: 0 / 0
+    # where the extremum is nan no element equals it: the gradient is 0 / 0, which is nan
     return scalars.times_data(xp, xp.call(DIV, grad, count), mask.astype(x.dtype))
 
 
 def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:
     return Op(
         grad_fn,
-        lambda x, dim, keepdim: np.asarray(reduce(x, axis=dimensions.wrap_dims(dim, x.ndim), keepdims=keepdim)),
+        lambda x, dim, keepdim: np.asarray(reduce(x, axis=wrap_dims(dim, x.ndim), keepdims=keepdim)),
         "input",
         "dim keepdim",
         input=Rule(
-            _a_rule, "s = input.sum(dim, True).shape; at = input == out.reshape(s); grad.reshape(s) / at.sum(dim, True) * at", _EVEN
+            _ties_rule, "s = input.sum(dim, True).shape; at = input == out.reshape(s); grad.reshape(s) / at.sum(dim, True) * at", _EVEN
         ),
     )
 
@@ -95,30 +86,11 @@ AMAX = _along("AmaxBackward0", np.max)
 AMIN = _along("AminBackward0", np.min)
 
 
-def _extremum(name: str, whole: Op, along: Any, pair: Op) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    def of_all(input: Tensor) -> Any:
-        _check_all(name, input)
-        return whole(input)
-
-    def of_pair(input: Tensor, other: Tensor) -> Any:
-        return pair(input, other)
-
-    def of_dim(input: Tensor, dim: int, keepdim: bool = False) -> NamedResult:
-        check_size(name, input, dim)
-        return result(name, along(input, dim, keepdim))
-
-    return of_all, of_pair, of_dim
-
-
-_max = _extremum("max", MAX_ALL, MAX_DIM, MAXIMUM)
-_min = _extremum("min", MIN_ALL, MIN_DIM, MINIMUM)
-
-
-def _a(name: str, op: Op) -> Callable[..., Any]:
+def _amax_or_amin(name: str, op: Op) -> Callable[..., Any]:
     def run(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
         if dim:
             for d in dim:
-                at = dimensions.wrap_dim(d, input.array.ndim)
+                at = wrap_dim(d, input.array.ndim)
                 if input.array.ndim and not input.array.shape[at]:
                     raise ProgramError("IndexError", f"{name}(): Expected reduction dim {d} to have non-zero size.")
         elif not input.array.size:
@@ -129,18 +101,18 @@ def _a(name: str, op: Op) -> Callable[..., Any]:
 
 
 def _both_rule(xp: Any, grads: Any, input: Any, min: Any, max: Any, dim: Any, keepdim: bool) -> Any:
-    """Both gradients, each as amin and amax have it."""
+    """The sum of the gradients of amin and amax."""
     summed: Any = None
     dims = () if dim is None else (dim,)
     for grad, value in zip(grads, (min, max), strict=True):
         if grad is not None:
-            part = _a_rule(xp, grad, input, value, dims, keepdim)
+            part = _ties_rule(xp, grad, input, value, dims, keepdim)
             summed = part if summed is None else summed + part
     return summed
 
 
 def _both(x: Array, dim: Any, keepdim: bool) -> tuple[Array, Array]:
-    axes = None if dim is None else dimensions.wrap_dim(dim, x.ndim) if x.ndim else ()
+    axes = None if dim is None else wrap_dim(dim, x.ndim) if x.ndim else ()
     return np.asarray(np.min(x, axis=axes, keepdims=keepdim)), np.asarray(np.max(x, axis=axes, keepdims=keepdim))
 
 
@@ -161,11 +133,11 @@ AMINMAX = Op(
 
 
 def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> NamedResult:
-    """The smallest and the largest elements."""
+    """The smallest and the largest elements, of all or along dim, as a pair (min, max)."""
     if dim is None and not input.array.size:
-        raise ProgramError("RuntimeError", "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise runtime_error("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
-        at = dimensions.wrap_dim(dim, input.array.ndim)
+        at = wrap_dim(dim, input.array.ndim)
         if input.array.ndim and not input.array.shape[at]:
             raise ProgramError("IndexError", f"aminmax: Expected reduction dim {at} to have non-zero size.")
     return named("aminmax", "min", "max")(AMINMAX(input, dim, keepdim))
@@ -174,13 +146,13 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Nam
 def _arg(name: str, where: Callable[..., Any]) -> Callable[..., Tensor]:
     def run(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
         if input.dtype is dtypes.bool_:
-            raise ProgramError("RuntimeError", f"{name}(): does not support bool input")
+            raise runtime_error(f"{name}(): does not support bool input")
         if dim is None:
             if not input.array.size:
                 raise ProgramError("IndexError", f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             return wrap(np.asarray(where(input.array), np.int64).reshape((1,) * input.array.ndim if keepdim else ()))
-        check_size(name, input, dim)
-        at = dimensions.wrap_dim(dim, input.array.ndim)
+        check_nonempty(name, input, dim)
+        at = wrap_dim(dim, input.array.ndim)
         if not input.array.ndim:
             return wrap(np.zeros((), np.int64))
         index = _picked(where)(input.array, at)[1]
@@ -193,46 +165,43 @@ _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _N = [[1.5, -2.5, 0.5], [0.75, 3.0, -1.0]]
 
 
-def _family(name: str, ops: tuple[Any, ...], runs: Any, doc: str, reference: Any, pairwise: Any) -> Function:
-    of_all, of_pair, of_dim = runs
+def _max_or_min(
+    name: str, whole: Op, along: Selection, pair: Op, most: str, more: str, reference: Callable[..., Any], of_two: np.ufunc
+) -> Function:
+    """max or min, of all elements, along a dimension and of two tensors."""
+
+    def of_all(input: Tensor) -> Any:
+        _check_all(name, input)
+        return whole(input)
+
+    def of_dim(input: Tensor, dim: int, keepdim: bool = False) -> NamedResult:
+        check_nonempty(name, input, dim)
+        return result(name, along(input, dim, keepdim))
+
     return Function(
         name,
         ("Tensor input", of_all),
-        ("Tensor input, Tensor other", of_pair),
+        ("Tensor input, Tensor other", lambda input, other: pair(input, other)),
         ("Tensor input, int dim, bool keepdim=False |outs", of_dim),
-        doc=doc,
-        ops=ops,
+        doc=f"The {most} element; along dim, values and indices; of two tensors, the {more} of each pair.",
+        ops=(whole, along, pair),
         samples=(
             Sample(f"{name}(x)", reference, x=_M),
             Sample(f"x.{name}(dim=1).values", lambda x: reference(x, axis=1), x=_M),
             Sample(f"{name}(x, 0, keepdim=True)[0]", lambda x: reference(x, axis=0, keepdims=True), x=_M),
-            Sample(f"{name}(x, y)", pairwise, x=_M, y=_N),
+            Sample(f"{name}(x, y)", of_two, x=_M, y=_N),
         ),
         out=True,
     )
 
 
 FUNCTIONS = (
-    _family(
-        "max",
-        (MAX_ALL, MAX_DIM, MAXIMUM),
-        _max,
-        "The largest element; along dim, values and indices; of two tensors, the larger of each pair.",
-        np.max,
-        np.maximum,
-    ),
-    _family(
-        "min",
-        (MIN_ALL, MIN_DIM, MINIMUM),
-        _min,
-        "The smallest element; along dim, values and indices; of two tensors, the smaller of each pair.",
-        np.min,
-        np.minimum,
-    ),
+    _max_or_min("max", MAX_ALL, MAX_DIM, MAXIMUM, "largest", "larger", np.max, np.maximum),
+    _max_or_min("min", MIN_ALL, MIN_DIM, MINIMUM, "smallest", "smaller", np.min, np.minimum),
     *(
         Function(
             name,
-            ("Tensor input, ints1? dim=(), bool keepdim=False", _a(name, op)),
+            ("Tensor input, ints1? dim=(), bool keepdim=False", _amax_or_amin(name, op)),
             doc=f"The {adjective} elements along dimensions; their gradient is shared equally among ties.",
             ops=(op,),
             samples=(

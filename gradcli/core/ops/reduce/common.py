@@ -1,4 +1,4 @@
-"""What reductions share: sums as accurate as torch's, reduced dimensions restored, computing in another dtype."""
+"""What reductions share: sums as accurate as PyTorch's, reduced dimensions restored, operations that compute in another dtype."""
 
 from __future__ import annotations
 
@@ -9,21 +9,30 @@ import numpy as np
 
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels.summation import LARGEST, total
-from gradcli.core.ops.reduce import dimensions
+from gradcli.core.ops.checks import wrap_dims
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import runtime_error
+
+#: the dimensions that a function reduces: all for None and for ()
+Dims = Sequence[int] | None
 
 #: numpy's stubs have no overload for a keepdims that is a variable
 _reduce: Any = np.add.reduce
 
-#: numpy adds pairwise along the last axis only; longer sums across it are carried in double precision
+#: numpy adds pairwise along the last axis only: longer sums along other axes are computed in double precision
 _LONG = 256
 
 
+def sum_dtype(x: Tensor, dtype: DType | None) -> DType:
+    """The dtype that sums and products are computed in: the given one, else int64 for bool and integers."""
+    return dtype or (x.dtype if x.dtype.is_floating_point else dtypes.int64)
+
+
 def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False) -> Array:
-    """Sum over dimensions (None: all), half precision carried in single."""
+    """The sum over dimensions (None: all). Half precision is added up in single precision."""
     if x.dtype == np.float16:
         return np.asarray(_reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32)).astype(np.float16)
     if x.dtype == np.float32 and x.size > LARGEST and dims is not None and x.ndim - 1 not in dims and any(x.shape[d] > _LONG for d in dims):
@@ -32,41 +41,42 @@ def add_up(x: Array, dims: tuple[int, ...] | None = None, keepdim: bool = False)
 
 
 def restored(xp: Any, value: Any, shape: Sequence[int], dim: Sequence[int] | None, keepdim: bool) -> Any:
-    """A reduced value with the reduced dimensions back as 1."""
+    """A reduced value with its reduced dimensions restored as dimensions of size 1; `shape` is that of the input."""
     if keepdim or not shape:
-        return value  # a 0-d input has nothing to restore
-    return xp.expand_dims(value, dimensions.wrap_dims(dim, len(shape)))
+        return value
+    return xp.expand_dims(value, wrap_dims(dim, len(shape)))
 
 
 def spread(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of a reduced value, repeated to the input's shape."""
     return xp.broadcast_to(restored(xp, grad, shape, dim, keepdim) if dim else grad, shape)
 
 
 def count_of(shape: Sequence[int], dim: Sequence[int] | None) -> int:
-    """The number of elements that each result is made of."""
+    """The number of elements that are reduced to each result."""
     count = 1
-    for d in dimensions.wrap_dims(dim, len(shape)):
+    for d in wrap_dims(dim, len(shape)):
         count *= shape[d]
     return count
 
 
 def logsumexp_jvp(xp: Any, x: Tensor, tangent: Any, dim: Any, keepdim: bool) -> Any:
     """The sum of the tangent, weighted by the softmax of x. Dimensions are a number, a tuple or None, for all."""
-    dim = dimensions.wrap_dims(dim if isinstance(dim, tuple) or dim is None else (dim,), x.array.ndim)
+    dim = wrap_dims(dim if isinstance(dim, tuple) or dim is None else (dim,), x.array.ndim)
     top = x.array.max(dim, keepdims=True, initial=-np.inf)
     weights = xp.exp(x - Tensor(np.where(np.isfinite(top), top, 0).astype(x.dtype.np), x.dtype))
     return xp.sum(weights * tangent, dim, keepdim) / xp.sum(weights, dim, keepdim)
 
 
 class Typed(Op):
-    """An operation on one tensor whose last attribute is the dtype it computes in; the conversion has no node of its own."""
+    """An operation on one tensor whose last plain argument is the dtype that it computes in. The conversion has no node of its own."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any) -> Any:
         x, dtype = args[0], args[-1]
         if x.requires_grad and state.enabled and not dtype.is_floating_point:
-            raise ProgramError("RuntimeError", f"Autograd not support dtype: {dtype.torch_name}")
+            raise runtime_error(f"Autograd not support dtype: {dtype.torch_name}")
         array = x.array if x.dtype is dtype else dtypes.cast(x.array, dtype)
         result = np.asarray(self.forward(array, *args[1:]))
         if result.dtype is not dtype.np:

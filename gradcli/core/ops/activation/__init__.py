@@ -1,0 +1,1 @@
+"""Activation functions, of torch.nn.functional and of torch."""

@@ -1,0 +1,75 @@
+"""How activations are declared: the records of a function and of its derivative, and the forms that torch.nn.functional has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.rules import ZERO
+from gradcli.core.tensor.tensor import Tensor
+
+Run = Callable[..., Any]
+
+
+def activation(
+    name: str, forward: Run, gradient: Run, attrs: str = "", *, formula: str, note: str = "", second: Rule = ZERO
+) -> tuple[Op, Pointwise]:
+    """The records `NAMEBackwardBackward0` and `NAMEBackward0` of an activation, whose derivative PyTorch gives a node of its own.
+
+    `gradient` and `formula` are the derivative with respect to the input, `second` is that of the derivative: 0 by default.
+    """
+    backward: Op = Op(
+        f"{name}BackwardBackward0",
+        gradient,
+        "grad_output input",
+        attrs,
+        grad_output=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula),
+        input=second,
+    )
+    rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
+    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, input=rule)
+
+
+def writing(name: str, run: Run) -> Run:
+    """The in-place form of an activation: it writes what `run` computes into its input."""
+    return lambda input, *more: in_place.apply(input, f"{name}_", lambda t: run(t, *more))
+
+
+def functional(
+    name: str, signature: str, run: Run, doc: str, op: Op | None, *samples: Sample, write: Run | None = None, python: str | None = None
+) -> Function:
+    """The function `torch.nn.functional.NAME`; with an in-place form `write` it has the parameter `inplace`.
+
+    `python` is the name in Python's errors for wrong calls: "" for a function that PyTorch does not wrap in Python.
+    """
+    chosen = run
+    if write is not None:
+        signature += ", bool inplace=False"
+
+        def chosen(input: Tensor, *more: Any) -> Any:
+            return (write if more[-1] else run)(input, *more[:-1])
+
+    return Function(
+        name,
+        (signature, chosen),
+        doc=doc,
+        ops=() if op is None else (op,),
+        samples=samples,
+        namespace="torch.nn.functional",
+        method=False,
+        python=name if python is None else python,
+    )
+
+
+def inplace_functions(
+    name: str, signature: str, write: Run, op: Op, namespaces: Sequence[str] = ("torch.nn.functional",)
+) -> list[Function]:
+    """The functions `NAME_` of the namespaces."""
+    return [
+        Function(f"{name}_", (signature, write), doc=f"{name} in place.", ops=(op,), namespace=namespace, method=False)
+        for namespace in namespaces
+    ]

@@ -1,0 +1,326 @@
+"""Activations that are not 0 for negative input: leaky_relu, prelu, rrelu, elu, selu, celu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import elementary
+from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
+from gradcli.core.ops.checks import checked, require_floating
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.rules import ZERO
+from gradcli.core.ops.shape.views import reshape
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+# --- leaky_relu ---
+
+LEAKY_RELU_BACKWARD, LEAKY_RELU = activation(
+    "LeakyRelu",
+    lambda x, negative_slope: np.where(np.greater(x, 0), x, x * negative_slope),
+    lambda grad, x, negative_slope: np.where(np.greater(x, 0), grad, grad * negative_slope),
+    "negative_slope",
+    formula="where(input > 0, grad, grad * negative_slope)",
+    note="the negative slope at 0",
+)
+#: the in-place forms of leaky_relu, elu and celu keep the result, since the input is overwritten
+LEAKY_RELU_INPLACE = Pointwise(
+    "LeakyReluBackward1",
+    LEAKY_RELU.forward,
+    "input",
+    "negative_slope",
+    input=Rule(
+        lambda xp, grad, out, negative_slope: xp.call(LEAKY_RELU_BACKWARD, grad, out, negative_slope),
+        "where(out > 0, grad, grad * negative_slope)",
+        "the negative slope at 0",
+    ),
+)
+leaky_relu = checked(LEAKY_RELU, require_floating, "leaky_relu_cpu")
+
+
+def _leaky_relu_(input: Tensor, negative_slope: float) -> Any:
+    if negative_slope < 0:
+        raise runtime_error(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused by "
+            "calling in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope"
+        )
+    return writing("leaky_relu", LEAKY_RELU_INPLACE)(input, negative_slope)
+
+
+# --- prelu ---
+
+PRELU_BACKWARD: Op = Op(
+    "PreluKernelBackwardBackward0",
+    lambda grad, x, weight: np.where(x > 0, grad, grad * weight),
+    "grad_output input weight",
+    grad_output=Rule(
+        lambda xp, grad, input, weight: xp.where(xp.plain(input) >= 0, grad, grad * weight), "where(input >= 0, grad, grad * weight)"
+    ),
+    input=ZERO,
+    weight=Rule(
+        lambda xp, grad, grad_output, input: xp.where(xp.plain(input) >= 0, 0.0, grad * grad_output),
+        "where(input >= 0, 0 * grad, grad * grad_output)",
+    ),
+)
+PRELU = Pointwise(
+    "PreluKernelBackward0",
+    lambda x, weight: np.where(x > 0, x, x * weight),
+    "input weight",
+    input=Rule(
+        lambda xp, grad, input, weight: xp.call(PRELU_BACKWARD, grad, input, weight),
+        "where(input > 0, grad, grad * weight)",
+        "the weight at 0",
+    ),
+    weight=Rule(lambda xp, grad, input: xp.where(xp.plain(input) >= 0, 0.0, grad * input), "where(input >= 0, 0 * grad, grad * input)"),
+)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """`input` where it is positive, `weight * input` elsewhere; the weight is one number or one for each channel (dimension 1)."""
+    if input.dtype is not weight.dtype:
+        raise runtime_error(f"prelu: Type promoting not supported. Got {input.dtype.torch_name} and {weight.dtype.torch_name}")
+    if weight.array.size != 1:
+        if not input.array.ndim:
+            raise runtime_error("Not allow zero-dim input tensor.")
+        channels = input.array.shape[1] if input.array.ndim > 1 else 1
+        if channels != weight.array.size:
+            raise runtime_error(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.array.size} "
+                f"and channel size = {channels}."
+            )
+    if weight.array.ndim > 1:
+        raise runtime_error(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
+    if input.array.ndim != weight.array.ndim:
+        shape = [1] * input.array.ndim
+        if input.array.ndim > 1:
+            shape[1] = weight.array.size
+        weight = reshape(weight, shape)
+    return PRELU(input, weight)
+
+
+# --- rrelu ---
+
+#: `noise` holds the slopes that were drawn, and 1 for positive elements
+RRELU = Op(
+    "RreluWithNoiseBackward0",
+    lambda x, noise: x * noise,
+    "input",
+    "noise",
+    input=Rule(lambda xp, grad, noise: scalars.times_data(xp, grad, noise), "grad * noise"),
+)
+#: in evaluation the slope is the mean of the bounds
+RRELU_MEAN = Op(
+    "RreluWithNoiseBackward0",
+    lambda x, lower, upper: np.where(x > 0, x, x * x.dtype.type((lower + upper) / 2)),
+    "input",
+    "lower upper",
+    input=Rule(
+        lambda xp, grad, input, lower, upper: scalars.times_data(
+            xp, grad, np.where(xp.plain(input) > 0, 1, (lower + upper) / 2).astype(xp.plain(input).dtype)
+        ),
+        "where(input > 0, grad, grad * (lower + upper) / 2)",
+        "the slope at 0 is that of negative elements",
+    ),
+)
+
+
+def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+    if lower > upper:
+        raise runtime_error("Lower bound should be less than or equal to the upper bound")
+    require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
+    if not training:
+        return RRELU_MEAN(input, float(lower), float(upper))
+    noise = np.ones(input.array.shape, input.dtype.np)
+    negative = input.array <= 0
+    noise[negative] = generator.default.uniform((int(negative.sum()),), np.dtype(np.float64), lower, upper)
+    return RRELU(input, dtypes.cast(noise, input.dtype))
+
+
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """leaky_relu with slopes that are drawn for each element from [lower, upper]; in evaluation with their mean."""
+    return (writing("rrelu", _rrelu) if inplace else _rrelu)(input, lower, upper, training)
+
+
+# --- elu, selu, celu ---
+
+
+def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    return np.where(np.less_equal(x, 0), elementary.expm1(x * input_scale) * (alpha * scale), x * scale)
+
+
+def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    return np.where(np.less_equal(x, 0), grad * (input_scale * alpha * scale) * elementary.exp(x * input_scale), grad * scale)
+
+
+def _elu_second(xp: Any, grad: Any, grad_output: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    curve = xp.call(ELU_BACKWARD, scalars.times(xp, grad * grad_output, input_scale), input, alpha, scale, input_scale)
+    x = xp.plain(input)
+    return scalars.times_data(xp, curve, np.less(x, 0).astype(x.dtype))
+
+
+_AT_0 = "that of the exponential branch at 0"
+ELU_BACKWARD, ELU = activation(
+    "Elu",
+    _elu,
+    _elu_gradient,
+    "alpha scale input_scale",
+    formula="where(input <= 0, grad * input_scale * alpha * scale * exp(input * input_scale), grad * scale)",
+    note=_AT_0,
+    second=Rule(_elu_second, "grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale) * (input < 0)"),
+)
+CELU = Pointwise(
+    "CeluBackward0",
+    lambda x, alpha: _elu(x, alpha, 1, 1 / alpha),
+    "input",
+    "alpha",
+    input=Rule(
+        lambda xp, grad, input, alpha: xp.call(ELU_BACKWARD, grad, input, alpha, 1, 1 / alpha),
+        "where(input <= 0, grad * exp(input / alpha), grad)",
+        _AT_0,
+    ),
+)
+
+
+def _elu_from_result(xp: Any, grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    curve = grad * ((out + alpha * scale) * input_scale)
+    return xp.where(np.less_equal(xp.plain(out), 0), curve, grad * scale)
+
+
+ELU_INPLACE = Pointwise(
+    "EluBackward1",
+    _elu,
+    "input",
+    "alpha scale input_scale",
+    input=Rule(_elu_from_result, "where(out <= 0, grad * input_scale * (out + alpha * scale), grad * scale)", _AT_0),
+)
+CELU_INPLACE = Pointwise(
+    "CeluBackward1",
+    CELU.forward,
+    "input",
+    "alpha",
+    input=Rule(
+        lambda xp, grad, out, alpha: _elu_from_result(xp, grad, out, alpha, 1, 1 / alpha),
+        "where(out <= 0, grad * (out + alpha) / alpha, grad)",
+        _AT_0,
+    ),
+)
+#: Klambauer et al., Self-Normalizing Neural Networks (2017)
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`input` where it is positive, `alpha * (exp(input) - 1)` elsewhere."""
+    require_floating("elu_cpu", input.dtype)
+    return ELU(input, alpha, 1, 1)
+
+
+def selu(input: Tensor) -> Tensor:
+    """elu with the constants of self-normalising networks."""
+    require_floating("elu_cpu", input.dtype)
+    return ELU(input, _SELU_ALPHA, _SELU_SCALE, 1)
+
+
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`input` where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
+    if alpha == 0:
+        raise runtime_error("ZeroDivisionError: alpha cannot be 0 for CELU")
+    require_floating("elu_cpu", input.dtype)
+    return CELU(input, alpha)
+
+
+_write_elu = writing("elu", lambda x, alpha: ELU_INPLACE(x, alpha, 1, 1))
+_write_selu = writing("selu", lambda x: ELU_INPLACE(x, _SELU_ALPHA, _SELU_SCALE, 1))
+_write_celu = writing("celu", CELU_INPLACE)
+
+# --- the functions ---
+
+_X = [0.5, -1.5, 2.0, 4.5]
+_BOTH = ("torch", "torch.nn.functional")
+
+FUNCTIONS = (
+    Function(
+        "prelu",
+        ("Tensor input, Tensor weight", prelu),
+        doc="input where positive, weight * input elsewhere; one weight, or one a channel.",
+        ops=(PRELU,),
+        samples=(
+            Sample("torch.prelu(x, y)", lambda x, y: np.where(x > 0, x, y * x), x=_X, y=0.25),
+            Sample("F.prelu(x, y)", lambda x, y: np.where(x > 0, x, y * x), x=[[0.5, -1.5], [-2.0, 1.0]], y=[0.25, 0.5]),
+        ),
+        aliases=("nn.functional.prelu",),
+    ),
+    functional(
+        "leaky_relu",
+        "Tensor input, float negative_slope=0.01",
+        leaky_relu,
+        "input where positive, negative_slope * input elsewhere.",
+        LEAKY_RELU,
+        Sample("F.leaky_relu(x, 0.1)", lambda x: np.where(x > 0, x, 0.1 * x), x=_X),
+        write=_leaky_relu_,
+    ),
+    *inplace_functions("leaky_relu", "Tensor input, Number negative_slope=0.01", _leaky_relu_, LEAKY_RELU_INPLACE),
+    PythonFunction(
+        rrelu,
+        "rrelu",
+        "input where positive, a slope drawn by chance times input elsewhere.",
+        checked_as="rrelu",
+        ops=(RRELU, RRELU_MEAN),
+        samples=(Sample("F.rrelu(x)", None, x=[0.5, -1.5, 2.0]), Sample("F.rrelu(x, 0.25, 0.25, True)", None, x=[0.5, 1.5])),
+    ),
+    functional(
+        "elu",
+        "Tensor input, float alpha=1.0",
+        elu,
+        "input where positive, alpha * (exp(input) - 1) elsewhere.",
+        ELU,
+        Sample("F.elu(x, 0.7)", lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)), x=_X),
+        write=_write_elu,
+    ),
+    *inplace_functions("elu", "Tensor input, Number alpha=1.0", _write_elu, ELU_INPLACE),
+    Function(
+        "selu",
+        ("Tensor input", selu),
+        doc="elu with the constants of self-normalising networks.",
+        ops=(ELU,),
+        samples=(Sample("torch.selu(x)", None, x=_X),),
+        method=False,
+    ),
+    functional(
+        "selu",
+        "Tensor input",
+        selu,
+        "elu with the constants of self-normalising networks.",
+        ELU,
+        Sample("F.selu(x)", None, x=_X),
+        write=_write_selu,
+    ),
+    *inplace_functions("selu", "Tensor input", _write_selu, ELU_INPLACE, _BOTH),
+    Function(
+        "celu",
+        ("Tensor input, Number alpha=1.0", celu),
+        doc="input where positive, an exponential elsewhere.",
+        ops=(CELU,),
+        samples=(Sample("torch.celu(x)", None, x=_X),),
+        method=False,
+    ),
+    functional(
+        "celu",
+        "Tensor input, float alpha=1.0",
+        celu,
+        "input where positive, alpha * (exp(input / alpha) - 1) elsewhere.",
+        CELU,
+        Sample("F.celu(x, 2.)", lambda x: np.where(x > 0, x, 2 * np.expm1(x / 2)), x=_X),
+        write=_write_celu,
+    ),
+    *inplace_functions("celu", "Tensor input, Number alpha=1.0", _write_celu, CELU_INPLACE, _BOTH),
+)

@@ -1,0 +1,260 @@
+"""Piecewise linear and quadratic activations: relu, relu6, hardtanh, threshold, hardsigmoid, hardswish, hardshrink, softshrink."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
+from gradcli.core.ops.checks import Number, checked, not_implemented, require_floating
+from gradcli.core.ops.rules import ZERO, not_differentiable
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _masked(keep: Any, grad: Any) -> Any:
+    return np.where(keep, grad, np.zeros((), np.asarray(grad).dtype))
+
+
+# --- relu, threshold ---
+
+_BELOW = "where(input <= threshold, 0 * grad, grad)"
+THRESHOLD_BACKWARD: Op = Op(
+    "ThresholdBackwardBackward0",
+    lambda grad, x, threshold: _masked(~np.less_equal(x, threshold), grad),
+    "grad_output input",
+    "threshold",
+    grad_output=Rule(lambda xp, grad, input, threshold: xp.call(THRESHOLD_BACKWARD, grad, input, threshold), _BELOW),
+    input=ZERO,
+)
+RELU = Pointwise(
+    "ReluBackward0",
+    lambda x: np.maximum(np.zeros((), x.dtype), x),  # numpy returns the second of equal values, so that -0 stays -0
+    "input",
+    input=Rule(lambda xp, grad, out: xp.call(THRESHOLD_BACKWARD, grad, out, 0), "where(out <= 0, 0 * grad, grad)", "0 at 0"),
+)
+THRESHOLD, THRESHOLD_INPLACE = (
+    Pointwise(
+        f"ThresholdBackward{overload}",
+        lambda x, threshold, value: np.where(np.less_equal(x, threshold), np.asarray(value).astype(x.dtype), x),
+        "input",
+        "threshold value",
+        input=Rule(lambda xp, grad, input, threshold: xp.call(THRESHOLD_BACKWARD, grad, input, threshold), _BELOW, "0 at the threshold"),
+    )
+    for overload in (0, 1)
+)
+
+
+def relu(input: Tensor) -> Tensor:
+    """max(input, 0)."""
+    if input.dtype is dtypes.bool_:
+        raise runtime_error("Boolean inputs not supported for relu")
+    return RELU(input)
+
+
+def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
+    """`input` where it is above the threshold, `value` elsewhere."""
+    return _threshold(THRESHOLD, input, threshold, value)
+
+
+def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -> Tensor:
+    if input.dtype is dtypes.bool_:
+        raise not_implemented("threshold_cpu", input.dtype)
+    return op(input, threshold, value)
+
+
+# --- hardtanh ---
+
+_, HARDTANH = activation(
+    "Hardtanh",
+    lambda x, min_val, max_val: np.minimum(x.dtype.type(max_val), np.maximum(x.dtype.type(min_val), x)),
+    lambda grad, x, min_val, max_val: _masked(~(np.less_equal(x, min_val) | np.greater_equal(x, max_val)), grad),
+    "min_val max_val",
+    formula="where((input <= min_val) | (input >= max_val), 0 * grad, grad)",
+    note="0 at both edges",
+)
+
+
+def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
+    """`input` limited to [min_val, max_val]."""
+    if min_val > max_val:
+        raise ProgramError("ValueError", "min_val cannot be greater than max_val")
+    if input.dtype is dtypes.bool_:
+        raise runtime_error("Bool inputs not supported for hardtanh")
+    return HARDTANH(input, min_val, max_val)
+
+
+def relu6(input: Tensor) -> Tensor:
+    """`input` limited to [0, 6]."""
+    return hardtanh(input, 0.0, 6.0)
+
+
+# --- hardsigmoid, hardswish ---
+
+HARDSIGMOID_BACKWARD = not_differentiable(
+    "hardsigmoid_backward", lambda grad, x: _masked((x > -3) & (x < 3), grad / 6), "grad_output input"
+)
+HARDSIGMOID = Pointwise(
+    "HardsigmoidBackward0",
+    lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
+    "input",
+    input=Rule(
+        lambda xp, grad, input: xp.call(HARDSIGMOID_BACKWARD, grad, input),
+        "where((input > -3) & (input < 3), grad / 6, 0 * grad)",
+        "0 at -3 and 3",
+    ),
+)
+
+
+def _hardswish_second(xp: Any, grad: Any, grad_output: Any, input: Any) -> Any:
+    x = xp.plain(input)
+    return xp.where((x > -3) & (x < 3), grad * grad_output / 3, 0.0)
+
+
+_, HARDSWISH = activation(
+    "Hardswish",
+    lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
+    lambda grad, x: np.where(x <= -3, np.zeros((), np.asarray(grad).dtype), np.where(x < 3, grad * (x / 3 + 0.5), grad)),
+    formula="where(input <= -3, 0 * grad, where(input < 3, grad * (input / 3 + 0.5), grad))",
+    note="0 at -3, 1 at 3",
+    second=Rule(_hardswish_second, "where((input > -3) & (input < 3), grad * grad_output / 3, 0 * grad)"),
+)
+hardsigmoid = checked(HARDSIGMOID, require_floating, "hardsigmoid_cpu")
+hardswish = checked(HARDSWISH, require_floating, "hardswish_cpu")
+
+# --- hardshrink, softshrink ---
+
+HARDSHRINK, SOFTSHRINK = (
+    activation(
+        name,
+        forward,
+        lambda grad, x, lambd: _masked(~((x >= -lambd) & (x <= lambd)), grad),
+        "lambd",
+        formula="where((input >= -lambd) & (input <= lambd), 0 * grad, grad)",
+        note="0 at both edges",
+    )[1]
+    for name, forward in (
+        ("Hardshrink", lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), np.zeros((), x.dtype), x)),
+        (
+            "Softshrink",
+            lambda x, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * np.zeros((), x.dtype))),
+        ),
+    )
+)
+hardshrink = checked(HARDSHRINK, require_floating, "hardshrink_cpu")
+
+
+def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
+    """`input` moved toward 0 by lambd, 0 between -lambd and lambd."""
+    require_floating("softshrink_check", input.dtype)
+    if lambd < 0:
+        most = np.finfo(input.dtype.np).max
+        raise runtime_error(f"lambda must be in range [0, {most:.6g}] for input dtype {input.dtype.torch_name}, but found {lambd:g}")
+    return SOFTSHRINK(input, lambd)
+
+
+# --- the functions ---
+
+_X = [0.5, -1.5, 2.0, 4.5]
+_BOUNDS, _LIMIT = "Number min_val=-1, Number max_val=1", "Tensor input, Number threshold, Number value"
+_write_relu, _write_threshold = writing("relu", relu), writing("threshold", lambda *args: _threshold(THRESHOLD_INPLACE, *args))
+
+FUNCTIONS = (
+    Function(
+        "relu",
+        ("Tensor input", relu),
+        doc="max(input, 0).",
+        ops=(RELU,),
+        samples=(Sample("relu(x)", lambda x: np.maximum(x, 0), x=_X), Sample("x.relu()", lambda x: np.maximum(x, 0), x=0.5)),
+        torch_inplace=("relu_",),
+    ),
+    functional(
+        "relu",
+        "Tensor input",
+        relu,
+        "max(input, 0).",
+        RELU,
+        Sample("F.relu(x)", lambda x: np.maximum(x, 0), x=_X),
+        write=_write_relu,
+    ),
+    *inplace_functions("relu", "Tensor input", _write_relu, RELU),
+    functional(
+        "relu6",
+        "Tensor input",
+        relu6,
+        "input limited to [0, 6].",
+        HARDTANH,
+        Sample("F.relu6(x)", lambda x: np.clip(x, 0, 6), x=_X),
+        write=writing("relu6", relu6),
+    ),
+    functional(
+        "hardtanh",
+        "Tensor input, float min_val=-1.0, float max_val=1.0",
+        hardtanh,
+        "input limited to [min_val, max_val].",
+        HARDTANH,
+        Sample("F.hardtanh(x)", lambda x: np.clip(x, -1, 1), x=_X),
+        write=writing("hardtanh", hardtanh),
+    ),
+    *inplace_functions("hardtanh", f"Tensor input, {_BOUNDS}", writing("hardtanh", hardtanh), HARDTANH),
+    Function(
+        "threshold",
+        (_LIMIT, threshold),
+        doc="value where not above threshold.",
+        ops=(THRESHOLD,),
+        samples=(Sample("torch.threshold(x, 1., 2.)", None, x=_X),),
+        method=False,
+    ),
+    functional(
+        "threshold",
+        "Tensor input, float threshold, float value",
+        threshold,
+        "input where above threshold, value elsewhere.",
+        THRESHOLD,
+        Sample("F.threshold(x, 1., -5.)", lambda x: np.where(x > 1, x, -5), x=_X),
+        write=_write_threshold,
+        python="_threshold",
+    ),
+    *inplace_functions("threshold", _LIMIT, _write_threshold, THRESHOLD_INPLACE, ("torch", "torch.nn.functional")),
+    functional(
+        "hardsigmoid",
+        "Tensor input",
+        hardsigmoid,
+        "input / 6 + 1/2, limited to [0, 1].",
+        HARDSIGMOID,
+        Sample("F.hardsigmoid(tensor([0.5, -4., 2.]))"),
+        write=writing("hardsigmoid", hardsigmoid),
+    ),
+    functional(
+        "hardswish",
+        "Tensor input",
+        hardswish,
+        "input * hardsigmoid(input).",
+        HARDSWISH,
+        Sample("F.hardswish(x)", lambda x: x * np.clip(x / 6 + 0.5, 0, 1), x=_X),
+        write=writing("hardswish", hardswish),
+    ),
+    Function(
+        "hardshrink",
+        ("Tensor input, Number lambd=0.5", hardshrink),
+        doc="input where beyond lambd, 0 within.",
+        ops=(HARDSHRINK,),
+        samples=(Sample("torch.hardshrink(x, 1.)", lambda x: np.where(np.abs(x) > 1, x, 0), x=_X),),
+        aliases=("nn.functional.hardshrink",),
+        out=True,
+    ),
+    functional(
+        "softshrink",
+        "Tensor input, Number lambd=0.5",
+        softshrink,
+        "input moved toward 0 by lambd, 0 within.",
+        SOFTSHRINK,
+        Sample("F.softshrink(x, 1.)", lambda x: np.sign(x) * np.maximum(np.abs(x) - 1, 0), x=_X),
+        python="",
+    ),
+)

@@ -1,0 +1,121 @@
+"""Checks of arguments that many operations share, with PyTorch's errors: dimensions, shapes that broadcast, dtypes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.graph.record import Op, broadcast_error
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import Code, ProgramError, runtime_error
+
+#: a Python number as an argument, and an operand of arithmetic, which may be one
+Number = bool | int | float
+Operand = Tensor | bool | int | float
+
+# --- dimensions and shapes ---
+
+#: numpy's bound; PyTorch has none
+MOST_DIMENSIONS = 64 if int(np.__version__.partition(".")[0]) >= 2 else 32
+
+
+def wrap_dim(dim: int, rank: int) -> int:
+    """`dim` counted from 0, for a tensor of `rank` dimensions; a 0-d tensor takes 0 and -1. Raises IndexError if out of range."""
+    size = max(rank, 1)
+    if not -size <= dim < size:
+        raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size
+
+
+def wrap_dims(dims: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """`dims` counted from 0, in their order; None and () mean all. Raises IndexError if out of range, RuntimeError if repeated."""
+    if not dims:
+        return tuple(range(rank))
+    wrapped = tuple(wrap_dim(dim, rank) for dim in dims)
+    for i, dim in enumerate(wrapped):
+        if dim in wrapped[:i]:
+            raise runtime_error(f"dim {dim} appears multiple times in the list of dims")
+    return wrapped if rank else ()
+
+
+def check_rank(rank: int) -> None:
+    """Raise RuntimeError for more dimensions than numpy has."""
+    if rank > MOST_DIMENSIONS:
+        raise runtime_error(f"a tensor of {rank} dimensions is not part of gradcli, which has at most {MOST_DIMENSIONS}")
+
+
+def check_size(shape: Sequence[int], itemsize: int) -> None:
+    """Raise RuntimeError for too many dimensions, LimitError for too many bytes of a result of this shape."""
+    check_rank(len(shape))
+    limits.check_elements(math.prod(shape), itemsize)
+
+
+def common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that all shapes broadcast to. Raises RuntimeError where there is none, for the first shape that does not fit."""
+    shape: tuple[int, ...] = ()
+    for other in shapes:
+        try:
+            shape = np.broadcast_shapes(shape, other)
+        except ValueError:
+            raise broadcast_error(shape, other) from None
+    return shape
+
+
+def check_broadcast(arrays: Sequence[Array]) -> None:
+    """Raise RuntimeError for arrays that do not broadcast, LimitError where the result would be too large."""
+    shape = arrays[0].shape
+    if any(a.shape != shape for a in arrays):
+        limits.check_elements(math.prod(common_shape([a.shape for a in arrays])), arrays[-1].itemsize)
+
+
+# --- dtypes ---
+
+
+def not_implemented(kernel: str, dtype: DType) -> ProgramError:
+    """The error of PyTorch's kernel of that name for a dtype that it has not been written for."""
+    text = f"\"{kernel}\" not implemented for '{dtype.torch_name}'"
+    return ProgramError("NotImplementedError", text, code=Code.NO_KERNEL, names=(kernel, dtype.torch_name))
+
+
+def require_floating(kernel: str, dtype: DType) -> None:
+    """Raise NotImplementedError for bool and integers."""
+    if not dtype.is_floating_point:
+        raise not_implemented(kernel, dtype)
+
+
+def refuse_bool(kernel: str, dtype: DType) -> None:
+    """Raise NotImplementedError for bool."""
+    if dtype is dtypes.bool_:
+        raise not_implemented(kernel, dtype)
+
+
+def refuse_half(kernel: str, dtype: DType) -> None:
+    """Raise NotImplementedError for float16 and bfloat16."""
+    if dtype is dtypes.float16 or dtype is dtypes.bfloat16:
+        raise not_implemented(kernel, dtype)
+
+
+def checked(op: Op, check: Callable[[str, DType], None], kernel: str) -> Callable[..., Any]:
+    """An implementation that calls `op` after one of the checks above of the dtype that its operands promote to."""
+    count = len(op.tensors)
+
+    def run_one(*args: Any) -> Any:
+        check(kernel, args[0].dtype)
+        return op(*args)
+
+    def run(*args: Any) -> Any:
+        check(kernel, dtypes.result_type(args[:count]))
+        return op(*args)
+
+    return run_one if count == 1 else run
+
+
+def scalar_type_error(expected: DType, found: DType) -> ProgramError:
+    """The error for a tensor whose dtype differs from that of another."""
+    return runtime_error(f"expected scalar type {expected.torch_name} but found {found.torch_name}", Code.DTYPES_DIFFER)

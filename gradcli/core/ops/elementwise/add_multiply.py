@@ -1,0 +1,334 @@
+"""Sums, differences and products: add, sub, rsub, mul, neg, addcmul, lerp and their aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import NONDIFF, Rule
+from gradcli.core.kernels import elementary
+from gradcli.core.ops.checks import Number, Operand, not_implemented, refuse_bool
+from gradcli.core.ops.rules import NEGATED, UNCHANGED
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+# --- tangents of sums and products, in the order and with the steps of PyTorch's formulas ---
+
+
+def negative_zero(like: Tensor) -> Tensor:
+    """-0, which changes no number that it is added to. PyTorch records an addition also where one tangent is zero."""
+    return Tensor(np.array(-0.0, like.dtype.np), like.dtype)
+
+
+def times_tangent(tangent: Tensor | None, factor: Any, like: Tensor) -> Any:
+    """`tangent * factor`. A zero tangent gives -0, which has the factor's history, if the factor has one."""
+    if tangent is None:
+        recorded = type(factor) is Tensor and factor.requires_grad and state.enabled
+        return factor * -0.0 if recorded else negative_zero(like)
+    return tangent * factor
+
+
+def _product_jvp(_: Any, inputs: Sequence[Any], __: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    (a, b), (a_t, b_t) = inputs, tangents
+    return times_tangent(b_t, a, out) + times_tangent(a_t, b, out)
+
+
+def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    a_t, b_t = tangents
+    return (negative_zero(out) if a_t is None else a_t) + (negative_zero(out) if b_t is None else b_t)
+
+
+# --- the records ---
+
+ADD = Pointwise("AddBackward0", np.add, "input other", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED)
+ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", input=UNCHANGED)
+ADD_SCALED = Pointwise(
+    "AddBackward0",
+    lambda a, b, alpha: elementary.fused(b, alpha, a),
+    "input other",
+    "alpha",
+    input=UNCHANGED,
+    other=Rule(lambda xp, grad, alpha: xp.call(MUL_NUMBER, grad, alpha), "grad * alpha"),
+)
+SUB = Pointwise("SubBackward0", np.subtract, "input other", input=UNCHANGED, other=NEGATED)
+SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", input=UNCHANGED)
+
+
+def _minus(a: Any, b: Any, alpha: Any) -> Any:
+    """`a - alpha * b`."""
+    floating = isinstance(a, np.ndarray) and a.dtype.kind == "f"
+    return elementary.fused(b, -alpha, a) if floating else np.subtract(a, b * alpha)
+
+
+def _minus_scaled_rule(xp: Any, grad: Any, alpha: Any) -> Any:
+    return -grad if alpha == 1 else xp.call(MUL_NUMBER, -grad, alpha)
+
+
+SUB_SCALED = Pointwise(
+    "SubBackward0",
+    _minus,
+    "input other",
+    "alpha",
+    input=UNCHANGED,
+    other=Rule(_minus_scaled_rule, "-grad * alpha"),
+)
+RSUB = Pointwise(
+    "RsubBackward1",
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
+    "input other",
+    "alpha",
+    input=Rule(_minus_scaled_rule, "-grad * alpha"),
+    other=NONDIFF,
+)
+RSUB_TENSOR = Pointwise(
+    "RsubBackward0",
+    lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else _minus(b, a, alpha),
+    "input other",
+    "alpha",
+    input=Rule(_minus_scaled_rule, "-grad * alpha"),
+    other=UNCHANGED,
+)
+MUL = Pointwise(
+    "MulBackward0",
+    np.multiply,
+    "input other",
+    jvp=_product_jvp,
+    input=Rule(lambda grad, other: grad * other, "grad * other"),
+    other=Rule(lambda grad, input: grad * input, "grad * input"),
+)
+MUL_NUMBER: Pointwise = Pointwise(
+    "MulBackward1",
+    np.multiply,
+    "input",
+    "other",
+    input=Rule(lambda xp, grad, other: xp.call(MUL_NUMBER, grad, other), "grad * other"),
+)
+NEG = Pointwise("NegBackward0", np.negative, "input", input=NEGATED)
+ADDCMUL = Pointwise(
+    "AddcmulBackward0",
+    lambda a, x, y, value: elementary.fused(value * x if value != 1 else x, y, a),
+    "input tensor1 tensor2",
+    "value",
+    input=UNCHANGED,
+    tensor1=Rule(lambda xp, grad, tensor2, value: grad * xp.call(MUL_NUMBER, tensor2, value), "grad * tensor2 * value"),
+    tensor2=Rule(lambda xp, grad, tensor1, value: grad * xp.call(MUL_NUMBER, tensor1, value), "grad * tensor1 * value"),
+)
+
+
+def _lerp(a: Any, b: Any, weight: float) -> Any:
+    """`a + weight * (b - a)`, computed from the nearer end."""
+    weight = a.dtype.type(weight)
+    return elementary.fused(b - a, weight, a) if abs(weight) < 0.5 else elementary.fused(b - a, weight - 1, b)
+
+
+LERP_SCALAR = Pointwise(
+    "LerpBackward0",
+    _lerp,
+    "input end",
+    "weight",
+    input=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, 1 - weight), "grad * (1 - weight)"),
+    end=Rule(lambda xp, grad, weight: xp.call(MUL_NUMBER, grad, weight), "grad * weight"),
+)
+LERP_TENSOR = Pointwise(
+    "LerpBackward1",
+    lambda a, b, w: np.where(np.abs(w) < 0.5, elementary.fused(b - a, w, a), elementary.fused(b - a, w - 1, b)),
+    "input end weight",
+    input=Rule(lambda xp, grad, weight: grad * xp.call(SUB, 1, weight), "grad * (1 - weight)"),
+    end=Rule(lambda grad, weight: grad * weight, "grad * weight"),
+    weight=Rule(lambda grad, input, end: grad * (end - input), "grad * (end - input)"),
+)
+
+
+def _check_alpha(a: Operand, b: Operand, alpha: Number) -> None:
+    """Raise RuntimeError where the factor `alpha` would change the category of the result's dtype."""
+    if type(alpha) is int:
+        return
+    dtype = dtypes.result_type((a, b))
+    if type(alpha) is bool and dtype is not dtypes.bool_:
+        raise runtime_error("Boolean alpha only supported for Boolean results.")
+    if type(alpha) is float and not dtype.is_floating_point:
+        raise runtime_error("For integral input tensors, argument alpha must not be a floating point number.")
+
+
+def add(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
+    """`a + alpha * b`; one of both may be a number."""
+    _check_alpha(a, b, alpha)
+    if alpha != 1:
+        return ADD_SCALED(a, b, alpha)
+    return ADD(a, b) if type(a) is Tensor else ADD(b, a)
+
+
+def _is_bool(operand: Operand) -> bool:
+    return operand.dtype is dtypes.bool_ if type(operand) is Tensor else type(operand) is bool
+
+
+def _no_difference(a: Operand, b: Operand) -> ProgramError:
+    """The error of a subtraction with a bool operand."""
+    if _is_bool(a) and _is_bool(b):
+        return runtime_error(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
+    return runtime_error(
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+        "use the `~` or `logical_not()` operator instead."
+    )
+
+
+def sub(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
+    """`a - alpha * b`; one of both may be a number."""
+    if (a.dtype is dtypes.bool_ if type(a) is Tensor else type(a) is bool) or (
+        b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool
+    ):
+        raise _no_difference(a, b)
+    _check_alpha(a, b, alpha)
+    return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
+
+
+def rsub(a: Tensor, b: Operand, alpha: Number = 1) -> Tensor:
+    """`b - alpha * a`; b may be a number."""
+    if _is_bool(a) or _is_bool(b):
+        raise _no_difference(a, b)
+    _check_alpha(a, b, alpha)
+    return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
+
+
+def mul(a: Operand, b: Operand) -> Tensor:
+    """`a * b`; one of both may be a number."""
+    return MUL(a, b) if type(a) is Tensor else MUL(b, a)
+
+
+def neg(a: Tensor) -> Tensor:
+    """`-a`."""
+    if a.dtype is dtypes.bool_:
+        raise runtime_error(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
+    return NEG(a)
+
+
+def positive(a: Tensor) -> Tensor:
+    """`+a`: the tensor itself."""
+    if a.dtype is dtypes.bool_:
+        raise runtime_error("The `+` operator, on a bool tensor is not supported.")
+    return a
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) -> Tensor:
+    """`input + value * tensor1 * tensor2`; the three tensors are broadcast."""
+    dtype = dtypes.result_type((input, tensor1, tensor2))
+    refuse_bool("addcmul_cpu_out", dtype)
+    if not dtype.is_floating_point:
+        value = int(value)
+    return ADDCMUL(input, tensor1, tensor2, value)
+
+
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """Linear interpolation: `input + weight * (end - input)`; all tensors have one floating dtype."""
+    for name, t in (("end", end), ("weight", weight)):
+        if type(t) is Tensor and t.dtype is not input.dtype:
+            raise runtime_error(f"expected dtype {input.dtype.c_name} for `{name}` but got dtype {t.dtype.c_name}")
+    if not input.dtype.is_floating_point:
+        raise not_implemented(f"lerp_kernel_{'tensor' if type(weight) is Tensor else 'scalar'}", input.dtype)
+    return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
+
+
+_TWO = "Operand input, Operand other"
+_BY_NUMBER = "Tensor input, Number other |no out"
+_SCALED = "Tensor input, Number value, Tensor tensor1, Tensor tensor2 |deprecated"
+_X, _Y = [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
+
+FUNCTIONS = (
+    Function(
+        "add",
+        ("Operand input, Operand other, *, Number alpha=1", add),
+        ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: add(a, b, alpha)),
+        doc="Sum; other is scaled by alpha first.",
+        ops=(ADD, ADD_SCALED),
+        samples=(Sample("x + y", np.add, x=_X, y=_Y), Sample("add(x, y, alpha=3)", lambda x, y: x + 3 * y, x=_X, y=[2.0])),
+        inplace=True,
+        analytic=np.add,
+        out=True,
+    ),
+    Function(
+        "sub",
+        ("Operand input, Operand other, *, Number alpha=1", sub),
+        ("Operand input, Number alpha, Operand other |deprecated", lambda a, alpha, b: sub(a, b, alpha)),
+        doc="Difference; other is scaled by alpha first.",
+        ops=(SUB, SUB_SCALED),
+        samples=(Sample("x - y", np.subtract, x=_X, y=_Y),),
+        inplace=True,
+        analytic=np.subtract,
+        out=True,
+    ),
+    Function(
+        "subtract",
+        ("Operand input, Operand other, *, Number alpha=1", sub),
+        ("Tensor input, Number other, Number alpha=1 |no out", sub),
+        doc="As sub.",
+        ops=(SUB, SUB_SCALED),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "rsub",
+        ("Tensor input, Tensor other, *, Number alpha=1", rsub),
+        ("Tensor input, Number other, Number alpha=1", rsub),
+        doc="other minus input.",
+        ops=(RSUB, RSUB_TENSOR),
+        samples=(Sample("2 - x", lambda x: 2 - x, x=_X), Sample("rsub(x, y)", lambda x, y: y - x, x=_X, y=_Y)),
+        method=False,
+    ),
+    Function(
+        "mul",
+        (_TWO, mul),
+        doc="Product.",
+        ops=(MUL,),
+        samples=(Sample("x * y", np.multiply, x=_X, y=_Y), Sample("3 * x", lambda x: 3 * x, x=_X)),
+        inplace=True,
+        analytic=np.multiply,
+        out=True,
+    ),
+    Function("multiply", (_TWO, mul), (_BY_NUMBER, mul), doc="As mul.", ops=(MUL,), inplace=True, out=True),
+    Function(
+        "neg",
+        ("Tensor input", neg),
+        doc="Minus input.",
+        ops=(NEG,),
+        samples=(Sample("-x", lambda x: -x, x=_X),),
+        torch_inplace=("neg_", "negative_"),
+        analytic=np.negative,
+        aliases=("negative",),
+        out=True,
+    ),
+    Function("positive", ("Tensor input", positive), doc="input itself."),
+    Function(
+        "addcmul",
+        ("Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1", addcmul),
+        (_SCALED, lambda a, value, b, c: addcmul(a, b, c, value)),
+        doc="input + value * tensor1 * tensor2.",
+        ops=(ADDCMUL,),
+        samples=(Sample("addcmul(x, y, y, value=2)", lambda x, y: x + 2 * y * y, x=_X, y=_Y),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "lerp",
+        ("Tensor input, Tensor end, Tensor weight", lerp),
+        ("Tensor input, Tensor end, Number weight", lerp),
+        doc="Linear interpolation from input to end.",
+        ops=(LERP_SCALAR, LERP_TENSOR),
+        samples=(
+            Sample("lerp(x, y, 0.3)", lambda x, y: x + 0.3 * (y - x), x=_X, y=_Y),
+            Sample("lerp(x, y, x)", lambda x, y: x + x * (y - x), x=_X, y=_Y),
+        ),
+        inplace=True,
+        out=True,
+    ),
+)

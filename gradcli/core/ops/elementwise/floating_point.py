@@ -1,0 +1,179 @@
+"""Floating point numbers: frexp, ldexp, nextafter, and the functions of nan and infinities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.named_tuples import NamedResult, named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import runtime_error
+
+# --- mantissa and exponent ---
+
+
+def _frexp(a: Array) -> tuple[Array, Array]:
+    mantissa, exponent = np.frexp(a)
+    return mantissa.astype(a.dtype), exponent.astype(np.int32)
+
+
+FREXP = Op(
+    "FrexpBackward0",
+    _frexp,
+    "input",
+    outputs="mantissa exponent",
+    input=Rule(
+        lambda xp, grad, exponent, input_dtype: grad / xp.exp2(xp.cast(exponent, input_dtype)),
+        "grad / torch.exp2(torch.frexp(input)[1])",
+    ),
+)
+
+
+def frexp(input: Tensor) -> NamedResult:
+    """The mantissa and the exponent of `input = mantissa * 2**exponent`."""
+    if not input.dtype.is_floating_point:
+        raise runtime_error("torch.frexp() only supports floating-point dtypes")
+    mantissa, exponent = FREXP(input)
+    return named("frexp", "mantissa", "exponent")((mantissa, wrap(exponent.array)))
+
+
+def _powers_of_two(xp: Any, grad: Any, other: Any) -> Any:
+    return np.exp2(np.asarray(xp.plain(other), xp.plain(grad).dtype))
+
+
+LDEXP = Pointwise(
+    "LdexpBackward0",
+    lambda x, other: x * np.exp2(np.asarray(other, x.dtype)),
+    "input other",
+    kind="float",
+    input=Rule(lambda xp, grad, other: scalars.times_data(xp, grad, _powers_of_two(xp, grad, other)), "grad * 2.**other"),
+    other=None,
+)
+
+# --- the next number ---
+
+
+def _next(a: Any, b: Any) -> Array:
+    return np.asarray(np.nextafter(np.asarray(a), np.asarray(b)))
+
+
+def _next_bfloat(a: Any, b: Any) -> Array:
+    """The next bfloat16 number, as float32: a step changes the upper 16 of the 32 bits by 1."""
+    x, y = np.broadcast_arrays(np.asarray(a, np.float32), np.asarray(b, np.float32))
+    bits = np.ascontiguousarray(x).view(np.int32)
+    away = (y > x) == (x > 0)
+    stepped = (bits + np.where(away, 1 << 16, -(1 << 16)).astype(np.int32)).view(np.float32)
+    least = np.copysign(np.int32(1 << 16).view(np.float32), y)
+    moved = np.where(x == 0, least, stepped)
+    return np.where(np.isnan(x) | np.isnan(y), np.float32(np.nan), np.where(x == y, y, moved))
+
+
+def _next_record(forward: Callable[[Any, Any], Array]) -> Pointwise:
+    return Pointwise(
+        "NextafterBackward0",
+        forward,
+        "input other",
+        input=Rule(
+            lambda xp, grad, input, other: xp.where(xp.plain(input) == xp.plain(other), 0.0, grad),
+            "where(input == other, 0, grad)",
+            "0 where both are equal",
+        ),
+        other=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)"),
+    )
+
+
+NEXTAFTER, _NEXTAFTER_BFLOAT = _next_record(_next), _next_record(_next_bfloat)
+
+
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
+    """The number after `input` in the direction of `other`; both are floating."""
+    dtype = dtypes.result_type((input, other))
+    require_floating("nextafter_cpu", dtype)
+    return (_NEXTAFTER_BFLOAT if dtype is dtypes.bfloat16 else NEXTAFTER)(input, other)
+
+
+# --- nan and infinities ---
+
+
+def _replace(x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+    if x.dtype.kind != "f":
+        return x.copy()
+    info = np.finfo(x.dtype)
+    x = np.where(np.isnan(x), x.dtype.type(nan or 0.0), x)
+    x = np.where(np.isposinf(x), x.dtype.type(info.max if posinf is None else posinf), x)
+    return np.where(np.isneginf(x), x.dtype.type(info.min if neginf is None else neginf), x)
+
+
+NAN_TO_NUM = Pointwise(
+    "NanToNumBackward0",
+    _replace,
+    "input",
+    "nan posinf neginf",
+    input=Rule(
+        lambda xp, grad, input: scalars.times_data(xp, grad, np.isfinite(xp.plain(input))),
+        "grad * isfinite(input)",
+        "0 where input is replaced",
+    ),
+)
+
+_X = [0.75, -3.0, 10.0]
+
+
+def _test(name: str, forward: Callable[[Array], Any], doc: str, out: bool = False) -> Function:
+    samples = (Sample(f"torch.{name}(tensor([1., -math.inf]))"),) if out else ()
+    return Function(name, ("Tensor input", lambda t: wrap(np.asarray(forward(t.array)))), doc=doc, samples=samples, out=out)
+
+
+FUNCTIONS = (
+    Function(
+        "frexp",
+        ("Tensor input |outs", frexp),
+        doc="mantissa and exponent of input = mantissa * 2**exponent.",
+        ops=(FREXP,),
+        samples=(Sample("frexp(x).mantissa", lambda x: np.frexp(x)[0], x=_X),),
+        out=True,
+    ),
+    Function(
+        "ldexp",
+        ("Tensor input, Tensor other", lambda x, other: LDEXP(x, other)),
+        doc="input * 2**other.",
+        ops=(LDEXP,),
+        samples=(Sample("ldexp(x, tensor([1, 2, -1]))", lambda x: x * np.array([2, 4, 0.5]), x=_X),),
+        torch_inplace=("ldexp_",),
+        out=True,
+    ),
+    Function(
+        "nextafter",
+        ("Tensor input, Tensor other", nextafter),
+        doc="The number after input in the direction of other.",
+        ops=(NEXTAFTER,),
+        samples=(Sample("nextafter(x, y)", np.nextafter, x=_X, y=[1.0, 1.0, 0.0]),),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "nan_to_num",
+        (
+            "Tensor input, float? nan=None, float? posinf=None, float? neginf=None",
+            lambda x, nan, posinf, neginf: NAN_TO_NUM(x, nan, posinf, neginf),
+        ),
+        doc="nan as 0 (or nan), infinities as the largest numbers (or posinf, neginf).",
+        ops=(NAN_TO_NUM,),
+        samples=(Sample("nan_to_num(x)", np.nan_to_num, x=_X),),
+        torch_inplace=("nan_to_num_",),
+        out=True,
+    ),
+    _test("isnan", np.isnan, "Elementwise test for nan."),
+    _test("isinf", np.isinf, "Elementwise test for infinities."),
+    _test("isfinite", np.isfinite, "Elementwise test for finite values."),
+    _test("isposinf", lambda x: x == np.inf, "Whether elements are infinity.", True),
+    _test("isneginf", lambda x: x == -np.inf, "Whether elements are minus infinity.", True),
+)

@@ -1,0 +1,207 @@
+"""The gamma function and its kin: lgamma, digamma, polygamma, mvlgamma, igamma, igammac, zeta."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Rule
+from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
+from gradcli.core.ops.checks import checked, refuse_half, require_floating
+from gradcli.core.ops.elementwise.special_function import SpecialFunction
+from gradcli.core.ops.elementwise.unary import floating, unary
+from gradcli.core.ops.rules import refused
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError, runtime_error
+
+LGAMMA = floating("LgammaBackward0", gamma.lgamma, Rule(lambda xp, grad, input: grad * xp.call(DIGAMMA, input), "grad * digamma(input)"))
+DIGAMMA: Pointwise = floating(
+    "DigammaBackward0", gamma.digamma, Rule(lambda xp, grad, input: grad * xp.call(POLYGAMMA, input, 1), "grad * polygamma(1, input)")
+)
+POLYGAMMA: Pointwise = Pointwise(
+    "PolygammaBackward0",
+    gamma.polygamma,
+    "input",
+    "n",
+    kind="float",
+    input=Rule(lambda xp, grad, input, n: grad * xp.call(POLYGAMMA, input, n + 1), "grad * polygamma(n + 1, input)"),
+)
+#: the factorial of a higher order overflows double precision
+_HIGHEST = 150
+
+
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of digamma; raises RuntimeError for n below 0 or above 150."""
+    if n < 0:
+        raise runtime_error("polygamma(n, x) does not support negative n.")
+    if n > _HIGHEST:
+        raise runtime_error(f"polygamma(n, x) of an order above {_HIGHEST} is not part of gradcli")
+    return POLYGAMMA(input, n)
+
+
+def _halves(p: int, dtype: Any) -> Tensor:
+    """-(p - 1)/2, ..., -1/2, 0."""
+    return wrap(np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(dtype))
+
+
+def _mvlgamma(x: Any, p: int) -> Any:
+    each = gamma.lgamma(x[..., None] + _halves(p, x.dtype).array)
+    return each.sum(-1) + x.dtype.type(p * (p - 1) / 4 * math.log(math.pi))
+
+
+def _mvlgamma_rule(xp: Any, grad: Any, input: Any, p: int) -> Any:
+    halves = _halves(p, xp.plain(input).dtype)
+    shifted = xp.expand_dims(input, -1) + (halves if type(input) is Tensor else halves.array)
+    return grad * xp.sum(xp.call(DIGAMMA, shifted), -1)
+
+
+MVLGAMMA = Pointwise(
+    "MvlgammaBackward0",
+    _mvlgamma,
+    "input",
+    "p",
+    kind="float",
+    input=Rule(_mvlgamma_rule, "grad * sum([digamma(input - k / 2) for k in range(p)])"),
+)
+
+
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p."""
+    if p < 1:
+        raise runtime_error("p has to be greater than or equal to 1")
+    limits.check_elements(input.array.size * p, input.array.itemsize)
+    return MVLGAMMA(input, p)
+
+
+# --- the incomplete gamma functions ---
+
+
+def _not_derived(what: str) -> Rule:
+    return refused(lambda: ProgramError("NotImplementedError", f"the derivative for '{what}' is not implemented."))
+
+
+def _in_single(compute: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Array]:
+    """A forward that computes half precision in single precision."""
+
+    def run(a: Any, x: Any) -> Array:
+        a, x = np.asarray(a), np.asarray(x)
+        low = a.dtype == np.float16
+        return compute(a.astype(np.float32), x.astype(np.float32)).astype(np.float16) if low else compute(a, x)
+
+    return run
+
+
+def _density(xp: Any, a: Any, x: Any) -> Any:
+    return xp.exp((a - 1) * xp.log(x) - x - xp.call(LGAMMA, a))
+
+
+_DENSITY = "exp((input - 1) * log(other) - other - lgamma(input))"
+IGAMMA = Pointwise(
+    "IgammaBackward0",
+    _in_single(incomplete_gamma.lower),
+    "input other",
+    input=_not_derived("igamma: input"),
+    other=Rule(lambda xp, grad, input, other: grad * _density(xp, input, other), f"grad * {_DENSITY}"),
+)
+IGAMMAC = Pointwise(
+    "IgammacBackward0",
+    _in_single(incomplete_gamma.upper),
+    "input other",
+    input=_not_derived("igammac: input"),
+    other=Rule(lambda xp, grad, input, other: -grad * _density(xp, input, other), f"-grad * {_DENSITY}"),
+)
+
+
+# --- Hurwitz's zeta function ---
+
+
+def _zeta(s: Any, q: Any) -> Array:
+    s, q = np.asarray(s), np.asarray(q)
+    return zeta.zeta(s, q).astype(q.dtype if s.ndim < q.ndim else s.dtype)
+
+
+_ZETA = "grad * -input * torch.special.zeta(input + 1, other)"
+
+
+def _zeta_rule(xp: Any, grad: Any, input: Any, other: Any) -> Any:
+    return grad * -input * xp.call(ZETA, input + 1.0, other)
+
+
+ZETA: Pointwise = Pointwise(
+    "SpecialZetaBackward0", _zeta, "input other", kind="float", input=_not_derived("zeta"), other=Rule(_zeta_rule, _ZETA)
+)
+NUMBER_ZETA = Pointwise("SpecialZetaBackward1", _zeta, "input other", kind="float", input=None, other=Rule(_zeta_rule, _ZETA))
+ZETA_NUMBER = Pointwise("SpecialZetaBackward2", _zeta, "input other", kind="float", input=_not_derived("zeta"), other=None)
+
+_A = "tensor(2.5, dtype=torch.float64)"
+_X = [0.5, 1.5, 3.25]
+_lgamma = np.vectorize(math.lgamma, otypes=[float])
+
+
+def _incomplete(name: str, op: Pointwise, doc: str, alias: str) -> Function:
+    return Function(
+        name,
+        ("Tensor input, Tensor other", checked(op, require_floating, f"{name}_cpu")),
+        doc=doc,
+        ops=(op,),
+        samples=(Sample(f"{name}({_A}, x)", None, x=[0.5, 3.0, 9.0]),),
+        inplace=True,
+        out=True,
+        aliases=(alias,),
+    )
+
+
+FUNCTIONS = (
+    unary("lgamma", LGAMMA, "log(abs(gamma(input))).", _lgamma, (-1.5, *_X), aliases=("special.gammaln",), torch_inplace=()),
+    unary("digamma", DIGAMMA, "The derivative of lgamma.", None, (-1.5, *_X), aliases=("special.digamma", "special.psi"), torch_inplace=()),
+    Function(
+        "polygamma",
+        ("int n, Tensor input", polygamma),
+        doc="The n-th derivative of digamma.",
+        ops=(POLYGAMMA,),
+        samples=(Sample("polygamma(1, x)", None, x=_X), Sample("torch.special.polygamma(2, x)", None, x=_X)),
+        method=False,
+        out=True,
+        aliases=("special.polygamma",),
+    ),
+    Function(
+        "polygamma",
+        ("Tensor input, int n", lambda x, n: polygamma(n, x)),
+        doc="The n-th derivative of digamma.",
+        ops=(POLYGAMMA,),
+        samples=(Sample("x.polygamma(1)", None, x=_X),),
+        function=False,
+        inplace=True,
+    ),
+    Function(
+        "mvlgamma",
+        ("Tensor input, int p", mvlgamma),
+        doc="The logarithm of the multivariate gamma function of dimension p.",
+        ops=(MVLGAMMA,),
+        samples=(Sample("mvlgamma(x, 2)", lambda x: _lgamma(x) + _lgamma(x - 0.5) + math.log(math.pi) / 2, x=[1.5, 2.25, 4.0]),),
+        inplace=True,
+        out=True,
+        aliases=("special.multigammaln",),
+    ),
+    _incomplete("igamma", IGAMMA, "The regularised lower incomplete gamma function P(input, other).", "special.gammainc"),
+    _incomplete("igammac", IGAMMAC, "The regularised upper incomplete gamma function, 1 - P(input, other).", "special.gammaincc"),
+    SpecialFunction(
+        "zeta",
+        ("Tensor input, Tensor other", checked(ZETA, refuse_half, "zeta_cpu")),
+        ("Number self, Tensor other", checked(NUMBER_ZETA, refuse_half, "zeta_cpu")),
+        ("Tensor input, Number other", checked(ZETA_NUMBER, refuse_half, "zeta_cpu")),
+        doc="Hurwitz's zeta function: the sum of (other + k)**-input for k = 0, 1, and so on.",
+        ops=(ZETA, NUMBER_ZETA, ZETA_NUMBER),
+        samples=(
+            Sample("torch.special.zeta(tensor(3.5, dtype=torch.float64), x)", None, x=[0.5, 3.0]),
+            Sample("torch.special.zeta(2., x)", None, x=[0.5, 3.0]),
+            Sample("torch.special.zeta(tensor([2., 3.5]), 1.)"),
+        ),
+    ),
+)

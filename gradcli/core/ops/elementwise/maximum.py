@@ -1,0 +1,259 @@
+"""The larger or smaller of two, elementwise: clamp, clamp_min, clamp_max, maximum, minimum, fmax, fmin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import Operand
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.where import Choice, arrays_of
+from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import runtime_error
+
+# --- clamp ---
+
+
+def _clamp(x: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        x = np.maximum(low, x)
+    return x if high is None else np.minimum(high, x)
+
+
+def _within(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    x, low, high = xp.plain(x), xp.plain(low), xp.plain(high)
+    if low is None:
+        return np.less_equal(x, high)
+    if high is None:
+        return np.greater_equal(x, low)
+    return np.logical_and(np.greater_equal(x, low), np.less_equal(x, high))
+
+
+_CLAMP_RULE = Rule(
+    lambda xp, grad, input, min, max: xp.where(_within(xp, input, min, max), grad, 0.0),
+    "where((min is None or input >= min) & (max is None or input <= max), grad, 0)",
+    "the gradient passes at the bounds themselves",
+)
+
+
+class _ClampNumbers(Choice):
+    """clamp with numbers as bounds. They are plain arguments, but the result is promoted with them as with operands."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Tensor:
+        x = args[0]
+        dtype = dtypes.result_type([v for v in args if v is not None])
+        result = np.asarray(self.forward(*arrays_of(args, dtype)))
+        out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
+        if state.enabled:
+            self.record(out, (x,), args[1:])
+        elif state.inference:
+            out.meta = {"inference": True}
+        if state.dual is not None:
+            state.dual.push(self, (x,), args[1:], (out,))
+        return out
+
+
+CLAMP = _ClampNumbers("ClampBackward1", _clamp, "input", "min max", input=_CLAMP_RULE)
+
+
+def _clamp_low(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
+    x, low = xp.plain(input), xp.plain(min)
+    below = np.less(x, low)
+    return xp.where(below if max is None else below & np.less(low, xp.plain(max)), grad, 0.0)
+
+
+def _clamp_high(xp: Any, grad: Any, input: Any, min: Any, max: Any) -> Any:
+    x, high = xp.plain(input), xp.plain(max)
+    above = np.greater(x, high)
+    return xp.where(above if min is None else above | np.less(high, xp.plain(min)), grad, 0.0)
+
+
+CLAMP_TENSORS = Choice(
+    "ClampBackward0",
+    _clamp,
+    "input min max",
+    input=_CLAMP_RULE,
+    min=Rule(_clamp_low, "where((input < min) & (max is None or min < max), grad, 0)"),
+    max=Rule(_clamp_high, "where((input > max) | (min is not None and max < min), grad, 0)"),
+)
+
+
+def clamp(input: Tensor, min: Operand | None, max: Operand | None) -> Tensor:
+    """Values limited to [min, max]; max, where min is above it. Raises RuntimeError without any bound."""
+    if min is None and max is None:
+        raise runtime_error("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if type(min) is Tensor or type(max) is Tensor:
+        return CLAMP_TENSORS(input, min, max)
+    return CLAMP(input, min, max)
+
+
+def _larger(x: Any, y: Any) -> Any:
+    """The maximum. Of equal values (-0 and 0) PyTorch returns the first and numpy the second, so that they are exchanged."""
+    return np.maximum(y, x)
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    return np.minimum(y, x)
+
+
+def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: Callable[[Any, Any], Any], sign: str) -> tuple[Op, Op]:
+    """clamp_min or clamp_max, for a number and for a tensor."""
+    note = "the gradient passes to input at the bound itself"
+    beyond = "<" if sign == ">" else ">"
+    number = Pointwise(
+        f"Clamp{name}Backward0",
+        forward,
+        "input",
+        "bound",
+        input=Rule(
+            lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), bound), grad, 0.0), f"where(input {sign}= bound, grad, 0)", note
+        ),
+    )
+    tensor = Pointwise(
+        f"Clamp{name}Backward1",
+        forward,
+        "input bound",
+        input=Rule(
+            lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), xp.plain(bound)), grad, 0.0),
+            f"where(input {sign}= bound, grad, 0)",
+            note,
+        ),
+        bound=Rule(
+            lambda xp, grad, input, bound: xp.where(outside(xp.plain(input), xp.plain(bound)), grad, 0.0),
+            f"where(input {beyond} bound, grad, 0)",
+        ),
+    )
+    return number, tensor
+
+
+CLAMP_MIN, CLAMP_MIN_TENSOR = _bound("Min", _larger, np.greater_equal, np.less, ">")
+CLAMP_MAX, CLAMP_MAX_TENSOR = _bound("Max", _smaller, np.less_equal, np.greater, "<")
+
+
+def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc) -> Function:
+    """The function clamp_min or clamp_max, by the record for a number and that for a tensor."""
+
+    def run(x: Tensor, bound: Operand) -> Any:
+        if type(bound) is Tensor:
+            return tensor(x, bound)
+        dtype = dtypes.result_type((x, bound))
+        if dtype is not x.dtype:
+            x = Tensor(x.array.astype(dtype.np), dtype)
+        return number(x, bound)
+
+    bound = name.removeprefix("clamp_")
+    return Function(
+        name,
+        (f"Tensor input, Tensor {bound}", run),
+        (f"Tensor input, Number {bound}", run),
+        doc=doc,
+        ops=(number, tensor),
+        samples=(Sample(f"{name}(x, 0)", lambda x: reference(x, 0), x=_X), Sample(f"x.{name}(y)", reference, x=_X, y=_Y)),
+        torch_inplace=(f"{name}_",),
+        out=True,
+    )
+
+
+# --- maximum, minimum ---
+
+
+def _halved_on_ties(xp: Any, grad: Any, a: Any, b: Any, loses: Any) -> Any:
+    a, b = xp.plain(a), xp.plain(b)
+    return xp.call(MASKED_FILL, xp.where(np.equal(a, b), scalars.over(xp, grad, 2), grad), loses(a, b), 0)
+
+
+def _extremum(grad_fn: str, forward: Any, loses: Any, wins: Any, sign: str) -> Pointwise:
+    note = "halved where both are equal; to both where one is nan"
+    return Pointwise(
+        grad_fn,
+        forward,
+        "input other",
+        input=Rule(
+            lambda xp, grad, input, other: _halved_on_ties(xp, grad, input, other, loses),
+            f"where(input == other, grad / 2, where(other {sign} input, 0 * grad, grad))",
+            note,
+        ),
+        other=Rule(
+            lambda xp, grad, input, other: _halved_on_ties(xp, grad, input, other, wins),
+            f"where(input == other, grad / 2, where(input {sign} other, 0 * grad, grad))",
+            note,
+        ),
+    )
+
+
+MAXIMUM = _extremum("MaximumBackward0", _larger, np.less, np.greater, ">")
+MINIMUM = _extremum("MinimumBackward0", _smaller, np.greater, np.less, "<")
+
+
+def _ignoring_nan(grad_fn: str, forward: Any, at_least: Any, sign: str) -> Pointwise:
+    def chosen(xp: Any, a: Any, b: Any) -> Any:
+        return np.logical_or(at_least(xp.plain(a), xp.plain(b)), np.isnan(xp.plain(b)))
+
+    return Pointwise(
+        grad_fn,
+        forward,
+        "input other",
+        input=Rule(
+            lambda xp, grad, input, other: xp.call(MASKED_FILL, grad, np.logical_not(chosen(xp, input, other)), 0),
+            f"where((input {sign} other) | isnan(other), grad, 0 * grad)",
+            "to input where both are equal",
+        ),
+        other=Rule(
+            lambda xp, grad, input, other: xp.call(MASKED_FILL, grad, chosen(xp, input, other), 0),
+            f"where((input {sign} other) | isnan(other), 0 * grad, grad)",
+            "to input where both are equal",
+        ),
+    )
+
+
+FMAX = _ignoring_nan("FmaxBackward0", np.fmax, np.greater_equal, ">=")
+FMIN = _ignoring_nan("FminBackward0", np.fmin, np.less_equal, "<=")
+_X, _Y = [0.5, -1.5, 2.0], [1.5, -2.5, 0.5]
+
+
+def _pair(name: str, op: Pointwise, doc: str, reference: Any) -> Function:
+    return Function(
+        name,
+        ("Tensor input, Tensor other", lambda x, y: op(x, y)),
+        doc=doc,
+        ops=(op,),
+        samples=(Sample(f"{name}(x, y)", reference, x=_X, y=_Y), Sample(f"x.{name}(y)", reference, x=_X, y=0.7)),
+        out=True,
+    )
+
+
+FUNCTIONS = (
+    Function(
+        "clamp",
+        ("Tensor input, Tensor? min=None, Tensor? max=None", clamp),
+        ("Tensor input, Number? min=None, Number? max=None", clamp),
+        doc="Values limited to the range from min to max, each a number, a tensor or absent.",
+        ops=(CLAMP, CLAMP_TENSORS),
+        samples=(
+            Sample("clamp(x, -1, 1)", lambda x: np.clip(x, -1, 1), x=_X),
+            Sample("x.clamp(min=0)", lambda x: np.maximum(x, 0), x=_X),
+            Sample("x.clamp(max=0.7)", lambda x: np.minimum(x, 0.7), x=_X),
+            Sample("clamp(x, y, y + 1.25)", lambda x, y: np.clip(x, y, y + 1.25), x=_X, y=_Y),
+            Sample("clamp(x, min=y)", np.maximum, x=_X, y=_Y),
+        ),
+        torch_inplace=("clamp_", "clip_"),
+        aliases=("clip",),
+        out=True,
+    ),
+    _one_bound("clamp_min", CLAMP_MIN, CLAMP_MIN_TENSOR, "Values of at least min.", np.maximum),
+    _one_bound("clamp_max", CLAMP_MAX, CLAMP_MAX_TENSOR, "Values of at most max.", np.minimum),
+    _pair("maximum", MAXIMUM, "The larger of each pair; nan wins.", np.maximum),
+    _pair("minimum", MINIMUM, "The smaller of each pair; nan wins.", np.minimum),
+    _pair("fmax", FMAX, "The larger of each pair; a number wins over nan.", np.fmax),
+    _pair("fmin", FMIN, "The smaller of each pair; a number wins over nan.", np.fmin),
+)

@@ -1,0 +1,194 @@
+"""Powers: pow, square and float_power."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.signature import scalar_of
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place
+from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Rule
+from gradcli.core.kernels import elementary
+from gradcli.core.ops.checks import Number, Operand, refuse_bool
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _pow_scalar_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
+    # x**0 is constant, also at 0 where 0 * 0**-1 would be nan
+    if exponent == 0:
+        return xp.zeros_like(grad)
+    if type(input) is not Tensor and exponent == 2:
+        return grad * (input * 2)
+    return grad * scalars.times(xp, xp.call(POW_SCALAR, input, exponent - 1), exponent)
+
+
+def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
+    zero = xp.plain(exponent) == 0
+    return xp.where(zero, xp.zeros_like(grad), grad * (exponent * input ** scalars.minus(xp, exponent, 1)))
+
+
+def _pow_exponent_rule(xp: Any, grad: Any, input: Any, exponent: Any, out: Any) -> Any:
+    # 0**y has derivative 0 for y >= 0: log(0) * 0 would be nan
+    base, power = xp.plain(input), xp.plain(exponent)
+    flat = (base == 0) & (power >= 0)
+    return grad * xp.where(flat, xp.zeros_like(out), out * xp.log(input))
+
+
+def _pow_number_rule(xp: Any, grad: Any, exponent: Any, out: Any, base: Any) -> Any:
+    if base == 0:
+        return xp.where(xp.plain(exponent) >= 0, xp.zeros_like(out), grad * out * float("-inf"))
+    return grad * scalars.times(xp, out, float(np.log(base)) if base > 0 else float("nan"))
+
+
+def _negative_power() -> ProgramError:
+    return runtime_error("Integers to negative integer powers are not allowed.")
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) and a.dtype.kind in "iub":
+        if (np.asarray(b) < 0).any():
+            raise _negative_power()
+        return np.power(a, np.asarray(b).astype(a.dtype))
+    if isinstance(b, (int, float)):
+        if b == 2:
+            return np.multiply(a, a)
+        if b == 0.5:
+            return np.sqrt(a)
+        if b == 3:
+            return np.multiply(np.multiply(a, a), a)
+        if b == -1:
+            return np.true_divide(1, a)
+        if b == -2:
+            return np.true_divide(1, np.multiply(a, a))
+    return elementary.power(a, b)
+
+
+POW_SCALAR: Pointwise = Pointwise(
+    "PowBackward0",
+    _power,
+    "input",
+    "exponent",
+    input=Rule(
+        _pow_scalar_rule, "grad * (0 if exponent == 0 else exponent * input**(exponent - 1))", "x**0 has derivative 0 everywhere, at 0 too"
+    ),
+)
+POW_TENSOR = Pointwise(
+    "PowBackward1",
+    _power,
+    "input exponent",
+    input=Rule(_pow_base_rule, "where(exponent == 0, 0 * grad, grad * exponent * input**(exponent - 1))"),
+    exponent=Rule(_pow_exponent_rule, "where((input == 0) & (exponent >= 0), 0 * grad, grad * out * log(input))", "0 for 0**y, y >= 0"),
+)
+POW_NUMBER = Pointwise(
+    "PowBackward2",
+    lambda exponent, base: _power(np.asarray(base, exponent.dtype), exponent),
+    "exponent",
+    "base",
+    exponent=Rule(_pow_number_rule, "grad * out * log(tensor(base))"),
+)
+
+
+def pow(a: Any, b: Operand) -> Tensor:
+    """`a ** b` for a tensor and a number, two tensors, or a number and a tensor."""
+    if type(a) is not Tensor:
+        return rpow(b, a)  # type: ignore[arg-type]
+    if type(b) is int:
+        dtypes.check_whole(b)
+    if type(b) is Tensor:
+        refuse_bool("pow", dtypes.result_type((a, b)))
+        return POW_TENSOR(a, b)
+    if type(b) is float and not a.dtype.is_floating_point:
+        # an integer tensor to a float power is computed in the default dtype
+        return POW_SCALAR(Tensor(a.array.astype(dtypes.get_default().np), dtypes.get_default()), b)
+    if a.dtype is dtypes.bool_ and type(b) is int:
+        a = Tensor(a.array.astype(np.int64), dtypes.int64)
+    if type(b) is int and a.dtype.category == 1:
+        if b < 0:
+            raise _negative_power()
+        # the exponent wraps around at 64 bits first, then in the tensor's dtype
+        b = int(scalar_of(int(scalar_of(b, dtypes.int64)), a.dtype))
+    return POW_SCALAR(a, b)
+
+
+def rpow(a: Tensor, b: Number) -> Tensor:
+    """`b ** a` for a number b."""
+    dtype = dtypes.result_type((a, b))
+    refuse_bool("pow", dtype)
+    if dtype is not a.dtype:
+        a = Tensor(a.array.astype(dtype.np), dtype)
+    return POW_NUMBER(a, b)
+
+
+def _double(x: Any) -> Any:
+    return traced.cast(x, dtypes.float64) if type(x) is Tensor else float(x)
+
+
+def float_power(input: Any, exponent: Operand) -> Tensor:
+    """`input ** exponent` in double precision; one of both may be a number."""
+    if type(input) is not Tensor:
+        return rpow(_double(exponent), float(input))
+    return pow(_double(input), _double(exponent))
+
+
+def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
+    if input.dtype is not dtypes.float64:
+        raise runtime_error(
+            f"the base given to float_power_ has dtype {input.dtype.torch_name} but the operation's result requires dtype Double"
+        )
+    return in_place.apply(input, "float_power_", lambda t: float_power(t, exponent))
+
+
+_P, _X, _Y = [0.5, 1.5, 2.0], [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]
+
+FUNCTIONS = (
+    Function(
+        "square",
+        ("Tensor input", lambda a: pow(a, 2)),
+        doc="input squared.",
+        ops=(POW_SCALAR,),
+        samples=(Sample("square(x)", np.square, x=_X),),
+        torch_inplace=("square_",),
+        analytic=np.square,
+        out=True,
+    ),
+    Function(
+        "pow",
+        ("Tensor input, Tensor exponent", pow),
+        ("Number self, Tensor exponent", pow),
+        ("Tensor input, Number exponent", pow),
+        doc="Power.",
+        ops=(POW_SCALAR, POW_TENSOR, POW_NUMBER),
+        samples=(
+            Sample("x ** 3", lambda x: x**3, x=_X),
+            Sample("x ** y", np.power, x=_P, y=_Y),
+            Sample("2 ** x", lambda x: 2**x, x=_X),
+        ),
+        inplace=True,
+        analytic=np.power,
+        out=True,
+    ),
+    Function(
+        "float_power",
+        ("Tensor input, Tensor exponent", float_power),
+        ("Number self, Tensor exponent", float_power),
+        ("Tensor input, Number exponent", float_power),
+        doc="input ** exponent in double precision.",
+        samples=(Sample("float_power(x, 3)", lambda x: x**3, x=_X), Sample("float_power(x, y)", np.power, x=_P, y=_P)),
+        out=True,
+    ),
+    Function(
+        "float_power_",
+        ("Tensor input, Tensor exponent", _float_power_in_place),
+        ("Tensor input, Number exponent", _float_power_in_place),
+        doc="input to a power in double precision, in place.",
+        samples=(Sample("(x.double() * 1).float_power_(3)", lambda x: x**3, x=_X),),
+        function=False,
+    ),
+)

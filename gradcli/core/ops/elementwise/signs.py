@@ -1,0 +1,100 @@
+"""Signs and absolute values: abs, sign, sgn, signbit, copysign, heaviside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Rule
+from gradcli.core.ops.checks import Number, checked, refuse_bool
+from gradcli.core.ops.elementwise.unary import unary
+from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.rules import ZERO, not_differentiable, zero
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import runtime_error
+
+
+def _sign(x: Any) -> Any:
+    """-1, 0 or 1; 0 for nan, which is neither above nor below 0."""
+    if x.dtype == bool:
+        return x.copy()
+    return np.asarray(np.greater(x, 0), x.dtype) - np.asarray(np.less(x, 0), x.dtype)
+
+
+_FLAT = zero("0 everywhere, at 0 too")
+SIGN = Pointwise("SignBackward0", _sign, "input", input=_FLAT)
+SGN = Pointwise("SgnBackward0", _sign, "input", input=_FLAT)
+ABS = Pointwise(
+    "AbsBackward0", np.abs, "input", input=Rule(lambda xp, grad, input: grad * xp.call(SGN, input), "grad * sgn(input)", "0 at 0")
+)
+absolute = checked(ABS, refuse_bool, "abs_cpu")
+
+
+def signbit(input: Tensor) -> Tensor:
+    """True where the sign is minus, also for -0.0."""
+    x = input.array
+    return wrap(np.asarray(np.signbit(x) if x.dtype.kind == "f" else np.less(x, 0)))
+
+
+_COPYSIGN_RULE = Rule(
+    lambda xp, grad, input, out: grad * xp.call(MASKED_FILL, out / input, np.equal(xp.plain(input), 0), 0),
+    "where(input == 0, 0 * grad, grad * out / input)",
+    "0 where input is 0",
+)
+COPYSIGN = Pointwise("CopysignBackward0", np.copysign, "input other", kind="float", input=_COPYSIGN_RULE, other=ZERO)
+COPYSIGN_NUMBER = Pointwise("CopysignBackward1", np.copysign, "input", "other", kind="float", input=_COPYSIGN_RULE)
+
+
+def copysign(input: Tensor, other: Tensor | Number) -> Tensor:
+    """The size of `input` with the sign of `other`."""
+    return COPYSIGN(input, other) if type(other) is Tensor else COPYSIGN_NUMBER(input, other)
+
+
+HEAVISIDE = not_differentiable(
+    "heaviside",
+    lambda x, value: np.asarray(np.where(np.equal(x, 0), value, np.greater(x, 0))).astype(np.result_type(x, value)),
+    "input values",
+    elementwise=True,
+)
+
+
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """0 below 0, 1 above 0, `values` at 0; both tensors have one dtype."""
+    if input.dtype is not values.dtype:
+        raise runtime_error("heaviside is not yet implemented for tensors with different dtypes.")
+    return HEAVISIDE(input, values)  # type: ignore[no-any-return]
+
+
+_X = [0.4, -1.3, 2.7]
+
+FUNCTIONS = (
+    unary("sign", SIGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=()),
+    unary("sgn", SGN, "-1, 0 or 1.", np.sign, _X, torch_inplace=()),
+    unary("abs", ABS, "The absolute value.", np.abs, _X, aliases=("absolute",), run=absolute, torch_inplace=("abs_",)),
+    Function("signbit", ("Tensor input", signbit), doc="Whether the sign is minus.", out=True),
+    Function(
+        "copysign",
+        ("Tensor input, Tensor other", copysign),
+        ("Tensor input, Number other", copysign),
+        doc="The size of input with the sign of other.",
+        ops=(COPYSIGN, COPYSIGN_NUMBER),
+        samples=(
+            Sample("copysign(x, y)", np.copysign, x=_X, y=[1.0, 2.0, -3.0]),
+            Sample("x.copysign(-2)", lambda x: np.copysign(x, -2), x=_X),
+        ),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "heaviside",
+        ("Tensor input, Tensor values", heaviside),
+        doc="0 below 0, 1 above 0, values at 0.",
+        ops=(HEAVISIDE,),
+        samples=(Sample("heaviside(tensor([-1., 0., 2.]), tensor(0.5))"),),
+        inplace=True,
+        out=True,
+    ),
+)

@@ -1,0 +1,225 @@
+"""Elements read or written at positions that an index gives along one dimension: gather, scatter, scatter_add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling.signature import scalar_of
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.checks import Operand, wrap_dim
+from gradcli.core.ops.rules import UNCHANGED, not_differentiable
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import runtime_error
+
+
+def places_along(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
+    """The index for numpy that has `index` along dimension `dim`, and along all others the element's own position."""
+    if not rank:
+        return (...,)
+    if not index.ndim:
+        return (index,)
+    places: list[Any] = list(np.indices(index.shape, sparse=True))
+    places[dim] = index
+    return tuple(places)
+
+
+def _gather(a: Array, dim: int, index: Array) -> Array:
+    return np.asarray(a[places_along(dim, index, a.ndim)]) if a.ndim else np.broadcast_to(a, index.shape).copy()
+
+
+def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) -> Array:
+    made = np.array(a)
+    if isinstance(src, np.ndarray) and src.shape != index.shape and src.ndim:
+        src = src[tuple(slice(0, n) for n in index.shape)]
+    if not made.ndim:
+        given = np.asarray(src).reshape(-1)[: index.size]
+        made[...] = made + np.sum(given) if add else given[-1]
+    elif add:
+        np.add.at(made, places_along(dim, index, made.ndim), src)
+    else:
+        made[places_along(dim, index, made.ndim)] = src
+    return made
+
+
+def source_gradient(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, name: str) -> Any:
+    """The gradient of what was scattered. PyTorch has one only where `src` has the shape of the index, and raises RuntimeError else."""
+    # a 0-d src counts as a vector of one element; the backward pass restores its shape
+    if tuple(src_shape) != index.shape and (src_shape or index.shape != (1,)):
+        raise runtime_error(
+            f"Function {name} returned an invalid gradient at index 1 - got {list(index.shape)} but expected shape compatible with "
+            f"{list(src_shape)}"
+        )
+    return xp.call(GATHER, grad, dim, index)
+
+
+GATHER: Op = Op(
+    "GatherBackward0",
+    _gather,
+    "input",
+    "dim index",
+    input=Rule(
+        lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(SCATTER_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index),
+        "zeros_like(input).scatter_add(dim, index, grad)",
+    ),
+)
+_ZEROED = Rule(lambda xp, grad, dim, index: xp.call(SCATTER_NUMBER, grad, dim, index, 0), "grad.scatter(dim, index, 0)")
+SCATTER: Op = Op(
+    "ScatterBackward0",
+    _scattered,
+    "input src",
+    "dim index",
+    input=_ZEROED,
+    src=Rule(
+        lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterBackward0"),
+        "grad.gather(dim, index)",
+    ),
+)
+SCATTER_NUMBER: Op = Op(
+    "ScatterBackward1",
+    lambda a, dim, index, value: _scattered(a, value, dim, index),
+    "input",
+    "dim index value",
+    jvp="transpose",
+    input=_ZEROED,
+)
+SCATTER_ADD: Op = Op(
+    "ScatterAddBackward0",
+    lambda a, src, dim, index: _scattered(a, src, dim, index, True),
+    "input src",
+    "dim index",
+    input=UNCHANGED,
+    src=Rule(
+        lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterAddBackward0"),
+        "grad.gather(dim, index)",
+    ),
+)
+
+
+def _scatter_reduced(a: Array, source: Array, dim: int, index: Array, reduce: str) -> Array:
+    made = np.array(a)
+    values = source[tuple(slice(0, n) for n in index.shape)] if source.ndim else source
+    (np.add if reduce == "add" else np.multiply).at(made, places_along(dim, index, made.ndim), values)
+    return made
+
+
+SCATTER_REDUCED = not_differentiable("scatter", _scatter_reduced, "input source", "dim index reduce")
+
+
+def out_of_range(index: Array, length: int, least: int = 0) -> int | None:
+    """The first position that is not in the range from `least` to `length - 1`; None if all are."""
+    if index.size and (index.min() < least or index.max() >= length):
+        return int(index[(index < least) | (index >= length)].flat[0])
+    return None
+
+
+def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
+    """Raise PyTorch's errors for an index (and a source) of another rank, dtype or size, and for positions out of range."""
+    at = wrap_dim(dim, input.array.ndim)
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise runtime_error(f"{name}(): Expected dtype int32/int64 for index")
+    if src is not None and src.dtype is not input.dtype:
+        raise runtime_error(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    have, want = input.array.shape or (1,), index.array.shape or (1,)
+    if not index.array.size:
+        return
+    other = "input" if name == "gather" else "self"
+    if len(have) != len(want):
+        raise runtime_error(f"Index tensor must have the same number of dimensions as {other} tensor")
+    small = all(n <= m for k, (n, m) in enumerate(zip(want, have, strict=True)) if k != at)
+    if name == "gather":
+        for k, (n, m) in enumerate(zip(want, have, strict=True)):
+            if k != at and n > m:
+                raise runtime_error(
+                    f"Size does not match at dimension {k} expected index {list(want)} to be no larger than self {list(have)} apart from "
+                    f"dimension {at}"
+                )
+    elif src is not None:
+        given = src.array.shape or (1,)
+        if len(given) != len(want):
+            raise runtime_error("Index tensor must have the same number of dimensions as src tensor")
+        if not small or any(n > m for n, m in zip(want, given, strict=True)):
+            raise runtime_error(
+                f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at} and to be no larger size "
+                f"than src {list(given)}"
+            )
+    elif not small:
+        raise runtime_error(f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at}")
+    bad = out_of_range(index.array, have[at])
+    if bad is not None:
+        raise runtime_error(f"index {bad} is out of bounds for dimension {at} with size {have[at]}")
+
+
+def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
+    """Elements at the positions that `index` gives along dimension `dim`; the result has the shape of the index."""
+    check_gather("gather", input, dim, index)
+    limits.check_elements(index.array.size, input.dtype.itemsize)
+    return GATHER(input, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
+    """A copy with the elements of `src` (or one number) written at the positions that `index` gives along dimension `dim`."""
+    tensor = src if type(src) is Tensor else None
+    check_gather("scatter", input, dim, index, tensor)
+    at = dim % max(input.array.ndim, 1)
+    if tensor is None:
+        return SCATTER_NUMBER(input, at, watched(index), scalar_of(src, input.dtype))  # type: ignore[no-any-return]
+    return SCATTER(input, tensor, at, watched(index))  # type: ignore[no-any-return]
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with the elements of `src` added at the positions that `index` gives along dimension `dim`."""
+    check_gather("scatter", input, dim, index, src)
+    return SCATTER_ADD(input, src, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
+
+
+def scatter_with_reduce(input: Tensor, dim: int, index: Tensor, src: Operand, reduce: str) -> Tensor:
+    """`scatter` that adds or multiplies (`reduce` is "add" or "multiply"); PyTorch defines no derivative."""
+    if reduce not in ("add", "multiply"):
+        raise runtime_error("reduce argument must be either add or multiply.")
+    tensor = src if type(src) is Tensor else None
+    check_gather("scatter", input, dim, index, tensor)
+    values = wrap(np.asarray(src, input.dtype.np)) if tensor is None else tensor
+    return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
+
+
+_M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+_S: Any = [[7.0, 8.0]]
+
+FUNCTIONS = (
+    Function(
+        "gather",
+        ("Tensor input, int dim, Tensor index, *, bool sparse_grad=False", gather),
+        doc="Elements whose position along one dimension an index tells.",
+        ops=(GATHER,),
+        samples=(Sample("gather(x, 1, tensor([[0, 0, 2], [1, 2, 1]]))", None, x=_M),),
+    ),
+    Function(
+        "scatter",
+        ("Tensor input, int dim, Tensor index, Tensor src", scatter),
+        ("Tensor input, int dim, Tensor index, Tensor src, *, str reduce", scatter_with_reduce),
+        ("Tensor input, int dim, Tensor index, Number value", scatter),
+        ("Tensor input, int dim, Tensor index, Number value, *, str reduce", scatter_with_reduce),
+        doc="A copy with elements of src, or a number, written where the index tells.",
+        ops=(SCATTER, SCATTER_NUMBER),
+        samples=(
+            Sample("scatter(x, 1, tensor([[2, 0]]), s)", None, x=_M, s=_S),
+            Sample("scatter(x, 0, tensor([[1, 0]]), 5.0)", None, x=_M),
+        ),
+        inplace=True,
+        out=True,
+    ),
+    Function(
+        "scatter_add",
+        ("Tensor input, int dim, Tensor index, Tensor src", scatter_add),
+        doc="A copy with elements of src added where the index tells.",
+        ops=(SCATTER_ADD,),
+        samples=(Sample("scatter_add(x, 1, tensor([[2, 2]]), s)", None, x=_M, s=_S),),
+        inplace=True,
+    ),
+)

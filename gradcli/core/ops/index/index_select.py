@@ -1,0 +1,250 @@
+"""Slices along one dimension, read or written: index_select, index_add, index_fill, index_copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling.signature import scalar_of
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.checks import Number, Operand, wrap_dim
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.index.gather_scatter import out_of_range
+from gradcli.core.ops.rules import UNCHANGED
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _at(dim: int, index: Any, rank: int) -> tuple[Any, ...]:
+    """The index for numpy of whole slices along dimension `dim`."""
+    return (slice(None),) * (dim % rank if rank else 0) + ((index,) if rank else (...,))
+
+
+def _index_select(a: Array, dim: int, index: Array) -> Array:
+    return np.take(a, index, axis=dim) if a.ndim else a.copy()
+
+
+def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> Array:
+    made = np.array(a)
+    source = source if alpha == 1 else source * alpha
+    if made.ndim:
+        np.add.at(
+            made,
+            _at(dim, index, made.ndim),
+            source.reshape((*made.shape[: dim % made.ndim], index.size, *made.shape[dim % made.ndim + 1 :])),
+        )
+    else:
+        made[...] += np.sum(source)
+    return made
+
+
+def _slices(xp: Any, grad: Any, dim: int, index: Any, source_shape: Any) -> Any:
+    return xp.broadcast_to(xp.call(INDEX_SELECT, grad, dim, index), source_shape)
+
+
+def _added_rule(xp: Any, grad: Any, dim: int, index: Any, alpha: Any, source_shape: Any) -> Any:
+    slices = _slices(xp, grad, dim, index, source_shape)
+    return slices if alpha == 1 else scalars.times(xp, slices, alpha)
+
+
+INDEX_SELECT: Op = Op(
+    "IndexSelectBackward0",
+    _index_select,
+    "input",
+    "dim index",
+    input=Rule(
+        lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(INDEX_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index, 1),
+        "zeros_like(input).index_add(dim, index, grad)",
+    ),
+)
+INDEX_ADD: Op = Op(
+    "IndexAddBackward0",
+    _index_add,
+    "input source",
+    "dim index alpha",
+    input=UNCHANGED,
+    source=Rule(
+        _added_rule,
+        "alpha * grad.index_select(dim, index)",
+    ),
+)
+
+
+def _filled(a: Array, value: Any, dim: int, index: Array) -> Array:
+    made = np.array(a)
+    made[_at(dim, index, made.ndim)] = value
+    return made
+
+
+_UNFILLED = Rule(lambda xp, grad, dim, index: xp.call(INDEX_FILL, grad, dim, index, 0), "grad.index_fill(dim, index, 0)")
+INDEX_FILL: Op = Op(
+    "IndexFillBackward0",
+    lambda a, dim, index, value: _filled(a, value, dim, index),
+    "input",
+    "dim index value",
+    jvp="transpose",
+    input=_UNFILLED,
+)
+INDEX_FILL_TENSOR: Op = Op(
+    "IndexFillBackward1",
+    _filled,
+    "input value",
+    "dim index",
+    input=_UNFILLED,
+    value=Rule(lambda xp, grad, dim, index: xp.sum(xp.call(INDEX_SELECT, grad, dim, index)), "grad.index_select(dim, index).sum()"),
+)
+INDEX_COPY: Op = Op(
+    "IndexCopyBackward0",
+    _filled,
+    "input source",
+    "dim index",
+    input=_UNFILLED,
+    source=Rule(lambda xp, grad, dim, index, source_shape: _slices(xp, grad, dim, index, source_shape), "grad.index_select(dim, index)"),
+)
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices of dimension `dim` that `index`, a vector, lists."""
+    rank = input.array.ndim
+    at = wrap_dim(dim, rank)
+    if index.array.ndim > 1:
+        raise ProgramError("IndexError", "index_select(): Index is supposed to be a vector")
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
+    if out_of_range(index.array, input.array.shape[at] if rank else 1) is not None:
+        raise ProgramError("IndexError", "index out of range in self")
+    limits.check_elements(input.array.size // max(input.array.shape[at] if rank else 1, 1) * index.array.size, input.dtype.itemsize)
+    return INDEX_SELECT(input, dim, watched(index).reshape(-1))  # type: ignore[no-any-return]
+
+
+def check_index_and_source(name: str, input: Tensor, at: int, index: Tensor, source: Tensor) -> None:
+    """Raise PyTorch's errors for an index that is no vector of integers, and for a source of another dtype or with other slices."""
+    given = source.array.shape
+    if index.array.ndim > 1:
+        shown = f"dim: {index.array.ndim} with type: {index.dtype.torch_name} and size: {list(index.array.shape)}"
+        raise ProgramError("IndexError", f"{name}_(): Index is supposed to be a vector, but got {shown}")
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise runtime_error(f"{name}_(): Expected dtype int32/int64 for index but got: {index.dtype.torch_name}")
+    if input.dtype is not source.dtype:
+        raise runtime_error(
+            f"{name}_(): self ({input.dtype.torch_name}) and source ({source.dtype.torch_name}) must have the same scalar type"
+        )
+    length = given[at] if len(given) > at else 1
+    if index.array.size != length:
+        raise runtime_error(
+            f"{name}_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}"
+        )
+
+
+def different_slices(input: Tensor, source: Tensor) -> ProgramError:
+    """The error for slices of another shape."""
+    return runtime_error(
+        "source tensor shape must match self tensor shape, excluding the specified dimension. "
+        f"Got self.shape = {list(input.array.shape)} source.shape = {list(source.array.shape)}"
+    )
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Number = 1) -> Tensor:
+    """A copy with the slices of `source`, times alpha, added to the slices of dimension `dim` that `index` lists."""
+    at = wrap_dim(dim, input.array.ndim)
+    have, given = input.array.shape, source.array.shape
+    check_index_and_source("index_add", input, at, index, source)
+    if len(have) != len(given) or any(n != m for k, (n, m) in enumerate(zip(have, given, strict=True)) if k != at):
+        raise different_slices(input, source)
+    size = have[at] if have else 1
+    bad = out_of_range(index.array, size)
+    if bad is not None:
+        raise runtime_error(f"index {bad} is out of bounds for dimension {at} with size {size}")
+    return INDEX_ADD(input, source, dim, watched(index).reshape(-1), alpha)  # type: ignore[no-any-return]
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """A copy with one value, a number or a 0-d tensor, in the slices of dimension `dim` that `index` lists."""
+    rank = input.array.ndim
+    at = wrap_dim(dim, rank)
+    if type(value) is Tensor and value.array.ndim:
+        raise runtime_error(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
+    if index.dtype is not dtypes.int64:
+        raise ProgramError("IndexError", "index_fill_(): Expected dtype int64 for index.")
+    if index.array.ndim > 1:
+        raise runtime_error("Index has to be a vector/scalar")
+    size = input.array.shape[at] if rank else 1
+    bad = out_of_range(index.array, size, -size)
+    if bad is not None:
+        raise ProgramError("IndexError", f"index {bad} is out of bounds for dimension {at} with size {size}")
+    if type(value) is Tensor:
+        return INDEX_FILL_TENSOR(input, value, dim, watched(index))  # type: ignore[no-any-return]
+    return INDEX_FILL(input, dim, watched(index), scalar_of(value, input.dtype))  # type: ignore[no-any-return]
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with the slices of `source` in place of the slices of dimension `dim` that `index` lists."""
+    at = wrap_dim(dim, input.array.ndim)
+    have, given = input.array.shape, source.array.shape
+    if index.dtype is not dtypes.int64:
+        raise runtime_error(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.torch_name}")
+    if input.dtype is not source.dtype:
+        raise runtime_error(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.torch_name} and (source) "
+            f"{source.dtype.torch_name}"
+        )
+    slice_a, slice_b = have[:at] + have[at + 1 :], given[:at] + given[at + 1 :]
+    if given and slice_a != slice_b:
+        raise runtime_error(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0."
+        )
+    length = given[at] if given else 1
+    if index.array.size != length:
+        raise ProgramError(
+            "IndexError", f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({length})"
+        )
+    size = have[at] if have else 1
+    bad = out_of_range(index.array, size)
+    if bad is not None:
+        raise ProgramError("IndexError", f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {size}")
+    return INDEX_COPY(input, source, dim, watched(index).reshape(-1) if given else watched(index))  # type: ignore[no-any-return]
+
+
+_M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+_V: Any = [7.0, 8.0]
+
+FUNCTIONS = (
+    Function(
+        "index_select",
+        ("Tensor input, int dim, Tensor index", index_select),
+        doc="The slices of a dimension that an index lists.",
+        ops=(INDEX_SELECT,),
+        samples=(Sample("index_select(x, 1, tensor([2, 0, 2]))", lambda x: x[:, [2, 0, 2]], x=_M),),
+    ),
+    Function(
+        "index_add",
+        ("Tensor input, int dim, Tensor index, Tensor source, *, Number alpha=1", index_add),
+        doc="A copy with slices of source added at the slices that an index lists.",
+        ops=(INDEX_ADD,),
+        samples=(Sample("index_add(x, 0, tensor([0, 0]), x, alpha=2)", None, x=_M),),
+        inplace=True,
+    ),
+    Function(
+        "index_fill",
+        ("Tensor input, int dim, Tensor index, Tensor value", index_fill),
+        ("Tensor input, int dim, Tensor index, Number value", index_fill),
+        doc="A copy with the slices that an index lists filled with one value.",
+        ops=(INDEX_FILL, INDEX_FILL_TENSOR),
+        samples=(Sample("index_fill(x, 1, tensor([0]), 5.0)", None, x=_M), Sample("index_fill(x, 1, tensor([0]), v[0])", None, x=_M, v=_V)),
+        inplace=True,
+    ),
+    Function(
+        "index_copy",
+        ("Tensor input, int dim, Tensor index, Tensor source", index_copy),
+        doc="A copy with slices of source written at the slices that an index lists.",
+        ops=(INDEX_COPY,),
+        samples=(Sample("index_copy(x, 0, tensor([1]), y)", None, x=_M, y=[[7.0, 8.0, 9.0]]),),
+        inplace=True,
+    ),
+)

@@ -1,0 +1,159 @@
+"""Elements where a mask is True: masked_fill, masked_select, masked_scatter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.signature import scalar_of
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.checks import Operand, check_broadcast, common_shape
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+
+def _fill(x: Any, mask: Any, value: Any) -> Any:
+    return np.where(mask, np.asarray(value).astype(np.asarray(x).dtype), x)
+
+
+_UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
+MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", jvp="transpose", input=_UNFILLED)
+MASKED_FILL_TENSOR = Op(
+    "MaskedFillBackward1",
+    lambda x, value, mask: _fill(x, mask, value),
+    "input value",
+    "mask",
+    input=_UNFILLED,
+    value=Rule(lambda xp, grad, mask: xp.sum(xp.call(MASKED_SELECT, grad, mask)), "grad.masked_select(mask).sum()"),
+)
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
+    """A copy with `value`, a number or a 0-d tensor, where `mask` is True; the shapes of both tensors broadcast."""
+    if type(value) is Tensor and value.array.ndim:
+        raise runtime_error(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
+        )
+    if mask.dtype is not dtypes.bool_:
+        raise runtime_error(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
+    check_broadcast((mask.array, input.array))
+    if type(value) is Tensor:
+        return MASKED_FILL_TENSOR(input, value, watched(mask))  # type: ignore[no-any-return]
+    return MASKED_FILL(input, watched(mask), scalar_of(value, input.dtype))  # type: ignore[no-any-return]
+
+
+def _masked_scatter(a: Array, source: Array, mask: Array) -> Array:
+    shape = np.broadcast_shapes(a.shape, mask.shape)
+    made = np.array(np.broadcast_to(a, shape))
+    wide = np.broadcast_to(mask, shape)
+    made[wide] = source.reshape(-1)[: np.count_nonzero(wide)]
+    return made
+
+
+def _masked_back(grad: Array, mask: Array, shape: Any) -> Array:
+    made = np.zeros(shape, grad.dtype)
+    taken = grad[np.broadcast_to(mask, grad.shape)]
+    made.reshape(-1)[: taken.size] = taken
+    return made
+
+
+def _masked_select(a: Array, mask: Array) -> Array:
+    shape = np.broadcast_shapes(a.shape, mask.shape)
+    return np.asarray(np.broadcast_to(a, shape)[np.broadcast_to(mask, shape)])
+
+
+def _masked_select_rule(xp: Any, grad: Any, mask: Any, input_shape: Any, input_dtype: Any) -> Any:
+    shape = np.broadcast_shapes(input_shape, mask.shape)
+    return xp.call(MASKED_SCATTER, xp.zeros(shape, input_dtype), grad, mask)
+
+
+MASKED_SELECT: Op = Op(
+    "MaskedSelectBackward0",
+    _masked_select,
+    "input",
+    "mask",
+    input=Rule(_masked_select_rule, "zeros_like(input).masked_scatter(mask, grad)"),
+)
+MASKED_SCATTER: Op = Op(
+    "MaskedScatterBackward0",
+    _masked_scatter,
+    "input source",
+    "mask",
+    input=Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0.0), "grad.masked_fill(mask, 0)"),
+    source=Rule(
+        lambda xp, grad, mask, source_shape: xp.call(MASKED_SCATTER_BACK, grad, mask, source_shape),
+        "taken = grad.masked_select(mask); F.pad(taken, (0, source.numel() - taken.numel())).reshape(source.shape)",
+    ),
+)
+MASKED_SCATTER_BACK: Op = Op(
+    "MaskedScatterBackwardBackward0",
+    _masked_back,
+    "input",
+    "mask shape",
+    input=Rule(
+        lambda xp, grad, mask, input_shape, input_dtype: xp.call(MASKED_SCATTER, xp.zeros(input_shape, input_dtype), grad, mask),
+        "zeros_like(input).masked_scatter(mask, grad)",
+    ),
+)
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` is True, as a vector; shapes broadcast."""
+    if mask.dtype is not dtypes.bool_:
+        raise runtime_error("masked_select: expected BoolTensor for mask")
+    common_shape([mask.array.shape, input.array.shape])
+    return MASKED_SELECT(input, watched(mask))  # type: ignore[no-any-return]
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy with the elements of `source`, in their order, where `mask` is True; the shapes of input and mask broadcast."""
+    if mask.dtype is not dtypes.bool_:
+        raise runtime_error(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.torch_name}")
+    if input.dtype is not source.dtype:
+        raise runtime_error(
+            f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.torch_name} and {source.dtype.torch_name}"
+        )
+    shape = common_shape([input.array.shape, mask.array.shape])
+    if source.array.size < np.count_nonzero(np.broadcast_to(mask.array, shape)):
+        raise runtime_error("Number of elements of source < number of ones in mask")
+    return MASKED_SCATTER(input, source, watched(mask))  # type: ignore[no-any-return]
+
+
+_M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+
+_X = [0.5, -1.5, 2.0]
+
+FUNCTIONS = (
+    Function(
+        "masked_fill",
+        ("Tensor input, Tensor mask, Tensor value", masked_fill),
+        ("Tensor input, Tensor mask, Number value", masked_fill),
+        doc="input with value where mask is True.",
+        ops=(MASKED_FILL, MASKED_FILL_TENSOR),
+        samples=(
+            Sample("x.masked_fill(x > 1, 9)", lambda x: np.where(x > 1, 9, x), x=_X),
+            Sample("x.masked_fill(x > 1, y)", lambda x, y: np.where(x > 1, y, x), x=_X, y=0.7),
+        ),
+        inplace=True,
+    ),
+    Function(
+        "masked_select",
+        ("Tensor input, Tensor mask", masked_select),
+        doc="The elements where a mask is True, as a vector.",
+        ops=(MASKED_SELECT,),
+        samples=(Sample("masked_select(x, x > 2.5)", lambda x: x[x > 2.5], x=_M),),
+        out=True,
+    ),
+    Function(
+        "masked_scatter",
+        ("Tensor input, Tensor mask, Tensor source", masked_scatter),
+        doc="A copy with elements of source written where a mask is True.",
+        ops=(MASKED_SCATTER,),
+        samples=(Sample("masked_scatter(x, x > 4.5, v)", None, x=_M, v=[7.0, 8.0]),),
+        inplace=True,
+    ),
+)

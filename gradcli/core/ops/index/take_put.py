@@ -1,0 +1,138 @@
+"""take and put, which count positions in the flattened tensor, and take_along_dim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.ops.checks import common_shape, wrap_dim
+from gradcli.core.ops.index.gather_scatter import gather, out_of_range
+from gradcli.core.ops.shape.broadcasting import expand
+from gradcli.core.ops.shape.views import reshape
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _put(a: Array, source: Array, index: Array, accumulate: bool) -> Array:
+    made = np.array(a, order="C")
+    flat = made.reshape(-1)
+    if accumulate:
+        np.add.at(flat, index.reshape(-1), source.reshape(-1))
+    else:
+        flat[index.reshape(-1)] = source.reshape(-1)
+    return made
+
+
+def _put_rule(xp: Any, grad: Any, index: Any, accumulate: bool, input_dtype: Any) -> Any:
+    return grad if accumulate else xp.call(PUT, grad, xp.zeros(index.shape, input_dtype), index, False)
+
+
+TAKE: Op = Op(
+    "TakeBackward0",
+    lambda a, index: a.reshape(-1)[index],
+    "input",
+    "index",
+    input=Rule(
+        lambda xp, grad, index, input_shape, input_dtype: xp.call(PUT, xp.zeros(input_shape, input_dtype), grad, index, True),
+        "zeros_like(input).put(index, grad, True)",
+    ),
+)
+PUT: Op = Op(
+    "PutBackward0",
+    _put,
+    "input source",
+    "index accumulate",
+    input=Rule(_put_rule, "grad if accumulate else grad.put(index, zeros_like(source))"),
+    source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
+)
+
+
+def _flat_positions(name: str, input: Tensor, index: Tensor) -> Array:
+    """The positions that an index gives in the flattened tensor. Raises RuntimeError, and IndexError if out of range."""
+    if index.dtype is not dtypes.int64:
+        raise runtime_error(f"{name}(): Expected a long tensor for index, but got {index.dtype.torch_name}")
+    size = input.array.size
+    bad = out_of_range(index.array, size, -size)
+    if bad is not None:
+        raise ProgramError("IndexError", f"out of range: tried to access index {bad} on a tensor of {size} elements.")
+    return watched(index)
+
+
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements at positions of the flattened tensor, in the shape of the index."""
+    return TAKE(input, _flat_positions("take", input, index))  # type: ignore[no-any-return]
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with the elements of `source` written, or added with `accumulate`, at positions of the flattened tensor."""
+    if input.dtype is not source.dtype:
+        raise runtime_error(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype.torch_name} and source.dtype = "
+            f"{source.dtype.torch_name}"
+        )
+    if index.array.size != source.array.size:
+        raise ProgramError(
+            "IndexError",
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.array.size}, index.numel() = {index.array.size}",
+        )
+    return PUT(input, source, _flat_positions("put_", input, index), accumulate)  # type: ignore[no-any-return]
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """`gather` with input and indices broadcast to each other; without `dim`, of the flattened tensors."""
+    if indices.dtype is not dtypes.int64:
+        raise runtime_error(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.torch_name}")
+    if dim is None:
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
+    if input.array.ndim != indices.array.ndim:
+        raise runtime_error(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices"
+        )
+    at = wrap_dim(dim, input.array.ndim)
+    a, b = list(input.array.shape), list(indices.array.shape)
+    length, count = a[at], b[at]
+    a[at] = b[at] = 1
+    shape = list(common_shape([tuple(a), tuple(b)]))
+    wide_input, wide_index = list(shape), list(shape)
+    wide_input[at], wide_index[at] = length, count
+    return gather(expand(input, wide_input), at, wrap(np.broadcast_to(indices.array, wide_index)))
+
+
+_M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+_V: Any = [7.0, 8.0]
+
+FUNCTIONS = (
+    Function(
+        "take",
+        ("Tensor input, Tensor index", take),
+        doc="Elements by their position in the flattened tensor.",
+        ops=(TAKE,),
+        samples=(Sample("take(x, tensor([5, 0, 0]))", lambda x: x.reshape(-1)[[5, 0, 0]], x=_M),),
+        out=True,
+    ),
+    Function(
+        "put",
+        ("Tensor input, Tensor index, Tensor source, bool accumulate=False", put),
+        doc="A copy with elements written, or added, at positions of the flattened tensor.",
+        ops=(PUT,),
+        samples=(
+            Sample("put(x, tensor([5, 0]), v)", None, x=_M, v=_V),
+            Sample("put(x, tensor([5, 5]), v, True)", None, x=_M, v=_V),
+        ),
+        inplace=True,
+    ),
+    Function(
+        "take_along_dim",
+        ("Tensor input, Tensor indices, int? dim=None", take_along_dim),
+        doc="gather, with input and indices broadcast to each other.",
+        samples=(Sample("take_along_dim(x, tensor([[2], [0]]), 1)", lambda x: np.take_along_axis(x, np.array([[2], [0]]), 1), x=_M),),
+        out=True,
+    ),
+)

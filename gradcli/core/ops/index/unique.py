@@ -1,0 +1,98 @@
+"""Distinct elements: unique, unique_consecutive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.index.selection import check_sorting
+from gradcli.core.ops.rules import refused
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import ProgramError
+
+
+def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    """The distinct values in order, or with `dim` the distinct slices; on request their inverse indices and counts."""
+    check_sorting(input.array)
+    if dim is not None:
+        if not input.array.ndim:
+            raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+        dim = wrap_dim(dim, input.array.ndim)
+    values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    parts: list[Tensor] = [Tensor(np.ascontiguousarray(values), input.dtype)]
+    if return_inverse:
+        parts.append(wrap(np.asarray(inverse, np.int64).reshape(input.array.shape if dim is None else (-1,))))
+    if return_counts:
+        parts.append(wrap(np.asarray(counts, np.int64)))
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _firsts(a: Array, dim: int | None) -> Array:
+    """Which elements, or slices along dim, differ from the element before."""
+    rows = a.reshape(-1, 1) if dim is None else np.moveaxis(a, dim, 0).reshape(a.shape[dim], -1)
+    return np.concatenate([np.ones(min(len(rows), 1), bool), (rows[1:] != rows[:-1]).any(1)])
+
+
+def unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    """The first of each run of equal elements or slices; on request the run that each belongs to, and the lengths of the runs."""
+    if dim is not None:
+        dim = wrap_dim(dim, input.array.ndim)
+        if not input.array.ndim:
+            dim = None
+    limits.check_elements(input.array.size, 8)
+    first = _firsts(input.array, dim)
+    kept = np.flatnonzero(first)
+    values = RUNS(input, kept, dim)
+    parts: list[Any] = [values]
+    if return_inverse:
+        inverse = np.cumsum(first, dtype=np.int64) - 1
+        parts.append(wrap(inverse.reshape(input.array.shape) if dim is None else inverse))
+    if return_counts:
+        parts.append(wrap(np.diff(np.append(kept, first.size)).astype(np.int64)))
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+RUNS = Op(
+    "UniqueConsecutiveBackward0",
+    lambda a, kept, dim: a.reshape(-1)[kept] if dim is None else np.take(a, kept, dim),
+    "input",
+    "kept dim",
+    input=refused(lambda: ProgramError("NotImplementedError", "the derivative for 'unique_consecutive' is not implemented.")),
+)
+_ARGUMENTS = "bool return_inverse=False, bool return_counts=False, int? dim=None"
+
+
+def _both(name: str, signature: str, run: Callable[..., Any], doc: str, x: str, checked_as: str, *ops: Op) -> list[Function]:
+    """The function and the method, whose argument errors PyTorch words in different ways."""
+    function, method = Sample(f"{name}(tensor({x}), return_counts=True)"), Sample(f"tensor({x}).{name}()")
+    return [
+        Function(name, (signature, run), doc=doc, ops=ops, samples=(function,), method=False, python=checked_as),
+        Function(f"Tensor.{name}", (signature, run), doc=doc, samples=(method,), function=False, python=f"Tensor.{name}"),
+    ]
+
+
+FUNCTIONS = (
+    *_both(
+        "unique",
+        f"Tensor input, bool sorted=True, {_ARGUMENTS}",
+        unique,
+        "The distinct values in order, on request with where each element went and how often each occurs.",
+        "[3, 1, 3]",
+        "_return_output",
+    ),
+    *_both(
+        "unique_consecutive",
+        f"Tensor input, {_ARGUMENTS}",
+        unique_consecutive,
+        "The first of each run of equal elements.",
+        "[1, 1, 2, 1]",
+        "_consecutive_return_output",
+        RUNS,
+    ),
+)

@@ -1,0 +1,35 @@
+"""Functions whose arguments are lists of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.core.calling.type_errors import type_error
+from gradcli.core.functions.function import Function, Overload
+from gradcli.core.tensor.tensor import Tensor
+
+
+def check_tensors(values: Sequence[Any]) -> None:
+    """Raise TypeError for the first value that is not a tensor."""
+    for i, value in enumerate(values):
+        if type(value) is not Tensor:
+            raise type_error(f"expected Tensor as element {i} in argument 0, but got {{}}", value)
+
+
+class ListFunction(Function):
+    """A function whose last positional arguments are tensors, given one by one or as one list."""
+
+    __slots__ = ("lead",)
+
+    def __init__(self, name: str, *overloads: Overload, lead: int = 0, **more: Any) -> None:
+        super().__init__(name, *overloads, **more)
+        #: the number of arguments before the tensors
+        self.lead = lead
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        rest = args[self.lead :]
+        if len(rest) != 1 or not isinstance(rest[0], (list, tuple)):
+            args = (*args[: self.lead], list(rest))
+        check_tensors(args[self.lead])
+        return self.parser.call(args, kwargs)

@@ -1,0 +1,195 @@
+"""Differences and integrals along a dimension: diff, gradient, trapezoid, cumulative_trapezoid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.namespaces import traced
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.add_multiply import add, sub
+from gradcli.core.ops.elementwise.comparison import NE
+from gradcli.core.ops.reduce import sum_mean
+from gradcli.core.ops.reduce.cumulative import cumsum
+from gradcli.core.ops.shape.casting import to_dtype
+from gradcli.core.ops.shape.joining import cat
+from gradcli.core.ops.shape.slicing import narrow, select
+from gradcli.core.ops.shape.views import reshape
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _difference(x: Tensor, dim: int) -> Any:
+    size = x.array.shape[dim]
+    if not size:
+        return narrow(x, dim, 0, 0)
+    # PyTorch makes the earlier part first, which decides the order in which the gradients are added
+    earlier, later = narrow(x, dim, 0, size - 1), narrow(x, dim, 1, size - 1)
+    return NE(later, earlier) if x.dtype is dtypes.bool_ else sub(later, earlier)
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
+    """The differences of neighbours along dim, taken n times; `prepend` and `append` are joined to the input first."""
+    if not input.array.ndim:
+        raise runtime_error("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise runtime_error(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, input.array.ndim)
+    parts = [p for p in (prepend, input, append) if p is not None]
+    if len(parts) > 1:
+        input = cat(parts, dim)
+    for _ in range(min(n, input.array.shape[dim])):
+        input = _difference(input, dim)
+    return input
+
+
+# --- slopes ---
+
+
+def _slope(x: Tensor, at: int, spacing: float, edge_order: int) -> Any:
+    """Central differences along one dimension, one-sided at the ends."""
+    size = x.array.shape[at]
+
+    def part(start: int, length: int = 1) -> Any:
+        return narrow(x, at, start, length)
+
+    def over(value: Any, number: float) -> Any:
+        return scalars.over(traced, value, number)
+
+    def times(value: Any, number: float) -> Any:
+        return scalars.times(traced, value, number)
+
+    def rise(low: int, high: int, length: int = 1) -> Any:
+        # PyTorch makes the subtrahend first
+        less = part(low, length)
+        return part(high, length) - less
+
+    centre = over(over(rise(0, 2, size - 2), 2), spacing) if size > 2 else None
+    if edge_order == 1:
+        first, last = over(rise(0, 1), spacing), over(rise(size - 2, size - 1), spacing)
+    else:
+        first = over(times(part(0), -1.5) + times(part(1), 2) - times(part(2), 0.5), spacing)
+        last = over(times(part(size - 3), 0.5) - times(part(size - 2), 2) + times(part(size - 1), 1.5), spacing)
+    return cat([first, last] if centre is None else [first, centre, last], at)
+
+
+def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The slopes along each dimension of values whose points are `spacing` apart: a number, or one for each dimension."""
+    rank = input.array.ndim
+    dims = range(rank) if dim is None else [dim] if isinstance(dim, int) else dim
+    places = [wrap_dim(d, rank) for d in dims]
+    if edge_order not in (1, 2):
+        raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if isinstance(spacing, Sequence) and len(spacing) == len(places) and all(isinstance(s, (int, float)) for s in spacing):
+        steps = [float(s) for s in spacing]
+    elif spacing is None or isinstance(spacing, (int, float)):
+        steps = [1.0 if spacing is None else float(spacing)] * len(places)
+    else:
+        raise ProgramError("NotImplementedError", "gradient with coordinates as spacing is not part of gradcli; numbers are")
+    for at in places:
+        if input.array.shape[at] <= edge_order:
+            raise runtime_error("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(_slope(input, at, step, edge_order) for at, step in zip(places, steps, strict=True))
+
+
+# --- integrals ---
+
+
+def _floating(y: Tensor) -> Tensor:
+    """Integers as floats; raises RuntimeError for bool."""
+    if y.dtype is dtypes.bool_:
+        raise runtime_error("trapezoid: received a bool input for `y`, but bool is not supported")
+    return y if y.dtype.is_floating_point else to_dtype(y, dtypes.get_default())
+
+
+def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
+    """The integral along dim by the trapezoidal rule, for points that are dx apart."""
+    y = _floating(y)
+    at = wrap_dim(dim, y.array.ndim)
+    if not y.array.size:
+        return wrap(np.zeros((*y.array.shape[:at], *y.array.shape[at + 1 :]), y.dtype.np))
+    ends = scalars.times(traced, add(select(y, at, 0), select(y, at, -1)), 0.5)
+    return scalars.times(traced, sub(sum_mean.sum(y, (at,)), ends), dx)  # type: ignore[no-any-return]
+
+
+def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:
+    """The integral along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
+    at = wrap_dim(dim, y.array.ndim)
+    areas = _steps(y, x, at) * _sums_of_neighbours(y, at)
+    return scalars.over(traced, sum_mean.sum(areas, (at,)), 2.0)  # type: ignore[no-any-return]
+
+
+def _sums_of_neighbours(y: Tensor, at: int) -> Any:
+    size = y.array.shape[at]
+    return add(narrow(y, at, 0, size - 1), narrow(y, at, 1, size - 1))
+
+
+def _steps(y: Tensor, x: Tensor, at: int) -> Any:
+    """The distances of the points x along dimension `at` of y."""
+    if x.array.ndim == 1 and y.array.ndim > 1:
+        if x.array.shape[0] != y.array.shape[at]:
+            raise runtime_error("trapezoid: There must be one `x` value for each sample point")
+        shape = [1] * y.array.ndim
+        shape[at] = -1
+        x = reshape(x, shape)
+    return _difference(x, wrap_dim(at - y.array.ndim, x.array.ndim))
+
+
+def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
+    """The integral up to each point along dim by the trapezoidal rule, for points that are dx apart."""
+    y = _floating(y)
+    at = wrap_dim(dim, y.array.ndim)
+    return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), at)
+
+
+_X = [0.5, -1.5, 2.0, 1.25]
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+
+
+FUNCTIONS = (
+    Function(
+        "diff",
+        ("Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None", diff),
+        doc="Differences of neighbours along dim, n times over.",
+        samples=(Sample("diff(x)", np.diff, x=_X), Sample("x.diff(n=2, dim=1)", lambda x: np.diff(x, 2, 1), x=_M)),
+        out=True,
+    ),
+    Function(
+        "gradient",
+        ("Tensor input, *, any spacing=None, any dim=None, int edge_order=1", gradient),
+        doc="The slope along each dimension of values at even distances.",
+        samples=(
+            Sample("torch.gradient(x)[0]", np.gradient, x=_X),
+            Sample("torch.gradient(x, spacing=2.)[1]", lambda x: np.gradient(x, 2.0)[1], x=_M),
+            Sample("torch.gradient(x, edge_order=2)[0]", lambda x: np.gradient(x, edge_order=2), x=_X),
+        ),
+        method=False,
+    ),
+    *(
+        Function(
+            name,
+            ("Tensor y, Tensor x, *, int dim=-1", trapezoid_at),
+            ("Tensor y, *, Number dx=1, int dim=-1", trapezoid),
+            doc="The integral by the trapezoidal rule, of points dx apart or at x.",
+            samples=(
+                Sample(f"{name}(x)", np.trapezoid, x=_X),
+                Sample(f"{name}(x, dx=0.5, dim=0)", lambda x: np.trapezoid(x, dx=0.5, axis=0), x=_M),
+                Sample(f"{name}(x, y)", np.trapezoid, x=_X, y=[0.0, 1.0, 3.0, 4.0]),
+            ),
+            method=False,
+        )
+        for name in ("trapezoid", "trapz")
+    ),
+    Function(
+        "cumulative_trapezoid",
+        ("Tensor y, *, Number dx=1, int dim=-1", cumulative_trapezoid),
+        doc="The integral up to each point by the trapezoidal rule.",
+        samples=(Sample("cumulative_trapezoid(x)", lambda x: np.cumsum((x[1:] + x[:-1]) / 2), x=_X),),
+        method=False,
+    ),
+)

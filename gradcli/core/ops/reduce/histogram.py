@@ -1,0 +1,135 @@
+"""Counts of values in bins: bincount, histc, histogram."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.calling.named_tuples import NamedResult, named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.checks import Number, not_implemented, require_floating
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import runtime_error
+
+
+def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
+    """How often each of the integers 0, 1, 2 ... occurs in a vector; with weights, the sum of their weights."""
+    if input.dtype.is_floating_point:
+        raise not_implemented("bincount_cpu", input.dtype)
+    x = input.array
+    if x.ndim != 1 or (x.size and x.min() < 0):
+        raise runtime_error("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise runtime_error("minlength should be >= 0")
+    limits.check_elements(max(int(x.max()) + 1 if x.size else 0, minlength), 8)
+    if weights is None:
+        return wrap(np.bincount(x.astype(np.int64), minlength=minlength).astype(np.int64))
+    if weights.array.shape != x.shape:
+        raise runtime_error("weights should be 1-d and have the same length as input")
+    counts = np.bincount(x.astype(np.int64), weights.array.astype(np.float64), minlength)
+    return wrap(counts.astype(np.float32 if weights.dtype is dtypes.float32 else np.float64))
+
+
+def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
+    """How many elements fall into each of `bins` bins of one width from min to max; both 0 mean the range of the elements."""
+    require_floating("histogram_cpu", input.dtype)
+    if bins <= 0:
+        raise runtime_error(f"torch.histogramdd(): bins {bins} must be > 0")
+    limits.check_elements(bins, 8)
+    x = input.array.reshape(-1).astype(np.float64)
+    low, high = float(min), float(max)
+    if low == high and x.size:
+        low, high = float(x.min()), float(x.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise runtime_error(f"torch.histogramdd(): range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise runtime_error("torch.histc: max must be larger than min")
+    inside = x[(x >= low) & (x <= high)]
+    place = np.minimum(((inside - low) / (high - low) * bins).astype(np.int64), bins - 1)
+    return Tensor(np.bincount(place, minlength=bins).astype(input.dtype.np), input.dtype)
+
+
+def _edges(input: Tensor, bins: int, range: Sequence[float] | None) -> Array:
+    """The edges of `bins` bins of one width; without a range, over the range of the elements."""
+    low, high = (0.0, 0.0) if range is None else range
+    values = input.array
+    if range is None and values.size:
+        low, high = float(values.min()), float(values.max())
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise runtime_error(f"torch.histogram(): range [{low:g}, {high:g}] is not finite")
+    return np.linspace(low, high, bins + 1).astype(values.dtype)
+
+
+def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool) -> NamedResult:
+    """The pair (hist, bin_edges) for given edges."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("histogramdd", input.dtype)
+    limits.check_work(input.array.size * 8.0)
+    values = input.array.reshape(-1)
+    weights = None if weight is None else weight.array.reshape(-1)
+    if weights is not None and weights.size != values.size:
+        raise runtime_error(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
+            f"dimension, but got input with shape [{values.size}, 1] and weight with shape [{weights.size}]"
+        )
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    at = np.minimum(np.searchsorted(edges, values[inside], side="right") - 1, len(edges) - 2)
+    counts = np.bincount(at, None if weights is None else weights[inside], len(edges) - 1).astype(input.array.dtype)
+    if density:
+        counts = counts / counts.sum() / np.diff(edges)
+    return named("histogram", "hist", "bin_edges")((wrap(counts), wrap(edges)))
+
+
+def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> NamedResult:
+    edges = bins.array
+    if edges.ndim != 1 or not edges.size:
+        wrong = f"have at least 1 element, but got {edges.size} elements"
+        if edges.ndim != 1:
+            wrong = f"have one dimension, but got {edges.ndim} dimensions"
+        raise runtime_error(f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension 0")
+    if edges.size == 1:
+        raise runtime_error("torch.histogram(): bins must be > 0, but got 0 for dimension 0")
+    return _histogram(input, edges, weight, density)
+
+
+def _histogram_in(input: Tensor, bins: int, range: Any, weight: Tensor | None, density: bool) -> NamedResult:
+    if bins <= 0:
+        raise runtime_error(f"torch.histogramdd(): bins size = {bins} is invalid for dimension 0. bins must be > 0")
+    limits.check_elements(bins, 8)
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("histogramdd", input.dtype)
+    return _histogram(input, _edges(input, bins, range), weight, density)
+
+
+FUNCTIONS = (
+    Function(
+        "bincount",
+        ("Tensor input, Tensor? weights=None, int minlength=0", bincount),
+        doc="How often each non-negative integer occurs.",
+        samples=(Sample("bincount(tensor([1, 3, 1]))"),),
+    ),
+    Function(
+        "histc",
+        ("Tensor input, int bins=100, Number min=0, Number max=0", histc),
+        doc="How many elements fall into each of equal bins.",
+        samples=(Sample("histc(tensor([1., 2., 1.]), bins=4, min=0, max=3)"),),
+        out=True,
+    ),
+    Function(
+        "histogram",
+        ("Tensor input, Tensor bins, *, Tensor? weight=None, bool density=False |outs", _histogram_of),
+        ("Tensor input, int bins=100, *, any range=None, Tensor? weight=None, bool density=False |outs", _histogram_in),
+        doc="How many elements lie between edges.",
+        samples=(Sample("histogram(tensor([1., 2., 2., 5.]), 3)"),),
+        out=True,
+    ),
+)

@@ -1,0 +1,119 @@
+"""`prod`: the product of all elements, or along a dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Rule
+from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.reduce.common import Typed, restored, sum_dtype
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor
+
+
+def _multiply_up(x: Array, dim: int | None = None, keepdim: bool = False) -> Array:
+    product: Any = np.multiply.reduce
+    wide = np.float32 if x.dtype == np.float16 else x.dtype
+    return np.asarray(product(x, axis=dim, keepdims=keepdim, dtype=wide), x.dtype)
+
+
+def _others(x: Array, dim: int) -> Array:
+    """For each element, the product of the other elements along a dimension."""
+    along = np.moveaxis(x, dim, -1)
+    before = np.ones_like(along)
+    np.multiply.accumulate(along[..., :-1], axis=-1, out=before[..., 1:])
+    after = np.ones_like(along)
+    after[..., :-1] = np.multiply.accumulate(along[..., :0:-1], axis=-1)[..., ::-1]
+    return np.moveaxis(before * after, -1, dim)
+
+
+def _others_traced(x: Tensor, dim: int) -> Any:
+    """`_others` made of functions that have derivatives: running products from both ends."""
+    narrow, cat, cumprod, flip = (catalog.function(n) for n in ("narrow", "cat", "cumprod", "flip"))
+    size = x.array.shape[dim]
+    ones = Tensor(np.ones((*x.array.shape[:dim], 1, *x.array.shape[dim + 1 :]), x.dtype.np), x.dtype)
+    before = cumprod(cat([ones, narrow(x, dim, 0, size - 1)], dim), dim)
+    after = cumprod(cat([ones, flip(narrow(x, dim, 1, size - 1), (dim,))], dim), dim)
+    return before * flip(after, (dim,))
+
+
+def _product_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int) -> Any:
+    if np.all(xp.plain(input)):
+        return grad * (out / input)
+    # out / input is 0/0 at a zero, whose own derivative is the product of the others
+    return grad * (_others_traced(input, dim) if type(input) is Tensor else _others(input, dim))
+
+
+def _prod_all_rule(xp: Any, grad: Any, input: Any, out: Any) -> Any:
+    if not np.ndim(xp.plain(input)):
+        return grad
+    if np.all(xp.plain(input)):
+        return grad * (out / input)
+    if type(input) is not Tensor and input.size - np.count_nonzero(input) > 1:
+        return xp.zeros_like(input)
+    flat = xp.reshape(input, (-1,))
+    return xp.reshape(_product_rule(xp, grad, flat, out, 0), input.shape)
+
+
+def _prod_dim_rule(xp: Any, grad: Any, input: Any, out: Any, dim: int, keepdim: bool) -> Any:
+    shape = xp.plain(input).shape
+    if not shape:
+        return grad
+    grad, out = restored(xp, grad, shape, (dim,), keepdim), restored(xp, out, shape, (dim,), keepdim)
+    return _product_rule(xp, grad, input, out, wrap_dim(dim, len(shape)))
+
+
+PROD = Typed(
+    "ProdBackward0",
+    lambda x, dtype: _multiply_up(x),
+    "input",
+    "dtype",
+    input=Rule(
+        _prod_all_rule,
+        "grad * (out / input if input.all() else where(eye(input.numel()) == 1, 1, input.flatten()).prod(1).reshape(input.shape))",
+        "at zeros, the product of the other elements",
+    ),
+)
+PROD_DIM = Typed(
+    "ProdBackward1",
+    lambda x, dim, keepdim, dtype: _multiply_up(x, wrap_dim(dim, x.ndim), keepdim) if x.ndim else x.copy(),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(
+        _prod_dim_rule,
+        "(grad if keepdim else grad.unsqueeze(dim)) * ((out if keepdim else out.unsqueeze(dim)) / input if input.all() else "
+        "stack([input.index_fill(dim, tensor(k), 1).prod(dim) for k in range(atleast_1d(input).shape[dim])], dim))",
+        "at zeros, the product of the other elements",
+    ),
+)
+
+
+def prod(input: Tensor, dim: int, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """The product along a dimension."""
+    wrap_dim(dim, input.array.ndim)
+    return PROD_DIM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+
+FUNCTIONS = (
+    Function(
+        "prod",
+        ("Tensor input, *, dtype? dtype=None |no out", lambda x, dtype: PROD(x, sum_dtype(x, dtype))),
+        ("Tensor input, int dim, bool keepdim=False, *, dtype? dtype=None", prod),
+        analytic=np.prod,
+        doc="Product of all elements, or along a dimension.",
+        ops=(PROD, PROD_DIM),
+        samples=(
+            Sample("prod(x)", np.prod, x=_M),
+            Sample("x.prod(0)", lambda x: x.prod(0), x=_M),
+            Sample("prod(x, -1, keepdim=True)", lambda x: x.prod(-1, keepdims=True), x=_M),
+            Sample("prod(x)", np.prod, x=[0.0, 2.0, 3.0]),
+        ),
+        out=True,
+    ),
+)

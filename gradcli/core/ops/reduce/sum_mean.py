@@ -1,0 +1,251 @@
+"""Sums and means over all elements or along dimensions: sum, nansum, mean, nanmean, logsumexp, sum_to_size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import elementary
+from gradcli.core.kernels.summation import total
+from gradcli.core.ops.checks import wrap_dims
+from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.divide_remainder import div
+from gradcli.core.ops.reduce.common import Dims, Typed, add_up, count_of, logsumexp_jvp, restored, spread, sum_dtype
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.errors import Code, runtime_error
+
+SUM = Typed(
+    "SumBackward0",
+    lambda x, dtype: add_up(x),
+    "input",
+    "dtype",
+    input=Rule(lambda xp, grad, input_shape: xp.broadcast_to(grad, input_shape), "grad.expand(input.shape)"),
+)
+SUM_DIM = Typed(
+    "SumBackward1",
+    lambda x, dim, keepdim, dtype: add_up(x, wrap_dims(dim, x.ndim), keepdim),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input_shape, dim, keepdim: spread(xp, grad, input_shape, dim, keepdim),
+        "grad.reshape(input.sum(dim, True).shape).expand(input.shape)",
+    ),
+)
+
+
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """The sum along dimensions; None and () are all of them."""
+    return SUM_DIM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
+
+
+def sum_all(input: Tensor, dtype: DType | None = None) -> Tensor:
+    """The sum of all elements."""
+    return SUM(input, sum_dtype(input, dtype))  # type: ignore[no-any-return]
+
+
+def _average(summed: Any, count: int) -> Any:
+    """`summed / count`; without elements it is 0 / 0, which is nan."""
+    return np.true_divide(summed, count)
+
+
+def _mean_rule(xp: Any, grad: Any, input_shape: tuple[int, ...]) -> Any:
+    count = math.prod(input_shape)
+    if type(grad) is Tensor:
+        return scalars.over(xp, xp.broadcast_to(grad, input_shape), count)
+    return xp.broadcast_to(np.true_divide(grad, count), input_shape)  # divided before it is repeated, so that there is one division
+
+
+MEAN = Typed(
+    "MeanBackward0",
+    lambda x, dtype: _average(add_up(x), x.size),
+    "input",
+    "dtype",
+    input=Rule(_mean_rule, "grad.expand(input.shape) / input.numel()"),
+)
+MEAN_DIM = Typed(
+    "MeanBackward1",
+    lambda x, dim, keepdim, dtype: _average(add_up(x, wrap_dims(dim, x.ndim), keepdim), count_of(x.shape, dim)),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input_shape, dim, keepdim: scalars.over(
+            xp, spread(xp, grad, input_shape, dim, keepdim), count_of(input_shape, dim)
+        ),
+        "grad.reshape(input.sum(dim, True).shape).expand(input.shape) / (input.numel() / grad.numel())",
+    ),
+)
+
+
+def _mean_dtype(x: Tensor, dtype: DType | None) -> DType:
+    wanted, kind = (x.dtype, "Input") if dtype is None else (dtype, "Optional")
+    if not wanted.is_floating_point:
+        raise runtime_error(
+            f"mean(): could not infer output dtype. {kind} dtype must be either a floating point or complex dtype. "
+            f"Got: {wanted.torch_name}",
+            Code.NO_OUTPUT_DTYPE,
+        )
+    return wanted
+
+
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """The mean along dimensions; None and () are all of them."""
+    return MEAN_DIM(input, dim, keepdim, _mean_dtype(input, dtype))  # type: ignore[no-any-return]
+
+
+def mean_all(input: Tensor, dtype: DType | None = None) -> Tensor:
+    """The mean of all elements."""
+    return MEAN(input, _mean_dtype(input, dtype))  # type: ignore[no-any-return]
+
+
+NANSUM = Typed(
+    "NansumBackward0",
+    lambda x, dim, keepdim, dtype: add_up(np.where(np.isnan(x), 0, x).astype(x.dtype), wrap_dims(dim, x.ndim), keepdim),
+    "input",
+    "dim keepdim dtype",
+    input=Rule(
+        lambda xp, grad, input, dim, keepdim: scalars.times_data(
+            xp, spread(xp, grad, xp.plain(input).shape, dim, keepdim), np.logical_not(np.isnan(xp.plain(input)))
+        ),
+        "grad.reshape(input.sum(dim, True).shape) * ~input.isnan()",
+    ),
+)
+
+
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """The sum along dimensions, nan counted as 0; None is all of them."""
+    return NANSUM(input, dim, keepdim, sum_dtype(input, dtype))  # type: ignore[no-any-return]
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
+    """The mean of the elements that are not nan, over dimensions; None is all of them."""
+    if not input.dtype.is_floating_point:
+        raise runtime_error(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.torch_name}")
+    axes = wrap_dims(dim, input.array.ndim)
+    counted = wrap(np.asarray(np.sum(~np.isnan(input.array), axis=axes, keepdims=keepdim), np.int64))
+    return div(nansum(input, dim, keepdim, dtype), counted)
+
+
+def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
+    """The sum over those dimensions that broadcasting from `size` to the tensor's shape repeats. Raises RuntimeError if it cannot."""
+    have = input.array.shape
+    try:
+        fits = np.broadcast_shapes(have, tuple(size)) == have
+    except ValueError:
+        fits = False
+    if not fits:
+        shown = [f"{{[{', '.join(map(str, shape))}]}}" for shape in (size, have)]
+        raise runtime_error(f"size {shown[0]} is not expandable to size {shown[1]}.")
+    return traced.sum_to(input, tuple(size))  # type: ignore[no-any-return]
+
+
+def _safe_log_sum(x: Array, dims: tuple[int, ...], keepdim: bool) -> Array:
+    """`log(sum(exp(x)))`, where the largest element is subtracted before and added after, unless it is infinite."""
+    if x.size == 0 or not dims:
+        return np.asarray(elementary.log(total(elementary.exp(x), axis=dims, keepdims=keepdim))) if dims else x.copy()
+    top = np.max(x, axis=dims, keepdims=True)
+    top = np.where(np.isinf(top), 0, top).astype(x.dtype)
+    logarithm = elementary.log(add_up(elementary.exp(x - top), dims, keepdim))
+    return np.asarray(logarithm + (top if keepdim else top.reshape(logarithm.shape)))
+
+
+def _logsumexp_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+    shape = xp.plain(input).shape
+    grad, out = restored(xp, grad, shape, dim, keepdim), restored(xp, out, shape, dim, keepdim)
+    return grad * xp.exp(input - out)
+
+
+LOGSUMEXP = Op(
+    "LogsumexpBackward0",
+    lambda x, dim, keepdim: _safe_log_sum(x, wrap_dims(dim, x.ndim), keepdim),
+    "input",
+    "dim keepdim",
+    jvp=lambda xp, inputs, attrs, tangents, out: logsumexp_jvp(xp, inputs[0], tangents[0], *attrs),
+    input=Rule(_logsumexp_rule, "s = input.sum(dim, True).shape; grad.reshape(s) * exp(input - out.reshape(s))"),
+)
+
+
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """The logarithm of the sum of exponentials along dimensions, without overflow."""
+    if not input.dtype.is_floating_point:
+        default = dtypes.get_default()
+        input = Tensor(input.array.astype(default.np), default)
+    return LOGSUMEXP(input, dim, keepdim)  # type: ignore[no-any-return]
+
+
+_M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
+_DIM = "Tensor input, ints1? dim, bool keepdim=False, *, dtype? dtype=None"
+
+FUNCTIONS = (
+    Function(
+        "sum",
+        ("Tensor input, *, dtype? dtype=None |no out", sum_all),
+        (_DIM, sum),
+        analytic=np.sum,
+        doc="Sum of all elements, or along dimensions.",
+        ops=(SUM, SUM_DIM),
+        samples=(
+            Sample("sum(x)", np.sum, x=_M),
+            Sample("x.sum(0)", lambda x: x.sum(0), x=_M),
+            Sample("sum(x, dim=-1, keepdim=True)", lambda x: x.sum(-1, keepdims=True), x=_M),
+            Sample("x.sum((0, 1))", np.sum, x=_M),
+            Sample("x.sum()", lambda x: x, x=0.5),
+        ),
+        out=True,
+    ),
+    Function(
+        "mean",
+        ("Tensor input, *, dtype? dtype=None", mean_all),
+        (_DIM, mean),
+        analytic=np.mean,
+        doc="Mean of all elements, or along dimensions.",
+        ops=(MEAN, MEAN_DIM),
+        samples=(
+            Sample("mean(x)", np.mean, x=_M),
+            Sample("x.mean(1)", lambda x: x.mean(1), x=_M),
+            Sample("mean(x, dim=(0, -1), keepdim=True)", lambda x: x.mean(keepdims=True), x=_M),
+        ),
+        out=True,
+    ),
+    Function(
+        "nansum",
+        ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nansum),
+        doc="Sum that takes nan as 0.",
+        ops=(NANSUM,),
+        samples=(Sample("nansum(x, 0)", lambda x: np.nansum(x, 0), x=_M), Sample("x.nansum()", np.nansum, x=_M)),
+        out=True,
+    ),
+    Function(
+        "nanmean",
+        ("Tensor input, ints1? dim=None, bool keepdim=False, *, dtype? dtype=None", nanmean),
+        doc="The mean of the elements that are not nan.",
+        samples=(Sample("nanmean(x)", np.nanmean, x=[0.5, -1.5, 2.0, 1.25]), Sample("x.nanmean(0)", lambda x: np.nanmean(x, 0), x=_M)),
+        out=True,
+    ),
+    Function(
+        "sum_to_size",
+        ("Tensor input, ints size", sum_to_size),
+        doc="The sum over dimensions that broadcasting from size would repeat.",
+        samples=(Sample("x.sum_to_size(1, 3)", lambda x: x.sum(0, keepdims=True), x=_M),),
+        function=False,
+    ),
+    Function(
+        "logsumexp",
+        ("Tensor input, ints1 dim, bool keepdim=False", logsumexp),
+        doc="log(sum(exp(input))) along dimensions, without overflow.",
+        ops=(LOGSUMEXP,),
+        samples=(
+            Sample("logsumexp(x, 1)", lambda x: np.log(np.exp(x).sum(1)), x=_M),
+            Sample("x.logsumexp((0, 1), keepdim=True)", lambda x: np.log(np.exp(x).sum(keepdims=True)), x=_M),
+        ),
+        aliases=("special.logsumexp",),
+        out=True,
+    ),
+)

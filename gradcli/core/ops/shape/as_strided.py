@@ -1,0 +1,211 @@
+"""Another shape for the memory of a tensor: as_strided, as_strided_scatter, resize_, fill_diagonal_."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph import in_place, strided
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.ops.checks import Number
+from gradcli.core.ops.shape.layout import element_strides, offset_in, owner
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import runtime_error
+
+
+def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, ...]:
+    """The plain arguments of AS_STRIDED: size, stride, the offset from the first element, and the tensor's own strides.
+
+    `storage_offset` counts from the beginning of the memory. Raises RuntimeError for elements outside of the tensor.
+    """
+    array = input.array
+    if len(size) != len(stride):
+        raise runtime_error(f"mismatch in length of strides and shape: got {len(size)} for size and {len(stride)} for stride")
+    if any(s < 0 for s in stride):
+        raise runtime_error(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    memory = owner(array)
+    own = offset_in(memory, array)
+    offset = own if storage_offset is None else storage_offset
+    needed = offset + strided.extent(tuple(size), tuple(stride))
+    if min((offset, *size), default=0) < 0 or needed > memory.size:
+        raise runtime_error(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {array.itemsize} requiring a "
+            f"storage size of {needed * array.itemsize} are out of bounds for storage of size {memory.size * array.itemsize}"
+        )
+    if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
+        raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")
+    limits.check_elements(math.prod(size), array.itemsize)
+    return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1]
+
+
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of the memory of a tensor with another shape and other strides."""
+    return AS_STRIDED(input, *place(input, size, stride, storage_offset))  # type: ignore[no-any-return]
+
+
+AS_STRIDED = Op(
+    "AsStridedBackward0",
+    lambda a, size, stride, offset, input_stride: strided.seen(a, (size, stride, offset)),
+    "input",
+    "size stride offset input_stride",
+    view=True,
+    input=strided.AS_STRIDED_RULE,
+)
+_STRIDED_INPLACE = Op(
+    "AsStridedBackward1",
+    AS_STRIDED.forward,
+    "input",
+    "size stride offset input_stride",
+    input=strided.AS_STRIDED_RULE,
+)
+
+
+def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
+    """`as_strided` in place: another shape and other strides for the tensor itself."""
+    in_place.check_writable(input)
+    return in_place.reshape_(input, _STRIDED_INPLACE, *place(input, size, stride, storage_offset))
+
+
+def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any) -> Array:
+    view = (size, stride, offset)
+    opened = strided.laid_open(a, view, (a.shape, input_stride, 0))
+    if opened is None:
+        made = np.array(a, order="C")
+        strided.seen(made, view)[...] = src
+        return made
+    whole, window = opened
+    window[...] = src
+    return whole
+
+
+def _replaced_part(xp: Any, grad: Any, size: Any, stride: Any, offset: int, input_stride: Any) -> Any:
+    outside = strided.outside((size, stride, offset), (grad.shape, input_stride, 0))
+    return xp.where(outside, 0.0, grad)
+
+
+AS_STRIDED_SCATTER = Op(
+    "AsStridedScatterBackward0",
+    _written,
+    "input src",
+    "size stride offset input_stride",
+    input=Rule(
+        _replaced_part,
+        "zeros_like(input).as_strided_scatter(grad.contiguous().as_strided(size, stride, offset), size, stride, offset)",
+        "as in PyTorch, the part of input that src replaces has the gradient, and the rest has 0",
+    ),
+    src=Rule(
+        lambda xp, grad, size, stride, offset, input_stride: xp.call(strided.AS_STRIDED, grad, size, stride, offset, input_stride),
+        "grad.contiguous().as_strided(size, stride, offset)",
+    ),
+)
+
+
+def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
+    """A copy in which the part that `as_strided` shows is src."""
+    where = place(input, size, stride, storage_offset)
+    if src.array.shape != tuple(size):
+        raise runtime_error(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}"
+        )
+    limits.check_elements(input.array.size, input.dtype.itemsize)
+    values = src if src.dtype is input.dtype else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)
+    return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
+
+
+def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Tensor:
+    """Another shape for the tensor itself, filled row by row from its memory and then with 0. Raises RuntimeError if it requires grad."""
+    if input.requires_grad:
+        raise runtime_error("cannot resize variables that require grad")
+    if any(n < 0 for n in size):
+        raise runtime_error("numel: integer multiplication overflow")
+    count = math.prod(size)
+    limits.check_elements(count, input.dtype.itemsize)
+    if tuple(size) == input.array.shape:
+        in_place.bump(input)
+        return input
+    memory = owner(input.array)
+    offset = offset_in(memory, input.array)
+    held = memory.reshape(-1) if memory.flags.c_contiguous else np.array(input.array).reshape(-1)
+    flat = held[offset:] if held.base is not None or held is memory else held
+    if flat.size < count:
+        flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
+    input.array = flat[:count].reshape(tuple(size))
+    in_place.bump(input)
+    return input
+
+
+def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Tensor:
+    """One value written to the diagonal; with `wrap` the diagonal of a tall matrix begins again below each square."""
+    shape = input.array.shape
+    if len(shape) < 2:
+        raise runtime_error("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise runtime_error("all dimensions of input must be of equal length")
+    strides = element_strides(input.array)
+    size, step = min(shape), sum(strides)
+    offset = offset_in(owner(input.array), input.array)
+    in_place.fill_(as_strided(input, (size,), (step,), offset), fill_value)
+    height, width = shape[:2]
+    if wrap and len(shape) == 2 and height > width + 1:
+        more = (height * width + width) // (width + 1) - size
+        in_place.fill_(as_strided(input, (more,), (step,), offset + strides[0] * (width + 1)), fill_value)
+    return input
+
+
+_STRIDED = "ints size, ints stride, int? storage_offset=None"
+_V: Any = [1.0, 2.0, 3.0, 4.0]
+
+
+FUNCTIONS = (
+    Function(
+        "as_strided",
+        (f"Tensor input, {_STRIDED}", as_strided),
+        doc="The memory of a tensor seen with another shape and other strides.",
+        ops=(AS_STRIDED,),
+        samples=(Sample("as_strided(x, (2, 2), (1, 1))", lambda x: np.array([[x[0], x[1]], [x[1], x[2]]]), x=[1.0, 2.0, 4.0]),),
+    ),
+    Function(
+        "as_strided_",
+        (f"Tensor input, {_STRIDED}", as_strided_),
+        doc="Another shape and other strides for the tensor itself.",
+        ops=(_STRIDED_INPLACE,),
+        samples=(Sample("(x * 1).as_strided_((2, 2), (1, 1))", lambda x: np.array([[x[0], x[1]], [x[1], x[2]]]), x=_V),),
+    ),
+    Function(
+        "as_strided_scatter",
+        (f"Tensor input, Tensor src, {_STRIDED}", as_strided_scatter),
+        doc="A copy with the part of that size and those strides taken from src.",
+        ops=(AS_STRIDED_SCATTER,),
+        samples=(
+            Sample(
+                "as_strided_scatter(zeros(4, dtype=torch.float64), x, (2,), (2,), 1)", lambda x: np.array([0, x[0], 0, x[1]]), x=[5.0, 6.0]
+            ),
+        ),
+    ),
+    Function(
+        "resize_",
+        ("Tensor input, ints size, *, memory_format? memory_format=None", resize_),
+        doc="Another shape for the tensor itself.",
+        samples=(Sample("tensor([1., 2., 3., 4.]).resize_(2, 2)"),),
+        function=False,
+    ),
+    Function(
+        "resize_as_",
+        ("Tensor input, Tensor the_template, *, memory_format? memory_format=None", lambda a, b, _: resize_(a, b.array.shape)),
+        doc="The shape of another tensor for the tensor itself.",
+        samples=(Sample("tensor([1., 2., 3., 4.]).resize_as_(tensor([[1.], [2.]]))"),),
+    ),
+    Function(
+        "fill_diagonal_",
+        ("Tensor input, Number fill_value, bool wrap=False", fill_diagonal_),
+        doc="One value on the diagonal, in place.",
+        samples=(Sample("(x * 1).fill_diagonal_(2.)", lambda x: x * (1 - np.eye(2)) + 2 * np.eye(2), x=[[1.0, 3.0], [4.0, 5.0]]),),
+        function=False,
+    ),
+)
