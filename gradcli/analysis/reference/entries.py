@@ -37,7 +37,7 @@ _TITLES = {
     "activation.piecewise": "activations",
     "activation.leaky": "activations",
     "activation.smooth": "activations",
-    "layers.softmax": "activations",
+    "activation.softmax": "activations",
     "elementwise.rounding": "rounding and signs",
     "elementwise.signs": "rounding and signs",
     "elementwise.floating_point": "floating point numbers",

@@ -28,7 +28,7 @@ FAMILIES = (
     "activation.piecewise",
     "activation.leaky",
     "activation.smooth",
-    "layers.softmax",
+    "activation.softmax",
     "elementwise.rounding",
     "elementwise.signs",
     "elementwise.floating_point",

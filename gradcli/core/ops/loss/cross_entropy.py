@@ -16,10 +16,10 @@ from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels.summation import total
+from gradcli.core.ops.activation.softmax import log_softmax
 from gradcli.core.ops.checks import not_implemented, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.masked import masked_fill
-from gradcli.core.ops.layers.softmax import log_softmax
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
