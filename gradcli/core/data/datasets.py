@@ -1,29 +1,28 @@
-"""Data sets: tensors side by side, parts and chains of data sets."""
+"""Data sets: of tensors, parts of data sets, and several data sets in a row."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type, sequence_of
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type, sequence_of
 from gradcli.core.calling.type_errors import no_attribute, not_subscriptable, type_error
 from gradcli.core.ops.index.indexing import getitem
-from gradcli.core.random import generator
+from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-#: host values that can stand for a data set
+#: types of Python values that may be used as a data set
 _SEQUENCES = (list, tuple, str, range)
 
 
 def size_of(data: Any) -> int:
-    """How many samples there are. TypeError for what has no length."""
+    """The number of samples. TypeError for a value without a length."""
     if type(data) is Tensor and data.array.ndim:
         return len(data.array)
     if isinstance(data, (*_SEQUENCES, dict, Dataset)):
@@ -42,13 +41,16 @@ def sample_of(data: Any, index: Any) -> Any:
     raise not_subscriptable(data)
 
 
-class Dataset:
+class Dataset(Scripted):
     """The base of data sets."""
 
     SCRIPT_NAME = "Dataset"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_TYPE: ScriptType
+
+    def __init_subclass__(cls) -> None:
+        cls.SCRIPT_NAME = cls.__name__
+        cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | {name: Routine(vars(cls)[name]) for name in ("__len__", "__getitem__")}
+        script_type(cls, "torch.utils.data.dataset")
 
     def __init__(self) -> None:
         pass
@@ -60,26 +62,19 @@ class Dataset:
         raise ProgramError("NotImplementedError", "Subclasses of Dataset should implement __getitem__.")
 
     def __iter__(self) -> Iterator[Any]:
-        """Python's way through what has numbered items: from 0 until an IndexError."""
+        """The samples from the first to the last, as Python iterates over a class without `__iter__`."""
         for index in range(len(self)):
             yield self[index]
 
     def __add__(self, other: Any) -> Dataset:
         return ConcatDataset([self, other])
 
-
-_NAMES = ("__len__", "__getitem__", "__iter__", "__add__")
-Dataset.SCRIPT_METHODS = {name: Routine(vars(Dataset)[name], name) for name in _NAMES}
-
-
-def _methods(made: type[Dataset]) -> dict[str, Routine]:
-    return Dataset.SCRIPT_METHODS | {name: Routine(vars(made)[name], name) for name in ("__len__", "__getitem__")}
+    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)}
 
 
 class TensorDataset(Dataset):
-    """Tensors whose first dimension counts the samples; a sample is a tuple."""
+    """Tensors with the samples along the first dimension; a sample is a tuple."""
 
-    SCRIPT_NAME = "TensorDataset"
     SCRIPT_ATTRIBUTES = Attributes.read("tensors")
 
     def __init__(self, *tensors: Any) -> None:
@@ -99,13 +94,9 @@ class TensorDataset(Dataset):
         return tuple(getitem(tensor, index) for tensor in self.tensors)
 
 
-TensorDataset.SCRIPT_METHODS = _methods(TensorDataset)
-
-
 class Subset(Dataset):
     """Chosen samples of a data set."""
 
-    SCRIPT_NAME = "Subset"
     SCRIPT_ATTRIBUTES = Attributes.read("dataset indices")
 
     def __init__(self, dataset: Any, indices: Any) -> None:
@@ -121,13 +112,9 @@ class Subset(Dataset):
         return sample_of(self.dataset, sample_of(self.indices, index))
 
 
-Subset.SCRIPT_METHODS = _methods(Subset)
-
-
 class ConcatDataset(Dataset):
     """Data sets one after the other."""
 
-    SCRIPT_NAME = "ConcatDataset"
     SCRIPT_ATTRIBUTES = Attributes.read("datasets cumulative_sizes")
 
     def __init__(self, datasets: Any) -> None:
@@ -151,11 +138,8 @@ class ConcatDataset(Dataset):
         return sample_of(self.datasets[place], index - before)
 
 
-ConcatDataset.SCRIPT_METHODS = _methods(ConcatDataset)
-
-
 def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
-    """Lengths that are parts of 1 as counts; what is left over goes one by one to the first."""
+    """Fractions of 1 as counts of samples; the samples left over go one each to the first parts. Counts stay counts."""
     if not (math.isclose(sum(lengths), 1) and sum(lengths) <= 1):
         return lengths
     for i, part in enumerate(lengths):
@@ -170,33 +154,16 @@ def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
     return sizes
 
 
+@Routine
 def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subset]:
-    """A data set in parts without common samples, drawn at random."""
+    """Random parts of a data set without common samples."""
     total = size_of(dataset)
     sizes = _split_sizes(total, list(sequence_of(lengths)))
     if sum(sizes) != total:
         raise ProgramError("ValueError", "Sum of input lengths does not equal the length of the input dataset!")
     limits.check_list(total)
-    order = source_of(generator).randperm(total).tolist()
+    order = generator_of(generator).randperm(total).tolist()
     return [Subset(dataset, order[end - size : end]) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
-def source_of(source: Any) -> generator.Generator:
-    """The generator given, or the default one."""
-    if source is None:
-        return generator.default
-    if type(source) is not generator.Generator:
-        raise ProgramError("TypeError", f"argument 'generator' must be torch.Generator, not {hooks.type_name(source)}")
-    return source
-
-
-def dataset_type(made: type[Dataset]) -> ScriptType:
-    """The type of a data set."""
-    return script_type(made, "torch.utils.data.dataset")
-
-
-DATASET_TYPE = dataset_type(Dataset)
-TENSORDATASET_TYPE = dataset_type(TensorDataset)
-SUBSET_TYPE = dataset_type(Subset)
-CONCATDATASET_TYPE = dataset_type(ConcatDataset)
-RANDOM_SPLIT = Routine(random_split)
+script_type(Dataset, "torch.utils.data.dataset")

@@ -1,35 +1,39 @@
-"""Samplers, which say in what order samples are read, and the DataLoader, which reads them in batches."""
+"""Samplers, which give the order of the samples, and the DataLoader, which reads them in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.script_types import Attributes, Routine, script_type
+from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
-from gradcli.core.data.datasets import sample_of, size_of, source_of
+from gradcli.core.data.datasets import sample_of, size_of
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.shape.joining import stack
 from gradcli.core.random.generator import Generator, default
+from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _drawn_seed(source: Generator) -> int:
     return int(source.random_full((), np.dtype(np.int64))[()])
 
 
-class Sampler:
+class Sampler(Scripted):
     """The base of samplers."""
 
     SCRIPT_NAME = "Sampler"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_TYPE: ScriptType
+
+    def __init_subclass__(cls) -> None:
+        cls.SCRIPT_NAME = cls.__name__
+        cls.SCRIPT_METHODS = {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
+        script_type(cls, "torch.utils.data.sampler")
 
     def __init__(self, data_source: Any = None) -> None:
         self.data_source = data_source
@@ -40,11 +44,12 @@ class Sampler:
     def __len__(self) -> int:
         raise ProgramError("TypeError", f"object of type '{self.SCRIPT_NAME}' has no len()")
 
+    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}
+
 
 class SequentialSampler(Sampler):
-    """From the first sample to the last."""
+    """The samples in order."""
 
-    SCRIPT_NAME = "SequentialSampler"
     SCRIPT_ATTRIBUTES = Attributes.read("data_source")
 
     def __init__(self, data_source: Any) -> None:
@@ -58,9 +63,8 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """In random order; each pass seeds a generator of its own from the default one, unless one is given."""
+    """The samples in random order; each pass seeds a new generator from the default one, unless a generator is given."""
 
-    SCRIPT_NAME = "RandomSampler"
     SCRIPT_ATTRIBUTES = Attributes.read("data_source replacement generator") | {"num_samples": len}
 
     def __init__(self, data_source: Any, replacement: Any = False, num_samples: Any = None, generator: Any = None) -> None:
@@ -75,7 +79,7 @@ class RandomSampler(Sampler):
             raise ProgramError("ValueError", f"num_samples should be a positive integer value, but got num_samples={count}")
 
     def __iter__(self) -> Iterator[Any]:
-        source = Generator().manual_seed(_drawn_seed(default)) if self.generator is None else source_of(self.generator)
+        source = Generator().manual_seed(_drawn_seed(default)) if self.generator is None else generator_of(self.generator)
         total, count = size_of(self.data_source), len(self)
         limits.check_list(max(total, count))
         if self.replacement:
@@ -91,9 +95,8 @@ class RandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """The numbers of another sampler in lists."""
+    """Lists of indices from another sampler."""
 
-    SCRIPT_NAME = "BatchSampler"
     SCRIPT_ATTRIBUTES = Attributes.read("sampler batch_size drop_last")
 
     def __init__(self, sampler: Any, batch_size: Any, drop_last: Any) -> None:
@@ -121,12 +124,8 @@ class BatchSampler(Sampler):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
-for _kind in (Sampler, SequentialSampler, RandomSampler, BatchSampler):
-    _kind.SCRIPT_METHODS = {"__iter__": Routine(_kind.__iter__), "__len__": Routine(_kind.__len__)}
-
-
-def default_collate(batch: Any) -> Any:
-    """Samples of one shape as a batch: tensors stacked, numbers as a tensor, tuples and dicts part by part."""
+def _collate(batch: Any) -> Any:
+    """Samples as a batch: tensors are stacked, numbers become a tensor, tuples and dicts are collated by element."""
     if not batch:
         raise ProgramError("IndexError", "list index out of range")
     first = batch[0]
@@ -139,19 +138,22 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, str):
         return batch
     if isinstance(first, dict):
-        return {key: default_collate([sample_of(sample, key) for sample in batch]) for key in first}
+        return {key: _collate([sample_of(sample, key) for sample in batch]) for key in first}
     if isinstance(first, (list, tuple)):
         if any(len(sample) != len(first) for sample in batch):
-            raise ProgramError("RuntimeError", "each element in list of batch should be of equal size")
-        return [default_collate(list(part)) for part in zip(*batch, strict=True)]
+            raise runtime_error("each element in list of batch should be of equal size")
+        return [_collate(list(part)) for part in zip(*batch, strict=True)]
     raise ProgramError(
         "TypeError",
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{hooks.type_name(first)}'>",
     )
 
 
+default_collate = Routine(_collate, "default_collate")
+
+
 def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_memory: Any) -> None:
-    """No process is started here: workers would read the same batches, but run functions of the script elsewhere."""
+    """Refuse options that PyTorch refuses, or that need processes of their own: here the loader starts none."""
     if num_workers < 0:
         raise ProgramError("ValueError", "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if num_workers and not (collate_fn is None and worker_init_fn is None):
@@ -160,15 +162,11 @@ def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_m
         raise ProgramError("NotImplementedError", "pin_memory=True is not part of gradcli; tensors live on the cpu")
 
 
-class DataLoader:
+class DataLoader(Scripted):
     """Reads a data set batch by batch."""
 
     SCRIPT_NAME = "DataLoader"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read(
-        "dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers"
-    )
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_ATTRIBUTES = Attributes.read("dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers")
 
     def __init__(
         self,
@@ -219,24 +217,26 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        # workers would be seeded by this draw; PyTorch makes it without workers too, so that it moves the stream
+        # PyTorch draws the seed of its workers even without workers
         order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
-        _drawn_seed(source_of(self.generator))
+        _drawn_seed(generator_of(self.generator))
         return self.read(order)
 
     def read(self, order: Iterator[Any]) -> Iterator[Any]:
-        """The batches, or without batches the samples, in the order of the numbers or lists of numbers given."""
+        """The batches, or the samples without batching, for the indices, or lists of indices, in `order`."""
         for chosen in order:
             if self.batch_sampler is None:
                 sample = sample_of(self.dataset, chosen)
                 yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
                 continue
             batch = [sample_of(self.dataset, index) for index in chosen]
-            yield default_collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+            yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+
+    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}
 
 
 def _converted(sample: Any) -> Any:
-    """A sample that stands alone: tuples become lists, as in a batch."""
+    """A sample without a batch: tuples become lists, as PyTorch converts them."""
     if isinstance(sample, (list, tuple)):
         return [_converted(part) for part in sample]
     if isinstance(sample, dict):
@@ -244,12 +244,5 @@ def _converted(sample: Any) -> Any:
     return sample
 
 
-DataLoader.SCRIPT_METHODS = {"__iter__": Routine(DataLoader.__iter__), "__len__": Routine(DataLoader.__len__)}
-
-_SAMPLING = "torch.utils.data.sampler"
-SAMPLER_TYPE = script_type(Sampler, _SAMPLING)
-SEQUENTIALSAMPLER_TYPE = script_type(SequentialSampler, _SAMPLING)
-RANDOMSAMPLER_TYPE = script_type(RandomSampler, _SAMPLING)
-BATCHSAMPLER_TYPE = script_type(BatchSampler, _SAMPLING)
-DATALOADER_TYPE = script_type(DataLoader, "torch.utils.data.dataloader")
-DEFAULT_COLLATE = Routine(default_collate)
+script_type(Sampler, "torch.utils.data.sampler")
+script_type(DataLoader, "torch.utils.data.dataloader")

@@ -1,4 +1,4 @@
-"""`nn.init`: values to begin with (Glorot and Bengio 2010; He et al. 2015)."""
+"""`nn.init`: functions that write initial values into a tensor (Glorot and Bengio 2010; He et al. 2015)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
-from gradcli.core.random import generator
+from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 
 def _fill(tensor: Any, values: Any) -> Tensor:
-    """Write values into a tensor, outside the graph."""
+    """Write values into a tensor; the graph does not record it."""
     checked = _checked(tensor)
     blocks.settle()
     checked.array[...] = values
@@ -38,58 +37,56 @@ def _checked(tensor: Any) -> Tensor:
 
 def _draw_uniform(tensor: Any, low: float, high: float, source: Any) -> Tensor:
     t = _checked(tensor)
-    draws = _source(source).uniform(t.array.shape, t.dtype.np, low, high, bfloat16=t.dtype is dtypes.bfloat16)
+    draws = generator_of(source).uniform(t.array.shape, t.dtype.np, low, high, bfloat16=t.dtype is dtypes.bfloat16)
     return _fill(t, draws)
 
 
 def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
     t = _checked(tensor)
-    draws = _source(source).normal(t.array.shape, t.dtype.np, mean, std, bfloat16=t.dtype is dtypes.bfloat16)
+    draws = generator_of(source).normal(t.array.shape, t.dtype.np, mean, std, bfloat16=t.dtype is dtypes.bfloat16)
     return _fill(t, draws)
 
 
-def _source(source: Any) -> generator.Generator:
-    if source is None:
-        return generator.default
-    if not isinstance(source, generator.Generator):
-        raise ProgramError("TypeError", f"argument 'generator' must be torch.Generator, not {hooks.type_name(source)}")
-    return source
-
-
+@Routine
 def uniform_(tensor: Any, a: Any = 0.0, b: Any = 1.0, generator: Any = None) -> Tensor:
-    """Uniform between a and b."""
+    """Fill with uniform draws between a and b."""
     return _draw_uniform(tensor, number(a), number(b), generator)
 
 
+@Routine
 def normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Tensor:
-    """Normal."""
+    """Fill with normal draws."""
     return _draw_normal(tensor, number(mean), number(std), generator)
 
 
+@Routine
 def constant_(tensor: Any, val: Any) -> Tensor:
-    """One value everywhere."""
+    """Fill with one value."""
     return _fill(tensor, val)
 
 
+@Routine
 def ones_(tensor: Any) -> Tensor:
-    """Ones."""
+    """Fill with ones."""
     return _fill(tensor, 1)
 
 
+@Routine
 def zeros_(tensor: Any) -> Tensor:
-    """Zeros."""
+    """Fill with zeros."""
     return _fill(tensor, 0)
 
 
+@Routine
 def eye_(tensor: Any) -> Tensor:
-    """Ones on the diagonal of a matrix."""
+    """Fill a matrix with zeros, and its diagonal with ones."""
     if _checked(tensor).array.ndim != 2:
         raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
     return _fill(tensor, np.eye(*tensor.array.shape))
 
 
 def fans(tensor: Any) -> tuple[int, int]:
-    """How many inputs an output has, and outputs an input."""
+    """The number of inputs that an output is made of, and of outputs that an input goes into. ValueError below 2 dimensions."""
     shape = _checked(tensor).array.shape
     if len(shape) < 2:
         raise ProgramError("ValueError", "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
@@ -97,15 +94,17 @@ def fans(tensor: Any) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
+@Routine
 def xavier_uniform_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
-    """Uniform with variance gain**2 * 2 / (fan in + fan out)."""
+    """Fill with uniform draws of variance gain**2 * 2 / (fan in + fan out)."""
     fan_in, fan_out = fans(tensor)
     bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(fan_in + fan_out)))
     return _draw_uniform(tensor, -bound, bound, generator)
 
 
+@Routine
 def xavier_normal_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
-    """Normal with variance gain**2 * 2 / (fan in + fan out)."""
+    """Fill with normal draws of variance gain**2 * 2 / (fan in + fan out)."""
     fan_in, fan_out = fans(tensor)
     return _draw_normal(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -121,8 +120,9 @@ def _kaiming_std(tensor: Any, a: Any, mode: Any, nonlinearity: Any) -> float | N
     return float(calculate_gain(nonlinearity, a) / math.sqrt(fan))
 
 
+@Routine
 def kaiming_uniform_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
-    """Uniform with variance gain**2 / fan."""
+    """Fill with uniform draws of variance gain**2 / fan."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return _checked(tensor)
@@ -130,19 +130,21 @@ def kaiming_uniform_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity
     return _draw_uniform(tensor, -bound, bound, generator)
 
 
+@Routine
 def kaiming_normal_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
-    """Normal with variance gain**2 / fan."""
+    """Fill with normal draws of variance gain**2 / fan."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return _checked(tensor) if std is None else _draw_normal(tensor, 0.0, std, generator)
 
 
 def _below(x: float) -> float:
-    """The share of a standard normal below x."""
+    """The probability that a standard normal number is below x."""
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
+@Routine
 def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b: Any = 2.0, generator: Any = None) -> Tensor:
-    """Normal within [a, b], by rejection: from normals where they often fall there, from uniforms otherwise."""
+    """Fill with normal draws within [a, b], by rejection: of normal draws if they are often within, else of uniform draws."""
     t = _checked(tensor)
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.emit("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.")
@@ -162,20 +164,21 @@ def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b
     return _fill(t, made)
 
 
-#: from this share of normals within the bounds on, they are drawn as normals
+#: normal draws are rejected if at least this share of them is within the bounds, else uniform draws are
 _OFTEN = 0.3
 
 
 def _rejected(t: Tensor, draws: Array, mean: float, std: float, peak: float, source: Any) -> Array:
-    """Where the logarithm of a uniform draw lies above that of the density, relative to its peak."""
+    """Which draws are rejected: where the logarithm of a uniform draw is above that of the density, relative to its peak."""
     kind = draws.dtype.type
     density = ((draws - kind(mean)) / kind(std)) ** 2 * kind(-0.5) - kind(peak)
     with np.errstate(divide="ignore"):
         return np.array(np.log(_draw_uniform(t, 0.0, 1.0, source).array) > density)
 
 
+@Routine
 def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
-    """Rows (or columns, where there are fewer) that are orthonormal, times gain (Saxe et al. 2013)."""
+    """Fill with orthonormal rows, or columns if there are fewer, times gain (Saxe et al. 2013)."""
     t = _checked(tensor)
     shape = t.array.shape
     if len(shape) < 2:
@@ -183,30 +186,32 @@ def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
     if not t.array.size:
         return t
     rows, columns = shape[0], t.array.size // shape[0]
-    draws = _source(generator).normal((rows, columns), t.dtype.np)
+    draws = generator_of(generator).normal((rows, columns), t.dtype.np)
     limits.check_work(rows * columns * min(rows, columns))
     q, r = np.linalg.qr(draws.T if rows < columns else draws)
     q = q * np.sign(np.diagonal(r))
     return _fill(t, (q.T if rows < columns else q).reshape(shape) * t.dtype.np.type(gain))
 
 
+@Routine
 def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) -> Tensor:
-    """Normal, with a part of each column set to zero (Martens 2010)."""
+    """Fill a matrix with normal draws, and a part of each column with zeros (Martens 2010)."""
     t = _checked(tensor)
     if t.array.ndim != 2:
         raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
     rows, columns = t.array.shape
     made = np.array(_draw_normal(t, 0, number(std), generator).array)
     for column in range(columns):
-        made[_source(None).randperm(rows)[: math.ceil(sparsity * rows)], column] = 0
+        made[generator_of(None).randperm(rows)[: math.ceil(sparsity * rows)], column] = 0
     return _fill(t, made)
 
 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
 
 
+@Routine
 def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
-    """By how much a nonlinearity shrinks the deviation of what passes through it."""
+    """The factor by which a nonlinearity shrinks the standard deviation of its input."""
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -223,22 +228,48 @@ def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
     return math.sqrt(2.0 / (1 + slope**2))
 
 
-def uniform_array(shape: tuple[int, ...], bound: float, dtype: dtypes.DType) -> Array:
-    """What layers begin with: uniform between -bound and bound."""
-    return generator.default.uniform(shape, dtype.np, -bound, bound, bfloat16=dtype is dtypes.bfloat16)
+@Routine
+def dirac_(tensor: Any, groups: Any = 1) -> Tensor:
+    """Fill the weight of a convolution with zeros and, in the middle of each kernel's own channel, a one: it returns its input."""
+    if type(tensor) is not Tensor:
+        raise no_attribute(tensor, "ndimension")
+    shape = tensor.array.shape
+    if len(shape) not in (3, 4, 5):
+        raise ProgramError("ValueError", "Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise ProgramError("ValueError", "dim 0 must be divisible by groups")
+    made = np.zeros(shape, tensor.dtype.np)
+    each = shape[0] // groups
+    middle = tuple(n // 2 for n in shape[2:])
+    for group in range(groups):
+        for channel in range(min(each, shape[1])):
+            made[(group * each + channel, channel, *middle)] = 1
+    return _fill(tensor, made)
 
 
-UNIFORM_ = Routine(uniform_)
-NORMAL_ = Routine(normal_)
-CONSTANT_ = Routine(constant_)
-ONES_ = Routine(ones_)
-ZEROS_ = Routine(zeros_)
-EYE_ = Routine(eye_)
-XAVIER_UNIFORM_ = Routine(xavier_uniform_)
-XAVIER_NORMAL_ = Routine(xavier_normal_)
-KAIMING_UNIFORM_ = Routine(kaiming_uniform_)
-KAIMING_NORMAL_ = Routine(kaiming_normal_)
-TRUNC_NORMAL_ = Routine(trunc_normal_)
-ORTHOGONAL_ = Routine(orthogonal_)
-SPARSE_ = Routine(sparse_)
-CALCULATE_GAIN = Routine(calculate_gain)
+# --- deprecated names ---
+
+
+def _deprecated(current: Routine) -> Routine:
+    """A function under its deprecated name, which has no underscore at the end."""
+    name = current.name.removesuffix("_")
+
+    def warned(*args: Any, **kwargs: Any) -> Any:
+        """The deprecated name of the function with an underscore."""
+        warnings.emit(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", "FutureWarning")
+        return current(*args, **kwargs)
+
+    return Routine(warned, name)
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)

@@ -8,63 +8,58 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.kernels import blocks
 from gradcli.core.kernels.products import matmul
-from gradcli.core.optim import arithmetic, checks
+from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.line_search import Point, search
-from gradcli.core.optim.optimizer import Group, Optimizer, called, optimizer_type, written
+from gradcli.core.optim.optimizer import Group, Optimizer, called, written
 from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
-#: what a step leaves in the state
+#: names in the state after a step, in PyTorch's order
 _KEPT = ("al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
 
-class LBFGS(Optimizer):
+class LBFGS(Optimizer, place="lbfgs"):
     """`torch.optim.LBFGS`; a step calls the closure several times."""
 
-    SCRIPT_NAME = "LBFGS"
+    ARGUMENTS = {
+        "params": REQUIRED,
+        "lr": 1,
+        "max_iter": 20,
+        "max_eval": None,
+        "tolerance_grad": 1e-7,
+        "tolerance_change": 1e-9,
+        "history_size": 100,
+        "line_search_fn": None,
+    }
+    OPTIONS = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
+    CHECKED = "lr"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1,
-        max_iter: Any = 20,
-        max_eval: Any = None,
-        tolerance_grad: Any = 1e-7,
-        tolerance_change: Any = 1e-9,
-        history_size: Any = 100,
-        line_search_fn: Any = None,
-    ) -> None:
-        checks.one_element(lr)
-        checks.at_least_zero("learning rate", lr)
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         if len(self.param_groups) != 1:
             raise ProgramError("ValueError", "LBFGS doesn't support per-parameter options (parameter groups)")
 
+    def prepare(self, given: dict[str, Any]) -> None:
+        super().prepare(given)
+        if given["max_eval"] is None:
+            given["max_eval"] = given["max_iter"] * 5 // 4
+
     def step(self, closure: Any) -> Any:  # type: ignore[override]
-        """Up to `max_iter` iterations; the loss before the first."""
+        """Make up to `max_iter` iterations; returns the loss before the first."""
         self.stepped = True
         with recording(True):
-            return _Run(self, self.only_group(), closure).run()
+            return _Run(self, self.param_groups[0], closure).run()
 
-
-LBFGS.SCRIPT_STEP = Routine(LBFGS.step, "LBFGS.step")
+    SCRIPT_STEP = Routine(step, "LBFGS.step")
 
 
 class _Run:
-    """One call of `step`."""
+    """One call of `step`: the state of the optimiser, the loss and the gradient of all parameters as one vector."""
 
     def __init__(self, optimizer: LBFGS, group: Group, closure: Any) -> None:
         self.group = group
@@ -77,18 +72,18 @@ class _Run:
         self.gradient: Array = np.empty(0)
 
     def run(self) -> Any:
-        """Iterate; returns what the closure returned first."""
+        """Iterate until the gradient is small enough; returns the first result of the closure."""
         result = self.evaluate()
         if np.abs(self.gradient).max() <= self.group["tolerance_grad"]:
             return result
         self.iterate()
-        for key in _KEPT:  # in the order in which scripts that print the state see it
+        for key in _KEPT:  # scripts that print the state see this order
             if key in self.state:
                 self.state[key] = self.state.pop(key)
         return result
 
     def iterate(self) -> None:
-        """Up to `max_iter` iterations."""
+        """Make up to `max_iter` iterations."""
         group, state = self.group, self.state
         evaluations = 1
         for iteration in range(1, group["max_iter"] + 1):
@@ -114,7 +109,7 @@ class _Run:
                 break
 
     def evaluate(self) -> Any:
-        """Call the closure; keeps the loss and the gradient."""
+        """Call the closure, keep the loss and the gradient, and return the closure's result."""
         result = called(self.closure)
         self.state["func_evals"] += 1
         self.loss = float(result.item() if type(result) is Tensor else result)
@@ -123,7 +118,7 @@ class _Run:
         return result
 
     def turn(self) -> None:
-        """The next direction, from the history of steps and changes of the gradient."""
+        """Compute the next direction from the history of steps and changes of the gradient."""
         state, gradient = self.state, self.gradient
         dtype = self.params[0].dtype
         if state["n_iter"] == 1:
@@ -147,16 +142,16 @@ class _Run:
         for i in range(len(changes) - 1, -1, -1):
             weight = matmul(moves[i].array, direction) * ro[i].array[()]
             weights[i] = Tensor(np.asarray(weight), dtype)
-            arithmetic.add(direction, changes[i].array, -float(weight))
+            fused_arithmetic.add(direction, changes[i].array, -float(weight))
         scale = state["H_diag"]
         direction = direction * (scale.array if type(scale) is Tensor else scale)
         for i in range(len(changes)):
             weight = matmul(changes[i].array, direction) * ro[i].array[()]
-            arithmetic.add(direction, moves[i].array, float(weights[i].array - weight))
+            fused_arithmetic.add(direction, moves[i].array, float(weights[i].array - weight))
         state.update(d=Tensor(direction, dtype), al=weights)
 
     def advance(self, direction: Array, slope: Any, last: bool) -> int:
-        """Move along the direction; the number of evaluations it took."""
+        """Move along the direction; returns the number of evaluations of the closure."""
         state, group = self.state, self.group
         if group["line_search_fn"] is not None:
             return self.search(direction, slope)
@@ -167,9 +162,9 @@ class _Run:
         return 1
 
     def search(self, direction: Array, slope: Any) -> int:
-        """Let the line search find how far."""
+        """Move along the direction as far as the line search finds; returns the number of evaluations."""
         if self.group["line_search_fn"] != "strong_wolfe":
-            raise ProgramError("RuntimeError", "only 'strong_wolfe' is supported")
+            raise runtime_error("only 'strong_wolfe' is supported")
         origin = [p.array.copy() for p in self.params]
 
         def evaluate(step: Any) -> Point:
@@ -193,9 +188,6 @@ class _Run:
         at = 0
         for param in self.params:
             part = direction[at : at + param.array.size].reshape(param.array.shape)
-            arithmetic.add(param.array, part, float(step))
+            fused_arithmetic.add(param.array, part, float(step))
             written(param)
             at += param.array.size
-
-
-LBFGS_TYPE = optimizer_type(LBFGS, "lbfgs")

@@ -1,58 +1,84 @@
-"""The base of all optimisers: parameter groups, state, and what scripts can do with them."""
+"""The base class of optimisers: parameter groups, state, and the loop of a step over them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import not_callable, not_iterable, type_error
 from gradcli.core.graph.in_place import leaf_error
 from gradcli.core.kernels import blocks
+from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Group = dict[str, Any]
+#: the state of a parameter: tensors by name
+State = dict[str, Any]
+#: the update of a parameter and its state by a gradient, which includes `maximize` and the weight decay; steps count from 1
+Kernel = Callable[[Tensor, Array, State, float], None]
 
 
-class Optimizer:
-    """An optimiser. Subclasses say in `update` what a step does to one group."""
+class Optimizer(DeclaredArguments):
+    """An optimiser. A subclass declares its arguments, options and state, and gives in `kernel` the update of one parameter."""
 
     SCRIPT_NAME = "Optimizer"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("param_groups state defaults")
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("param_groups")
-    SCRIPT_METHODS: dict[str, Routine] = {}
-    #: `step` itself, without hooks
-    SCRIPT_STEP: Routine
+    SCRIPT_TYPE: ScriptType
+    SCRIPT_ATTRIBUTES = Attributes.read("param_groups state defaults")
+    SCRIPT_SETTERS = Attributes.write("param_groups")
+    ARGUMENTS = {"params": REQUIRED, "defaults": REQUIRED}
+    #: names of the options in PyTorch's order, in which scripts see them in `defaults` and in the groups
+    OPTIONS = ""
+    #: names of the options that are checked, in PyTorch's order
+    CHECKED = ""
+    #: names of the tensors in the state of a parameter that begin with zeros
+    STATE = ""
+    #: whether the state of a parameter counts its steps
+    COUNTS_STEPS = True
 
-    def __init__(self, params: Any, defaults: Any) -> None:
+    def __init_subclass__(cls, place: str) -> None:
+        cls.SCRIPT_NAME = cls.__name__
+        _declare(cls, place)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = self.bind(args, kwargs)
+        self.prepare(given)
+        params = given["params"]
         if type(params) is Tensor:
             raise ProgramError(
                 "TypeError",
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got torch.{params.dtype.torch_name}Tensor",
             )
-        self.defaults: dict[str, Any] = table_of(defaults)
+        self.defaults: dict[str, Any] = {name: given[name] for name in self.OPTIONS.split()} or table_of(given["defaults"])
         self.state = DefaultDict()
         self.param_groups: list[Group] = []
         #: whether a step was made since a scheduler first asked
         self.stepped = False
         self.watched = False
         self.before, self.after = Hooks(), Hooks()
-        given = _listed(params)
-        if not given:
+        listed = _listed(params)
+        if not listed:
             raise ProgramError("ValueError", "optimizer got an empty parameter list")
-        groups = given if isinstance(given[0], dict) else [{"params": given}]
-        for group in groups:
+        for group in listed if isinstance(listed[0], dict) else [{"params": listed}]:
             self.add_param_group(group)
+        if "fused" in given:
+            checks.fused(given["fused"], given["differentiable"], given["foreach"])
+
+    def prepare(self, given: dict[str, Any]) -> None:
+        """Check the arguments, and change those that become options in another form. Raises PyTorch's errors."""
+        for name in self.CHECKED.split():
+            checks.option(name, given[name])
 
     def __repr__(self) -> str:
         lines = [f"{self.SCRIPT_NAME} ("]
@@ -65,7 +91,7 @@ class Optimizer:
     # --- groups ---
 
     def add_param_group(self, param_group: Any) -> None:
-        """Add a group; the dict given becomes the group. TypeError or ValueError for what cannot be optimised."""
+        """Add a group; the dict given becomes the group. TypeError or ValueError for values that cannot be optimised."""
         if not isinstance(param_group, dict):
             raise type_error("param_group must be a dict, but got <class '{}'>", param_group)
         if "params" not in param_group:
@@ -98,10 +124,6 @@ class Optimizer:
         if not (self.defaults.get("differentiable") or param.node is None or param.property_of("retains_grad")):
             raise ProgramError("ValueError", "can't optimize a non-leaf Tensor")
 
-    def only_group(self) -> Group:
-        """The single group of an optimiser that takes no more."""
-        return self.param_groups[0]
-
     # --- steps ---
 
     def hooked(self, *args: Any, **kwargs: Any) -> Any:
@@ -110,8 +132,7 @@ class Optimizer:
             changed = hook(self, (self, *args), kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise ProgramError(
-                        "RuntimeError",
+                    raise runtime_error(
                         f"step_pre_hook should return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.",
                     )
                 args, kwargs = tuple(changed[0][1:]), changed[1]
@@ -129,7 +150,7 @@ class Optimizer:
         return self.after.add(hook)
 
     def step(self, closure: Any = None) -> Any:
-        """Update every parameter that has a gradient; the loss if a closure computed it."""
+        """Update every parameter that has a gradient; returns the loss if a closure computes it."""
         self.stepped = True
         loss = None
         if closure is not None:
@@ -143,28 +164,67 @@ class Optimizer:
         return loss
 
     def update(self, group: Group) -> None:
-        """What a step does to one group."""
-        raise ProgramError("NotImplementedError", "")
+        """Update every parameter of a group that has a gradient."""
+        if not self.OPTIONS:
+            raise ProgramError("NotImplementedError", "")
+        maximize, decay = group["maximize"], checks.number(group.get("weight_decay", 0))
+        decoupled, counts = group.get("decoupled_weight_decay"), self.COUNTS_STEPS
+        move: Kernel | None = None
+        state: State = {}
+        step = 0.0
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            grad = gradient.array
+            if counts:
+                state, step = self.advance(group, param)
+            if maximize:
+                grad = np.asarray(np.negative(grad))
+            if decay:
+                if decoupled:
+                    fused_arithmetic.multiply(param.array, 1 - checks.number(group["lr"]) * decay)
+                    written(param)
+                else:
+                    grad = fused_arithmetic.plus(grad, param.array, decay)
+            # PyTorch makes the state before it looks at the options, which may be invalid
+            move = move or self.kernel(group)
+            move(param, grad, state, step)
+            written(param, state)
+
+    def advance(self, group: Group, param: Tensor) -> tuple[State, float]:
+        """The state of a parameter, which the first step makes, and the number of the step."""
+        state: State = self.state[param]
+        if not state:
+            self.start(group, param, state)
+        array = state["step"].array
+        count = array.item() + 1
+        array[...] = count
+        return state, float(count)
+
+    def start(self, group: Group, param: Tensor, state: State) -> None:
+        """Make the state of a parameter."""
+        state["step"] = Tensor(np.zeros((), np.float32), dtypes.float32)
+        self.begin(group, param, state)
+
+    def begin(self, group: Group, param: Tensor, state: State) -> None:
+        """Make the state of a parameter besides the count of steps."""
+        for name in self.STATE.split():
+            state[name] = zeros_like(param)
+
+    def kernel(self, group: Group) -> Kernel:
+        """The update of a parameter with the options of a group."""
+        raise NotImplementedError
 
     def zero_grad(self, set_to_none: Any = True) -> None:
-        """Forget the gradients, or fill them with zeros."""
+        """Take away the gradients of all parameters, or fill them with zeros."""
         for group in self.param_groups:
-            for param in group["params"]:
-                gradient = param.grad
-                if gradient is None:
-                    continue
-                if set_to_none:
-                    param.grad = None
-                    continue
-                gradient.node, gradient.requires_grad = None, False
-                blocks.settle()
-                gradient.array[...] = 0
-                gradient.counter().count += 1
+            zero_gradients(group["params"], set_to_none)
 
     # --- state ---
 
     def state_dict(self) -> dict[str, Any]:
-        """State and options, with parameters as numbers."""
+        """State and options; parameters are numbers."""
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -177,7 +237,7 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Take up what `state_dict` gave. ValueError where the groups differ."""
+        """Set state and options to those of a `state_dict`. ValueError if the groups differ."""
         given = table_of(state_dict)
         groups = [dict(table_of(g)) for g in given["param_groups"]]
         if len(groups) != len(self.param_groups):
@@ -194,15 +254,16 @@ class Optimizer:
         self.param_groups = groups
         self.state = DefaultDict(state)
 
-
-for _name in ("register_step_pre_hook", "register_step_post_hook", "zero_grad", "add_param_group", "state_dict", "load_state_dict"):
-    Optimizer.SCRIPT_METHODS[_name] = Routine(vars(Optimizer)[_name], f"Optimizer.{_name}")
-Optimizer.SCRIPT_STEP = Routine(Optimizer.step, "Optimizer.step")
-Optimizer.SCRIPT_METHODS["step"] = Routine(Optimizer.hooked, "Optimizer.step")
+    #: `step` without hooks, with Python's errors for wrong calls
+    SCRIPT_STEP = Routine(step, "Optimizer.step")
+    SCRIPT_METHODS = {
+        function.__name__: Routine(function, f"Optimizer.{function.__name__}")
+        for function in (register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict)
+    } | {"step": Routine(hooked, "Optimizer.step")}
 
 
 def _refuse_differentiable(group: Group) -> None:
-    """A step that is itself recorded writes to its parameters, which leaves forbid."""
+    """Refuse a step that is to be recorded; a leaf is refused first, since the step would write to it."""
     for param in group["params"]:
         if param.grad is not None and param.node is None:
             raise leaf_error("a leaf Variable")
@@ -216,7 +277,7 @@ def _listed(params: Any) -> list[Any]:
 
 
 def _split_names(group: Group, params: list[Any]) -> None:
-    """Parameters given as (name, tensor) go into `params` and `param_names`."""
+    """Set `params` of a group and, if parameters are given as (name, tensor), `param_names`. ValueError for a mix."""
     named = [p for p in params if isinstance(p, tuple)]
     group["params"] = [p[1] if isinstance(p, tuple) else p for p in params]
     if not named:
@@ -227,7 +288,7 @@ def _split_names(group: Group, params: list[Any]) -> None:
 
 
 def _adapted(value: Any, param: Tensor | None) -> Any:
-    """A loaded state in the dtype of its parameter; the count of steps keeps its own."""
+    """A loaded state, cast to the dtype of its parameter except for the count of steps."""
     if param is None or not isinstance(value, dict):
         return value
     wanted = param.dtype
@@ -239,43 +300,45 @@ def _adapted(value: Any, param: Tensor | None) -> Any:
     return made
 
 
+def _declare(made: type[Optimizer], place: str) -> None:
+    """Make the type of an optimiser; PyTorch has the class in torch.optim.PLACE."""
+    script_type(made, f"torch.optim.{place}").construct = DeclaredConstructor(made, made.SCRIPT_NAME)
+
+
 def called(closure: Any) -> Any:
-    """Call a function of the script."""
+    """Call a closure of the script. TypeError if it is not callable."""
     if not callable(closure):
         raise not_callable(closure)
     return closure()
 
 
-def optimizer_type(made: type[Optimizer], module: str) -> ScriptType:
-    """The type of an optimiser, under the name that the class declares."""
-    return script_type(made, f"torch.optim.{module}")
+def zero_gradients(params: Iterable[Tensor], set_to_none: object) -> None:
+    """Take away the gradients of tensors, or fill them with zeros."""
+    for param in params:
+        gradient = param.grad
+        if gradient is None:
+            continue
+        if set_to_none:
+            param.grad = None
+            continue
+        gradient.node, gradient.requires_grad = None, False
+        blocks.settle()
+        gradient.array[...] = 0
+        gradient.counter().count += 1
 
 
 def like(param: Tensor, array: Array) -> Tensor:
-    """A tensor of state in the dtype of its parameter."""
+    """A tensor of an array, in the dtype of a parameter."""
     return Tensor(array, param.dtype)
 
 
 def zeros_like(param: Tensor) -> Tensor:
-    """Zeros shaped as the parameter."""
+    """Zeros in the shape and dtype of a parameter."""
     return Tensor(np.zeros_like(param.array), param.dtype)
 
 
-def counter() -> Tensor:
-    """The count of steps, a float32 tensor."""
-    return Tensor(np.zeros((), np.float32), dtypes.float32)
-
-
-def advance(state: dict[str, Any]) -> float:
-    """Count a step; returns the count."""
-    array = state["step"].array
-    count = array.item() + 1
-    array[...] = count
-    return float(count)
-
-
 def written(param: Tensor, state: dict[str, Any] | None = None) -> None:
-    """After a parameter was written to: its version, and the rounding that bfloat16 needs."""
+    """Count a write to a parameter in its version, and round bfloat16 values of it and of its state."""
     param.counter().count += 1
     if param.dtype is dtypes.bfloat16:
         for tensor in (param, *(state or {}).values()):
@@ -283,4 +346,4 @@ def written(param: Tensor, state: dict[str, Any] | None = None) -> None:
                 tensor.array[...] = dtypes.round_bfloat16(tensor.array)
 
 
-OPTIMIZER_TYPE = optimizer_type(Optimizer, "optimizer")
+_declare(Optimizer, "optimizer")

@@ -1,17 +1,17 @@
-"""The base of learning rate schedules: counting epochs, writing rates into the groups, PyTorch's warnings."""
+"""The base class of learning rate schedules, which counts epochs, writes rates into the groups and warns as PyTorch does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.optim.optimizer import Group, Optimizer
 from gradcli.errors import ProgramError
 
-#: what `last_epoch` other than -1 asks for
+#: the error for a `last_epoch` other than -1 without rates to begin with
 _NO_INITIAL = (
     "param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler with last_epoch >= 0.\n"
     "This typically happens when:\n"
@@ -20,32 +20,55 @@ _NO_INITIAL = (
 )
 
 
-class Scheduler:
-    """A schedule. Subclasses compute the rates in `rates`, mostly from the present ones, as PyTorch does."""
+class LRScheduler(DeclaredArguments):
+    """A learning rate schedule. A subclass computes the rates in `rates`, mostly from the present ones, as PyTorch does."""
 
     SCRIPT_NAME = "LRScheduler"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("optimizer last_epoch base_lrs")
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("last_epoch base_lrs")
-    SCRIPT_METHODS: dict[str, Routine] = {}
-    #: fields of a subclass that `state_dict` holds
+    SCRIPT_TYPE: ScriptType
+    SCRIPT_ATTRIBUTES = Attributes.read("optimizer last_epoch base_lrs")
+    SCRIPT_SETTERS = Attributes.write("last_epoch base_lrs")
+    ARGUMENTS = {"optimizer": REQUIRED, "last_epoch": -1}
+    #: names of fields that `state_dict` holds, and that scripts read; arguments of these names become fields
     FIELDS = ""
+    optimizer: Optimizer
 
-    def __init__(self, optimizer: Any, last_epoch: Any = -1) -> None:
-        self.optimizer = checked(optimizer)
-        for i, group in enumerate(optimizer.param_groups):
+    def __init_subclass__(cls, known: bool = True) -> None:
+        """Make the tables of a class and, if it is known to scripts, its type."""
+        own = vars(cls)
+        if "FIELDS" in own and "SCRIPT_ATTRIBUTES" not in own:
+            cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | Attributes.read(cls.FIELDS)
+        if "step" in own:
+            cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | {"step": Routine(own["step"], f"{cls.__name__}.step")}
+        if known:
+            cls.SCRIPT_NAME = cls.__name__
+            _declare(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.begin(self.bind(args, kwargs))
+
+    def begin(self, given: dict[str, Any]) -> None:
+        """Keep the arguments of `__init__` and make the first step."""
+        self.keep(given)
+        last_epoch = given["last_epoch"]
+        self.optimizer = checked(given["optimizer"])
+        for i, group in enumerate(self.groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
                 message = _NO_INITIAL.format(i)
                 raise ProgramError("KeyError", repr(message), args=(message,))
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs = [group["initial_lr"] for group in self.groups]
         self.last_epoch = last_epoch
-        if not optimizer.watched:
-            optimizer.watched, optimizer.stepped = True, False
+        if not self.optimizer.watched:
+            self.optimizer.watched, self.optimizer.stepped = True, False
         self.steps = 0
         self.within_step = False
         self.last_rates: list[Any] = []
         self.step()
+
+    def keep(self, given: dict[str, Any]) -> None:
+        """Keep the arguments that are fields."""
+        vars(self).update((name, given[name]) for name in self.FIELDS.split() if name in given)
 
     @property
     def groups(self) -> list[Group]:
@@ -57,12 +80,16 @@ class Scheduler:
         raise ProgramError("NotImplementedError", "")
 
     def closed_rates(self) -> list[Any] | None:
-        """The rates of any epoch, computed from the initial ones; None where PyTorch has no such form."""
+        """The rates of an epoch computed from the initial rates; None if PyTorch has no such form."""
         return None
 
     def scaled(self, factor: float) -> list[Any]:
         """The present rates times a factor."""
         return [group["lr"] * factor for group in self.groups]
+
+    def initial(self, factor: float) -> list[Any]:
+        """The initial rates times a factor."""
+        return [base * factor for base in self.base_lrs]
 
     def present(self) -> list[Any]:
         """The present rates."""
@@ -75,7 +102,7 @@ class Scheduler:
         self.go(epoch)
 
     def go(self, epoch: Any) -> None:
-        """A step that is not counted."""
+        """Go to the next epoch, or to the one given, without counting a step."""
         self.within_step = True
         try:
             if epoch is None:
@@ -90,7 +117,7 @@ class Scheduler:
         self.apply(found)
 
     def warn(self, epoch: Any) -> None:
-        """Warn of steps in the wrong order, and of `epoch`."""
+        """Warn if the optimiser has made no step yet, and if an epoch is given."""
         if self.steps == 1 and not self.optimizer.stepped:
             warnings.emit(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
@@ -117,40 +144,50 @@ class Scheduler:
         return self.last_rates
 
     def get_lr(self) -> list[Any]:
-        """The rates of the next step, with PyTorch's warning that this is not what it seems."""
+        """The rates of the next step, with PyTorch's warning that they are not those of the last."""
         if not self.within_step:
             warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return self.rates()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser."""
+        """The fields of the schedule, without the optimiser."""
         fields = vars(self)
         made = {name: fields[name] for name in self.FIELDS.split()}
         made |= {"base_lrs": self.base_lrs, "last_epoch": self.last_epoch, "_step_count": self.steps, "_is_initial": False}
         return made | {"_get_lr_called_within_step": False, "_last_lr": self.last_rates}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Take up what `state_dict` gave; unknown keys are passed over."""
+        """Set the fields to those of a `state_dict`; other keys are ignored."""
         renamed = {"_step_count": "steps", "_last_lr": "last_rates"}
         for key in (*self.FIELDS.split(), "base_lrs", "last_epoch", *renamed):
             if key in state_dict:
                 vars(self)[renamed.get(key, key)] = state_dict[key]
 
-
-for _name in ("step", "get_last_lr", "get_lr", "state_dict", "load_state_dict"):
-    Scheduler.SCRIPT_METHODS[_name] = Routine(vars(Scheduler)[_name], f"LRScheduler.{_name}")
+    SCRIPT_METHODS = {
+        function.__name__: Routine(function, f"LRScheduler.{function.__name__}")
+        for function in (step, get_last_lr, get_lr, state_dict, load_state_dict)
+    }
 
 
 def checked(optimizer: Any) -> Optimizer:
-    """The optimiser itself. TypeError for anything else."""
+    """The value itself if it is an optimiser; else TypeError."""
     if not isinstance(optimizer, Optimizer):
         raise ProgramError("TypeError", f"{hooks.type_name(optimizer)} is not an Optimizer")
     return optimizer
 
 
-def scheduler_type(made: type[Scheduler]) -> ScriptType:
-    """The type of a schedule."""
-    return script_type(made, "torch.optim.lr_scheduler")
+def each_group(name: str, value: Any, groups: list[Group]) -> list[Any]:
+    """A value for each group, from a list, or one value for all. ValueError for a list of another length."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * len(groups)
+    if len(value) != len(groups):
+        raise ProgramError("ValueError", f"expected {len(groups)} values for {name}, got {len(value)}")
+    return list(value)
 
 
-LRSCHEDULER_TYPE = scheduler_type(Scheduler)
+def _declare(made: type[LRScheduler]) -> None:
+    """Make the type of a schedule."""
+    script_type(made, "torch.optim.lr_scheduler").construct = DeclaredConstructor(made, made.SCRIPT_NAME)
+
+
+_declare(LRScheduler)

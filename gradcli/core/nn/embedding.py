@@ -1,0 +1,111 @@
+"""Embeddings: tables of vectors whose rows are looked up by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.functions import catalog
+from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.parameter import as_parameter, checked_size, floating
+from gradcli.core.random import generator
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+class VectorTable(FunctionModule):
+    """A module whose parameter is a table of vectors."""
+
+    NOT_KEPT = "_weight _freeze device dtype"
+    #: the spelling of `padding_idx` in PyTorch's error
+    PADDING = "padding_idx"
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def keep(self, given: dict[str, Any]) -> None:
+        count, padding, weight = given["num_embeddings"], given["padding_idx"], given["_weight"]
+        if padding is not None:
+            if not -count <= padding < count:
+                raise ProgramError("AssertionError", f"{self.PADDING} must be within num_embeddings")
+            padding %= count
+        super().keep(given | {"padding_idx": padding})
+        if type(weight) is not Tensor:
+            weight = self._drawn(floating(given["dtype"]))
+        self.own_parameters["weight"] = as_parameter(weight, not given.get("_freeze"))
+
+    def _drawn(self, dtype: DType) -> Tensor:
+        """A table from the standard normal distribution, with zeros in the row `padding_idx`."""
+        size = checked_size((self.num_embeddings, self.embedding_dim), dtype)
+        values = generator.default.normal(size, dtype.np, bfloat16=dtype is dtypes.bfloat16)
+        if self.padding_idx is not None:
+            values[self.padding_idx] = 0
+        return Tensor(values, dtype)
+
+    def settings(self) -> dict[str, Any]:
+        return {name: value for name, value in super().settings().items() if name not in ("num_embeddings", "embedding_dim")}
+
+
+class Embedding(VectorTable, place="sparse"):
+    """A table of vectors, which begin normal."""
+
+    FUNCTION = "nn.functional.embedding"
+    PADDING = "Padding_idx"
+    ARGUMENTS = {
+        "num_embeddings": REQUIRED,
+        "embedding_dim": REQUIRED,
+        "padding_idx": None,
+        "max_norm": None,
+        "norm_type": 2.0,
+        "scale_grad_by_freq": False,
+        "sparse": False,
+        "_weight": None,
+        "_freeze": False,
+        "device": None,
+        "dtype": None,
+    }
+    PARAMETERS = "weight"
+
+    def keep(self, given: dict[str, Any]) -> None:
+        if given["sparse"]:
+            raise ProgramError("NotImplementedError", "sparse gradients are not part of gradcli")
+        super().keep(given)
+
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, self.own_parameters["weight"], *self.settings().values())
+
+    def extra_repr(self) -> str:
+        shown = self.unusual("padding_idx max_norm norm_type scale_grad_by_freq")
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown])
+
+
+class EmbeddingBag(VectorTable, place="sparse"):
+    """Sums, means or maxima of rows of a table, which begin normal."""
+
+    FUNCTION = "nn.functional.embedding_bag"
+    ARGUMENTS = {
+        "num_embeddings": REQUIRED,
+        "embedding_dim": REQUIRED,
+        "max_norm": None,
+        "norm_type": 2.0,
+        "scale_grad_by_freq": False,
+        "mode": "mean",
+        "sparse": False,
+        "_weight": None,
+        "include_last_offset": False,
+        "padding_idx": None,
+        "device": None,
+        "dtype": None,
+    }
+    PARAMETERS = "weight"
+    mode: str
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        weight = self.own_parameters["weight"]
+        return catalog.function(self.FUNCTION)(input, weight, offsets, per_sample_weights=per_sample_weights, **self.settings())
+
+    def extra_repr(self) -> str:
+        shown = self.unusual("max_norm norm_type scale_grad_by_freq")
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown, f"mode={self.mode!r}", *self.unusual("padding_idx")])

@@ -1,0 +1,223 @@
+"""Normalisation over batches, layers, groups of channels and single images; weights begin with ones, biases with zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling import warnings
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.functions import catalog
+from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.parameter import checked_size, floating, new_parameter
+from gradcli.core.ops.layers import batch_norm
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+class Norm(FunctionModule):
+    """A normalisation with a weight and mostly a bias; it can be made without them."""
+
+    def begin(self, size: tuple[int, ...], dtype: DType, weight: Any, bias: Any) -> None:
+        """Make the parameters; they are None if they are not wanted, and there is no bias without a weight."""
+        self.own_parameters["weight"] = new_parameter(np.ones(size, dtype.np), dtype) if weight else None
+        if "bias" in self.PARAMETERS.split():
+            self.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype) if weight and bias else None
+
+
+class BatchNorm1d(Norm, place="batchnorm", exact=True):
+    """Mean 0 and variance 1 for each channel, over the batch in training mode, else with running figures."""
+
+    INIT_NAME = "_BatchNorm"
+    ARGUMENTS = {
+        "num_features": REQUIRED,
+        "eps": 1e-5,
+        "momentum": 0.1,
+        "affine": True,
+        "track_running_stats": True,
+        "device": None,
+        "dtype": None,
+        "bias": True,
+    }
+    KEYWORD_ONLY = "bias"
+    PARAMETERS = "weight bias"
+    BUFFERS = "running_mean running_var num_batches_tracked"
+    EXTRA = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, track_running_stats={track_running_stats}"
+    #: the numbers of dimensions that an input may have
+    DIMENSIONS: tuple[int, ...] = (2, 3)
+    num_features: int
+    eps: Any
+    momentum: Any
+    affine: Any
+    track_running_stats: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype = floating(given["dtype"])
+        size = checked_size((given["num_features"],), dtype)
+        super().keep(given)
+        self.begin(size, dtype, self.affine, given["bias"])
+        self.own_buffers = dict.fromkeys(self.BUFFERS.split())
+        if self.track_running_stats:
+            self.own_buffers["running_mean"] = Tensor(np.zeros(size, dtype.np), dtype)
+            self.own_buffers["running_var"] = Tensor(np.ones(size, dtype.np), dtype)
+            self.own_buffers["num_batches_tracked"] = Tensor(np.zeros((), np.int64), dtypes.int64)
+
+    def check_dimensions(self, input: Any) -> None:
+        """ValueError for an input of another number of dimensions; AttributeError for anything but a tensor."""
+        if type(input) is not Tensor:
+            raise no_attribute(input, "dim")
+        if input.array.ndim not in self.DIMENSIONS:
+            wanted = " or ".join(f"{n}D" for n in self.DIMENSIONS)
+            raise ProgramError("ValueError", f"expected {wanted} input (got {input.array.ndim}D input)")
+
+    def forward(self, input: Any) -> Any:
+        self.check_dimensions(input)
+        mean, var, count = self.own_buffers.values()
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and count is not None:
+            count.array += 1
+            count.counter().count += 1
+            if self.momentum is None:
+                momentum = 1.0 / count.array.item()
+        weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
+        return batch_norm.batch_norm(input, mean, var, weight, bias, self.training or mean is None, momentum, self.eps)
+
+
+class BatchNorm2d(BatchNorm1d, place="batchnorm"):
+    """Batch normalisation of images."""
+
+    DIMENSIONS = (4,)
+
+
+class BatchNorm3d(BatchNorm1d, place="batchnorm"):
+    """Batch normalisation of volumes."""
+
+    DIMENSIONS = (5,)
+
+
+class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):
+    """Mean 0 and variance 1 for each channel of each image; the input may also be one image without a batch."""
+
+    INIT_NAME = "_InstanceNorm"
+    ARGUMENTS = {**BatchNorm1d.ARGUMENTS, "affine": False, "track_running_stats": False}
+
+    def forward(self, input: Any) -> Any:
+        self.check_dimensions(input)
+        at = input.array.ndim - self.DIMENSIONS[0]
+        found = input.array.shape[at]
+        if found != self.num_features:
+            if self.affine:
+                text = f"expected input's size at dim={at} to match num_features ({self.num_features}), but got: {found}."
+                raise ProgramError("ValueError", text)
+            warnings.emit(
+                f"input's size at dim={at} does not match num_features. You can silence this warning by not passing in num_features, "
+                "which is not used because affine=False"
+            )
+        if at:
+            return self._normal(input)
+        return catalog.function("squeeze")(self._normal(catalog.function("unsqueeze")(input, 0)), 0)
+
+    def _normal(self, input: Any) -> Any:
+        mean, var, _ = self.own_buffers.values()
+        weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
+        momentum = 0.0 if self.momentum is None else self.momentum
+        use_input = self.training or not self.track_running_stats
+        return batch_norm.instance_norm(input, mean, var, weight, bias, use_input, momentum, self.eps)
+
+
+class InstanceNorm2d(InstanceNorm1d, place="instancenorm"):
+    """Mean 0 and variance 1 for each channel of each two-dimensional image."""
+
+    DIMENSIONS = (3, 4)
+
+
+class InstanceNorm3d(InstanceNorm1d, place="instancenorm"):
+    """Mean 0 and variance 1 for each channel of each volume."""
+
+    DIMENSIONS = (4, 5)
+
+
+class GroupNorm(Norm, place="normalization"):
+    """`F.group_norm`."""
+
+    FUNCTION = "nn.functional.group_norm"
+    ARGUMENTS = {
+        "num_groups": REQUIRED,
+        "num_channels": REQUIRED,
+        "eps": 1e-5,
+        "affine": True,
+        "device": None,
+        "dtype": None,
+        "bias": True,
+    }
+    KEYWORD_ONLY = "bias"
+    PARAMETERS = "weight bias"
+    EXTRA = "{num_groups}, {num_channels}, eps={eps}, affine={affine}, bias={bias}"
+    num_groups: int
+    eps: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype, groups, channels = floating(given["dtype"]), given["num_groups"], given["num_channels"]
+        if channels % groups != 0:
+            raise ProgramError("ValueError", f"num_channels ({channels}) must be divisible by num_groups ({groups})")
+        super().keep(given)
+        self.begin(checked_size((channels,), dtype), dtype, given["affine"], given["bias"])
+
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, self.num_groups, *self.own_parameters.values(), self.eps)
+
+
+class ShapeNorm(Norm):
+    """A normalisation over the last dimensions, whose sizes are `normalized_shape`."""
+
+    normalized_shape: tuple[int, ...]
+    eps: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype, shape = floating(given["dtype"]), given["normalized_shape"]
+        size = checked_size(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), dtype)
+        super().keep(given | {"normalized_shape": size})
+        self.begin(size, dtype, given["elementwise_affine"], given.get("bias"))
+
+
+class LayerNorm(ShapeNorm, place="normalization"):
+    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
+
+    FUNCTION = "nn.functional.layer_norm"
+    ARGUMENTS = {
+        "normalized_shape": REQUIRED,
+        "eps": 1e-5,
+        "elementwise_affine": True,
+        "bias": True,
+        "device": None,
+        "dtype": None,
+    }
+    PARAMETERS = "weight bias"
+    EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
+
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, self.normalized_shape, *self.own_parameters.values(), self.eps)
+
+
+class RMSNorm(ShapeNorm, place="normalization"):
+    """`F.rms_norm`."""
+
+    FUNCTION = "nn.functional.rms_norm"
+    ARGUMENTS = {"normalized_shape": REQUIRED, "eps": None, "elementwise_affine": True, "device": None, "dtype": None}
+    PARAMETERS = "weight"
+    EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"
+
+    def forward(self, x: Any) -> Any:
+        return catalog.function(self.FUNCTION)(x, self.normalized_shape, self.own_parameters["weight"], self.eps)
+
+
+class LocalResponseNorm(FunctionModule, place="normalization"):
+    """`F.local_response_norm`."""
+
+    FUNCTION = "nn.functional.local_response_norm"
+    ARGUMENTS = {"size": REQUIRED, "alpha": 1e-4, "beta": 0.75, "k": 1.0}
+    EXTRA = "{size}, alpha={alpha}, beta={beta}, k={k}"

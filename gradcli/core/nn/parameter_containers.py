@@ -1,0 +1,164 @@
+"""Modules that hold parameters: ParameterList and ParameterDict. Values that are not tensors are held too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradcli.core.calling.signature import hooks
+from gradcli.core.nn.containers import MAPPING, MappingModule, checked_position
+from gradcli.core.nn.module import Module
+from gradcli.core.nn.parameter import as_parameter
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+
+class ParameterContainer(Module):
+    """A module that holds values by name, of which the tensors are parameters."""
+
+    #: how the repr writes the type of a tensor, as a format string of its dtype
+    TENSOR_TYPE = "torch.{0.name}"
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: the values that are not tensors
+        self.others: dict[str, Any] = {}
+        self.order: list[str] = []
+
+    def forward(self, *input: Any, **named: Any) -> Any:
+        raise runtime_error(f"{self.SCRIPT_NAME} should not be called.")
+
+    def put(self, name: str, value: Any) -> None:
+        """Keep a value under a name; a tensor becomes a parameter."""
+        self.own_parameters.pop(name, None)
+        self.others.pop(name, None)
+        if name not in self.order:
+            self.order.append(name)
+        if type(value) is Tensor:
+            self.own_parameters[name] = value if value.is_parameter else as_parameter(value)
+            self.own_parameters = {n: self.own_parameters[n] for n in self.order if n in self.own_parameters}
+        else:
+            self.others[name] = value
+
+    def held(self, name: str) -> Any:
+        """The value of a name."""
+        return self.own_parameters[name] if name in self.own_parameters else self.others[name]
+
+    def drop(self, name: str) -> Any:
+        """Remove the value of a name and return it."""
+        value = self.held(name)
+        self.order.remove(name)
+        self.own_parameters.pop(name, None)
+        self.others.pop(name, None)
+        return value
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def lines(self) -> list[str]:
+        found = []
+        for name in self.order:
+            value = self.held(name)
+            if type(value) is Tensor:
+                size = "x".join(map(str, value.array.shape))
+                text = f"Parameter containing: [{self.TENSOR_TYPE.format(value.dtype)} of size {size}]"
+            else:
+                text = f"Object of type: {hooks.type_name(value)}"
+            found.append(f"  ({name}): {text}")
+        return found
+
+    def __repr__(self) -> str:
+        lines = self.lines()
+        if len(lines) == 1:  # PyTorch prints one line between the parentheses, as it does with an extra_repr
+            return f"{self.SCRIPT_NAME}({lines[0]})"
+        return "\n  ".join([f"{self.SCRIPT_NAME}(", *lines]) + "\n)" if lines else f"{self.SCRIPT_NAME}()"
+
+
+class ParameterList(ParameterContainer, place="container"):
+    """A list of parameters."""
+
+    METHODS = "__len__ __iter__ __getitem__ __setitem__ append extend"
+
+    def __init__(self, values: Any = None) -> None:
+        super().__init__()
+        if values is not None:
+            self.extend(values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.held(name) for name in self.order])
+
+    def _name(self, index: Any) -> str:
+        return self.order[checked_position(index, len(self))]
+
+    def __getitem__(self, index: Any) -> Any:
+        return ParameterList(list(self)[index]) if isinstance(index, slice) else self.held(self._name(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.put(self._name(index), value)
+
+    def append(self, value: Any) -> ParameterList:
+        """Add a value at the end."""
+        self.put(str(len(self)), value)
+        return self
+
+    def extend(self, values: Any) -> ParameterList:
+        """Add values at the end."""
+        if not hasattr(values, "__iter__") or type(values) is Tensor:
+            raise ProgramError("TypeError", f"ParameterList.extend should be called with an iterable, but got {hooks.type_name(values)}")
+        for value in values:
+            self.append(value)
+        return self
+
+
+class ParameterDict(ParameterContainer, MappingModule, place="container"):
+    """Parameters by name."""
+
+    METHODS = f"{MAPPING} get setdefault popitem copy"
+    TENSOR_TYPE = "torch.{0.torch_name}Tensor"
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        if parameters is not None:
+            self.update(parameters)
+
+    def names(self) -> list[str]:
+        return list(self.order)
+
+    def known(self, key: Any) -> str:
+        if not isinstance(key, str):
+            text = f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{hooks.type_name(key)}')."
+            raise ProgramError("TypeError", text)
+        if key not in self.order:
+            raise ProgramError("AttributeError", f"'ParameterDict' object has no attribute '{key}'")
+        return key
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(key, str):
+            self.known(key)
+        self.put(key, value)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, or the default."""
+        return self.held(key) if key in self.order else default
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, after it was set to the default if it had none."""
+        if key not in self.order:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the last pair and return it."""
+        if not self.order:
+            raise ProgramError("KeyError", "'dictionary is empty'")
+        key = self.order[-1]
+        return key, self.drop(key)
+
+    def pairs(self, given: Any) -> list[tuple[Any, Any]]:
+        """Keys and values; those of a dict are sorted by key, as PyTorch sorts them."""
+        found = super().pairs(given)
+        return sorted(found, key=lambda pair: str(pair[0])) if isinstance(given, dict) else found
+
+    def copy(self) -> ParameterDict:
+        """A shallow copy."""
+        return ParameterDict({key: self.held(key) for key in self.order})

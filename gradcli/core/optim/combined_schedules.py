@@ -1,0 +1,90 @@
+"""Learning rate schedules made of other schedules."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.signature import hooks
+from gradcli.core.optim.lr_scheduler import LRScheduler, checked
+from gradcli.errors import ProgramError
+
+
+class SequentialLR(LRScheduler):
+    """One schedule after the other; at each milestone the next begins with its epoch 0."""
+
+    ARGUMENTS = {"optimizer": REQUIRED, "schedulers": REQUIRED, "milestones": REQUIRED, "last_epoch": -1}
+
+    def begin(self, given: dict[str, Any]) -> None:
+        schedulers, milestones = given["schedulers"], given["milestones"]
+        if len(schedulers) < 1:
+            raise ProgramError("ValueError", "SequentialLR expects at least one scheduler, but got no scheduler.")
+        for i, scheduler in enumerate(schedulers):
+            _check_part(self, scheduler, given["optimizer"], i)
+        if len(milestones) != len(schedulers) - 1:
+            raise ProgramError(
+                "ValueError",
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but "
+                f"got number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}",
+            )
+        self.optimizer = checked(given["optimizer"])
+        self.schedulers: list[LRScheduler] = list(schedulers)
+        self.milestones = list(milestones)
+        self.last_epoch = given["last_epoch"] + 1
+        self.base_lrs = self.schedulers[0].base_lrs
+        for group in self.groups:
+            group["lr"] = group["initial_lr"]
+        for scheduler in self.schedulers:
+            scheduler.last_epoch -= 1
+        # the first schedule makes its first step again
+        self.schedulers[0].steps = 0
+        self.schedulers[0].step()
+        self.last_rates = self.schedulers[0].get_last_lr()
+
+    def step(self, epoch: Any = None) -> None:
+        """Go to the next epoch."""
+        self.last_epoch += 1
+        number = bisect_right(self.milestones, self.last_epoch)
+        scheduler = self.schedulers[number]
+        if number > 0 and self.milestones[number - 1] == self.last_epoch:
+            scheduler.go(0)
+        else:
+            scheduler.step()
+        self.last_rates = scheduler.get_last_lr()
+
+
+class ChainedScheduler(LRScheduler):
+    """Schedules that all step together."""
+
+    ARGUMENTS = {"schedulers": REQUIRED, "optimizer": None}
+    SCRIPT_ATTRIBUTES = Attributes.read("optimizer")
+
+    def begin(self, given: dict[str, Any]) -> None:
+        schedulers = given["schedulers"]
+        if len(schedulers) < 1:
+            raise ProgramError("ValueError", "ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+        self.optimizer = schedulers[0].optimizer if given["optimizer"] is None else given["optimizer"]
+        for i, scheduler in enumerate(schedulers):
+            _check_part(self, scheduler, self.optimizer, i)
+        self.schedulers: list[LRScheduler] = list(schedulers)
+        self.last_rates = self.present()
+
+    def step(self, epoch: Any = None) -> None:
+        """Let every schedule step."""
+        for scheduler in self.schedulers:
+            scheduler.step()
+        self.last_rates = self.present()
+
+
+def _check_part(whole: LRScheduler, part: Any, optimizer: Any, number: int) -> None:
+    """TypeError or ValueError for a part that is not a schedule of the optimiser."""
+    if not isinstance(part, LRScheduler):
+        raise ProgramError("TypeError", f"`{whole.SCRIPT_NAME}` at index {number} is not a scheduler but {hooks.type_name(part)}")
+    if part.optimizer is not optimizer:
+        raise ProgramError(
+            "ValueError",
+            f"{whole.SCRIPT_NAME} expects all schedulers to belong to the same optimizer, but got scheduler {part.SCRIPT_NAME} at "
+            f"index {number} has {part.optimizer!r}, which is different from {optimizer!r}.",
+        )
