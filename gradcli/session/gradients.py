@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gradcli import limits
+from gradcli.analysis.operands import origin_text
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import Node
@@ -14,9 +15,6 @@ from gradcli.lang.syntax.nodes import Node as Place
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
-
-#: the prompt's note on the gradients of a value that is no scalar
-SUMMED = "gradients of the sum of this value, as it is no scalar"
 
 #: recorded steps: nodes with their output tensors
 Made = Sequence[tuple[Node, tuple[Tensor, ...]]]
@@ -91,10 +89,5 @@ def steps(made: Made, captures: list[Capture], root: Node | None) -> list[Row]:
                 array = places[k] if k < len(places) else None
                 gradients.append(None if array is None else tensor_value(wrap(array, tensor.dtype)))
             name = f"#{number}" if len(outs) == 1 else f"#{number}[{k}]"
-            rows.append(Row(name, _text_of(node.origin), node.type_name, tensor_value(tensor), tuple(gradients)))
+            rows.append(Row(name, origin_text(node.origin), node.type_name, tensor_value(tensor), tuple(gradients)))
     return rows
-
-
-def _text_of(origin: object) -> str:
-    """The text of the operation that made a node, on one line."""
-    return " ".join(origin.text.split()) if isinstance(origin, Place) else ""

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.analysis.operands import origin_text
 from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.analysis.sampling import visible
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.syntax import nodes, parser
+from gradcli.lang.syntax import parser
 from gradcli.lang.values.value_classes import MISSING
 from gradcli.results.explanations import Explanation
 from gradcli.results.plots import Curve, Curves, HeatMap
@@ -92,8 +93,7 @@ def _name_of(value: Tensor, interpreter: Interpreter) -> str:
     for name, one in interpreter.variables.items():
         if one is value and name != "_":
             return name
-    place = None if value.node is None else value.node.origin
-    return " ".join(place.text.split()) if isinstance(place, nodes.Node) else ""
+    return "" if value.node is None else origin_text(value.node.origin)
 
 
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:

@@ -1,4 +1,4 @@
-"""What is known of a function: signatures, grad_fn, formulas of the derivative, and an example that is run to be shown."""
+"""Descriptions of functions and types that the user has bound, and one-line summaries for completion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.results.reference import Description
 
 
 def describe(path: str, value: Any) -> Description | None:
-    """What is known of the callable `value`, which the user calls `path`; None for what is no function or type."""
+    """The description of a function or a type that the user calls `path`, with its example; None for another value."""
     declared = _declared(value)
     if isinstance(declared, InplaceFunction):
         declared = declared.of
@@ -32,7 +32,7 @@ def describe(path: str, value: Any) -> Description | None:
 
 
 def summary(path: str, value: Any) -> str:
-    """The same in one line, for menus: the first signature and the derivative for the first argument."""
+    """A line about a function of tensors: its first signature, and its derivative by the first argument; "" for other values."""
     declared = _declared(value)
     if isinstance(declared, InplaceFunction):
         declared = declared.of
@@ -45,7 +45,7 @@ def summary(path: str, value: Any) -> str:
 
 
 def _declared(value: Any) -> Any:
-    """The declaration behind a bound method, or behind `sum` and its like, which are either torch's or Python's."""
+    """The declaration behind a bound method, or behind a name such as `sum`, which is torch's or Python's."""
     if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
         return catalog.method(value.name)
     if isinstance(value, Builtin) and ONE_OFF.get(value.name) is value:

@@ -1,6 +1,6 @@
-"""The entries of the reference: everything that torch has here, by family.
+"""The entries of the reference: everything that gradcli has of torch, by family.
 
-Nothing is written down twice: functions tell signatures, formulas and samples by their records.
+Signatures, formulas and samples of functions come from their declarations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.vocabulary import library
 from gradcli.results.reference import Derivative, Entry
 
-#: families of operations -> what the reference calls them; several may share a title
+#: families of operations -> titles in the reference; several families may share a title
 _TITLES = {
     "tensor_methods": "autograd of a tensor",
     "elementwise.bitwise": "arithmetic of bits",
@@ -87,7 +87,7 @@ _TITLES = {
     "elementwise.distribution_functions": "distribution functions",
     "elementwise.polynomials": "polynomials",
 }
-#: places in torch besides functions of tensors -> what the reference calls them
+#: modules of torch -> titles for what is no function of tensors
 _PLACES = {
     "autograd": "autograd",
     "func": "autograd",
@@ -103,7 +103,7 @@ _GRADIENT_MODES = frozenset(name for name in library.PLACES if "grad" in name or
 
 
 def all_entries() -> tuple[Entry, ...]:
-    """Everything, in the order of the families; loads all of them."""
+    """All entries, in the order of the families; loads all families."""
     seen: set[int] = set()
     found: list[Entry] = []
     for family in catalog.FAMILIES:
@@ -116,7 +116,7 @@ def all_entries() -> tuple[Entry, ...]:
 def by_family(found: Iterable[Entry]) -> list[Entry]:
     """The entries, each name once, those of a family together."""
     groups: dict[str, list[Entry]] = {}
-    # a dtype has several names
+    # a dtype is listed under several names
     for entry in {entry.name: entry for entry in found}.values():
         groups.setdefault(entry.family, []).append(entry)
     return [entry for group in groups.values() for entry in group]
@@ -157,7 +157,7 @@ def _function(function: Any, family: str) -> Entry:
 
 
 def _derivatives(ops: Iterable[Any]) -> tuple[Derivative, ...]:
-    """The rules of the records; of several records of one grad_fn, such as with and without alpha, those of the more general one."""
+    """The derivatives of operations; of operations with the same grad_fn, such as with and without alpha, the longest formulas."""
     records = list(ops)
     found: dict[tuple[str, str], Derivative] = {}
     for op in sorted(records, key=_length, reverse=True):
@@ -176,7 +176,7 @@ def _length(op: Any) -> int:
 
 
 def of_place(name: str, seen: set[int]) -> Entry | None:
-    """The entry of a routine, type or constant; None where another name has had it."""
+    """The entry of a routine, a type or a constant; None where its id is in `seen`, to which it is added."""
     value = library.find(name)
     if id(value) in seen:
         return None
