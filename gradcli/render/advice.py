@@ -7,9 +7,7 @@ from gradcli.errors import Code, GradcliError, ProgramError
 _ADVICE = {
     Code.INTEGERS_REQUIRE_GRAD: "write 1. instead of 1, or give dtype=torch.float32",
     Code.IMPLICIT_GRADIENT_OF_MANY: "use y.sum().backward(), or weights: y.backward(torch.ones_like(y))",
-    Code.NO_GRAPH: (
-        "nothing it was computed from requires grad: look for a missing requires_grad=True, for no_grad() and for detach()"
-    ),
+    Code.NO_GRAPH: ("nothing it was computed from requires grad: look for a missing requires_grad=True, for no_grad() and for detach()"),
     Code.LEAF_WRITTEN_IN_PLACE: "do it in a block with torch.no_grad(), or make a new tensor",
     Code.GRAPH_FREED: "use backward(retain_graph=True) the first time",
     Code.SAVED_TENSOR_MODIFIED: "make a new tensor, y = y + 1 instead of y += 1, or change a copy, y.clone()",

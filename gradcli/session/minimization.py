@@ -54,6 +54,4 @@ def minimum(
     for name, variable in variables.items():
         gradient = None if variable.grad is None else tensor_value(variable.grad)
         found.append(Found(name, starts[name], tensor_value(wrap(variable.array, variable.dtype)), gradient))
-    return Minimum(
-        expression, method, tuple(found), tensor_value(descent.value), descent.norm, descent.steps, failure, descent.diverged
-    )
+    return Minimum(expression, method, tuple(found), tensor_value(descent.value), descent.norm, descent.steps, failure, descent.diverged)
