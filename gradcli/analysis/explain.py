@@ -7,7 +7,6 @@ and the results of running the rules once more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def explain(
     out: Tensor,
     weight: Tensor | None,
     recorder: Recorder,
-    variables: Mapping[str, Any],
+    variables: Mapping[str, object],
     assigned: Mapping[tuple[int, int], str],
     text: str,
     show: Show,

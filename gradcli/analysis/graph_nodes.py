@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradcli.analysis.operands import origin_text
@@ -21,7 +21,7 @@ MOST = 500
 SUMMED = "gradients of the sum of this value, as it is no scalar"
 
 
-def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, show: Show) -> GraphNodes:
+def nodes_behind(tensor: Tensor, variables: Mapping[str, object], recorder: Recorder, show: Show) -> GraphNodes:
     """The nodes behind `tensor`, newest first, with the gradients of its sum. Freed nodes get their saved tensors back.
 
     Raises ProgramError for a tensor without a graph. Where the backward pass fails, leaves are shown with their `.grad`.
@@ -48,7 +48,7 @@ def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, 
     return GraphNodes(tuple(rows), note.strip())
 
 
-def _tensors(variables: dict[str, Any]) -> Iterable[tuple[str, Tensor]]:
+def _tensors(variables: Mapping[str, object]) -> Iterable[tuple[str, Tensor]]:
     return ((name, value) for name, value in variables.items() if type(value) is Tensor)
 
 

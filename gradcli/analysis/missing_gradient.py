@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from gradcli.analysis.operands import walk
 from gradcli.analysis.step_names import named_tensors
@@ -24,7 +23,9 @@ _BLOCKS = frozenset({"no_grad", "inference_mode"})
 _MOST = 12
 
 
-def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syntax.Node | None, value: Tensor | None) -> tuple[str, ...]:
+def reasons(
+    explanation: Explanation, variables: Mapping[str, object], program: syntax.Node | None, value: Tensor | None
+) -> tuple[str, ...]:
     """A line for each reason why variables have no gradient in an explanation, with their names. `value` is the explained tensor."""
     reached = {step.name for step in explanation.steps if step.is_leaf and any(made.gradient is not None for made in step.outputs)}
     rows = {step.variable: step.name for step in explanation.steps if step.variable}

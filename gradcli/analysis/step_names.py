@@ -34,7 +34,7 @@ class Steps:
     `variables` are the names of the session, `assigned` the names that expressions at (start, end) of the text are assigned to.
     """
 
-    def __init__(self, root: Node, recorder: Recorder, variables: Mapping[str, Any], assigned: Mapping[tuple[int, int], str]) -> None:
+    def __init__(self, root: Node, recorder: Recorder, variables: Mapping[str, object], assigned: Mapping[tuple[int, int], str]) -> None:
         self.order = behind(root)
         self.recorder = recorder
         self._assigned = assigned
@@ -224,7 +224,7 @@ class Steps:
         texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
         return {attr: self._attribute(attr, texts.get(attr), value, node) for attr, value in zip(op.attrs, step.attrs, strict=True)}
 
-    def _attribute(self, name: str, place: nodes.Node | None, value: Any, node: Node) -> Term:
+    def _attribute(self, name: str, place: nodes.Node | None, value: object, node: Node) -> Term:
         """An argument without derivative. Arrays are told by their elements, as the text may belong to another argument."""
         array = value.array if isinstance(value, Tensor) else value
         if isinstance(array, np.ndarray) and not isinstance(place, nodes.Name):
@@ -266,7 +266,7 @@ def _barred(name: str) -> str:
     return rf"\bar{{{letter}}}" + (f"_{{{index}" if index else "")
 
 
-def _constant(name: str, place: nodes.Node | None, value: Any) -> Term:
+def _constant(name: str, place: nodes.Node | None, value: object) -> Term:
     """The term of a constant argument: its text, else its value, else the argument's name."""
     shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else None
     if isinstance(place, nodes.Node) and not isinstance(place, nodes.Constant):
@@ -315,7 +315,7 @@ def _call_text(node: Node, given: list[str]) -> str:
     return f"{snake}({', '.join(given)})"
 
 
-def named_tensors(variables: Mapping[str, Any]) -> list[tuple[str, Tensor]]:
+def named_tensors(variables: Mapping[str, object]) -> list[tuple[str, Tensor]]:
     """The tensors among the variables, in their lists, tuples and dicts, and the parameters of modules, with the paths to them."""
     found: list[tuple[str, Tensor]] = []
     stack: list[tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(list(variables.items()))]

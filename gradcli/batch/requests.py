@@ -30,7 +30,7 @@ class Request:
 
     expr: str | None = None
     script: str | None = None
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, object] = field(default_factory=dict)
     vector: Any = None
     wrt: list[str] | None = None
     want: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ def _text(content: dict[str, Any], key: str) -> str | None:
     raise UsageError(f"{key} is a string")
 
 
-def _variables(value: Any) -> dict[str, Any]:
+def _variables(value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -108,19 +108,19 @@ def _variables(value: Any) -> dict[str, Any]:
     return value
 
 
-def _names(value: Any) -> list[str] | None:
+def _names(value: object) -> list[str] | None:
     if value is None or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
         return value
     raise UsageError("wrt is a list of names")
 
 
-def _seed(value: Any) -> int | None:
+def _seed(value: object) -> int | None:
     if value is None or type(value) is int:
         return value
     raise UsageError("seed is an integer")
 
 
-def _tightened(value: Any, bounds: Limits) -> Limits:
+def _tightened(value: object, bounds: Limits) -> Limits:
     """`bounds` with the bounds of a request, which can only be tighter."""
     if value is None:
         return bounds
@@ -144,7 +144,7 @@ def _amount(name: str, wanted: float) -> tuple[str, float]:
     return known, float(wanted)
 
 
-def _wants(value: Any, request: Request) -> tuple[str, ...]:
+def _wants(value: object, request: Request) -> tuple[str, ...]:
     if value is None:
         if request.expr is None:
             return ()
@@ -197,7 +197,7 @@ def _no_input() -> NoReturn:
     raise DataError("a request reads no files")
 
 
-def _numbers(name: str, value: Any) -> Any:
+def _numbers(name: str, value: object) -> Any:
     """A value of JSON with numbers for "nan", "inf" and "-inf". Raises UsageError for what is no number and no text."""
     if value is None or isinstance(value, (bool, int, float)):
         return value

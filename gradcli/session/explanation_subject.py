@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from gradcli import limits
 from gradcli.analysis import missing_gradient
@@ -29,7 +28,7 @@ class Walks(Recorder):
     root: Tensor | None = None
     weights: Tensor | None = None
 
-    def began(self, tensors: Sequence[Any], weights: Sequence[Tensor | None] | None) -> None:
+    def began(self, tensors: Sequence[object], weights: Sequence[Tensor | None] | None) -> None:
         """A backward pass from `tensors` begins: keep the last of them and its weights, None for 1."""
         if tensors and type(tensors[-1]) is Tensor and tensors[-1].grad_fn is not None:
             self.root, self.weights = tensors[-1], weights[-1] if weights else None
@@ -90,7 +89,7 @@ def newest(interpreter: Interpreter) -> str | None:
     return max(found)[2] if found else None
 
 
-def _tensor(value: Any, source: Source) -> Tensor:
+def _tensor(value: object, source: Source) -> Tensor:
     if type(value) is Tensor:
         return value
     return input_values.as_tensor(value, input_values.whole(source))
@@ -99,7 +98,7 @@ def _tensor(value: Any, source: Source) -> Tensor:
 @limits.evaluating
 def explanation(
     found: Subject,
-    variables: Mapping[str, Any],
+    variables: Mapping[str, object],
     weigh: Callable[[Tensor], Tensor | None],
     *,
     full: bool,
@@ -133,7 +132,7 @@ def explanation(
     return told.replace(notes=told.notes + notes)
 
 
-def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError:
+def _without_graph(found: Subject, variables: Mapping[str, object]) -> ProgramError:
     """The error for a value without a graph, with the reason for each variable."""
     span = input_values.whole(found.source)
     error = no_graph_error()

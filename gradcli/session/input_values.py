@@ -30,7 +30,7 @@ def range_of(text: str) -> tuple[str, str, int | None] | None:
     return None if found is None else (found[1], found[2], int(found[3]) if found[3] else None)
 
 
-def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[Source], Any]) -> tuple[Any, Span | None]:
+def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[Source], object]) -> tuple[Any, Span | None]:
     """The value of a word, and its place where it is an expression.
 
     `@FILE` is the data of a file, `\\@TEXT` the string `@TEXT`, LO..HI:N evenly spaced points. Raises DataError, LimitError and what
@@ -69,7 +69,7 @@ def _from_file(reference: str, read_stdin: data.ReadStdin) -> Tensor:
         raise DataError(f"{reference[1:]}: an array of {array.dtype} is not supported") from None
 
 
-def is_numbers(value: Any) -> bool:
+def is_numbers(value: object) -> bool:
     """Whether `value` is a list or tuple with nothing but numbers and such lists or tuples in it."""
     if not isinstance(value, (list, tuple)):
         return False
@@ -83,7 +83,7 @@ def is_numbers(value: Any) -> bool:
     return True
 
 
-def has_graph(value: Any) -> bool:
+def has_graph(value: object) -> bool:
     """Whether `value` is a tensor with a graph, or a list, tuple or dict that holds such a tensor."""
     stack = [value]
     while stack:
@@ -97,7 +97,7 @@ def has_graph(value: Any) -> bool:
     return False
 
 
-def leaf(name: str, value: Any, span: Span | None) -> Tensor:
+def leaf(name: str, value: object, span: Span | None) -> Tensor:
     """A new leaf of floating dtype that requires grad, with the numbers of `value`.
 
     It has the default dtype; the value of an expression, which has a `span`, keeps a floating dtype of its own. Raises ProgramError.
@@ -114,14 +114,14 @@ def leaf(name: str, value: Any, span: Span | None) -> Tensor:
     return made
 
 
-def weights(value: Any, out: Tensor, span: Span | None) -> Tensor:
+def weights(value: object, out: Tensor, span: Span | None) -> Tensor:
     """The weights of a backward pass from `out`, of its dtype. Raises ProgramError for what is no number."""
     if type(value) is Tensor:
         return wrap(dtypes.cast(value.array, out.dtype), out.dtype)
     return at(span, lambda: from_data(value, out.dtype))
 
 
-def as_tensor(value: Any, span: Span) -> Tensor:
+def as_tensor(value: object, span: Span) -> Tensor:
     """The value of an expression as a tensor, to differentiate it. Raises ProgramError for what is no tensor and no number."""
     if type(value) is Tensor:
         return value

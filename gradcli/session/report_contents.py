@@ -63,15 +63,16 @@ def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weig
     interpreter.move(names)
     with recorded(recorder):
         interpreter.run_file(program)
-    value: Any = recorder.root
-    name: str | None = None if value is None else _name_of(value, interpreter)
-    if of is not None or value is None:
+    root = recorder.root
+    value: object = root
+    name = None if root is None else _name_of(root, interpreter)
+    if of is not None or root is None:
         name = newest(interpreter) if of is None else of
         value = MISSING if name is None else interpreter.get(name)
 
     def weights(out: Tensor) -> Tensor | None:
         given = weigh(out)
-        return recorder.weights if given is None and out is recorder.root else given
+        return recorder.weights if given is None and out is root else given
 
     if of is not None and value is MISSING:
         raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
@@ -111,7 +112,7 @@ class _Watched(dict[str, Any]):
         super().__init__()
         self.courses: dict[str, list[float]] = {}
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         super().__setitem__(name, value)
         if type(value) is Tensor and value.grad_fn is not None and value.array.size == 1:
             self.courses.setdefault(name, []).append(float(value.array.reshape(())))

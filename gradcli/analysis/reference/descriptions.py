@@ -17,7 +17,7 @@ from gradcli.lang.values.value_classes import BoundMethod, Builtin
 from gradcli.results.reference import Description
 
 
-def describe(path: str, value: Any) -> Description | None:
+def describe(path: str, value: object) -> Description | None:
     """The description of a function or a type that the user calls `path`, with its example; None for another value."""
     declared = _declared(value)
     if isinstance(declared, InplaceFunction):
@@ -31,7 +31,7 @@ def describe(path: str, value: Any) -> Description | None:
     return None
 
 
-def summary(path: str, value: Any) -> str:
+def summary(path: str, value: object) -> str:
     """A line about a function of tensors: its first signature, and its derivative by the first argument; "" for other values."""
     declared = _declared(value)
     if isinstance(declared, InplaceFunction):
@@ -44,7 +44,7 @@ def summary(path: str, value: Any) -> str:
     return overloads(name, declared, is_method=isinstance(value, BoundMethod))[0] + derivative
 
 
-def _declared(value: Any) -> Any:
+def _declared(value: object) -> Any:
     """The declaration behind a bound method, or behind a name such as `sum`, which is torch's or Python's."""
     if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
         return catalog.method(value.name)

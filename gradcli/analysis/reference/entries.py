@@ -196,7 +196,7 @@ def _title(name: str) -> str:
     return _PLACES.get(place, "settings and types")
 
 
-def _first_paragraph(value: Any) -> str:
+def _first_paragraph(value: object) -> str:
     target: Any = None
     if isinstance(value, ScriptType) and value.construct is not None:
         target = value.construct.made if isinstance(value.construct, Constructor) else value.construct.function
@@ -212,7 +212,7 @@ def constants() -> dict[str, Any]:
     return {name: library.find(name) for name in names}
 
 
-def of_constant(name: str, value: Any) -> Entry:
+def of_constant(name: str, value: object) -> Entry:
     """The entry of a dtype or a number."""
     name = value.name if isinstance(value, dtypes.DType) else name
     full = f"torch.{name}"

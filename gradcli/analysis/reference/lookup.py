@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
 
 from gradcli.analysis.reference import entries
 from gradcli.analysis.reference.run_examples import example_of
@@ -48,7 +47,7 @@ def first(name: str) -> Entry | None:
         return None
 
 
-def of_value(path: str, value: Any, is_own: bool) -> Entry | None:
+def of_value(path: str, value: object, is_own: bool) -> Entry | None:
     """The entry of a value that the prompt calls `path`; None for a value that is not torch's. `is_own`: the user bound the name."""
     if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
         return first(f"Tensor.{value.name}")
