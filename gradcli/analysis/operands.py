@@ -16,11 +16,6 @@ _CLOSER = re.compile(r"\s*\)")
 _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else", "return", "while", "assert"})
 
 
-def origin_text(origin: object) -> str:
-    """The text of the operation that made a node with this origin, on one line; "" where it has none."""
-    return " ".join(origin.text.split()) if isinstance(origin, syntax.Node) else ""
-
-
 def candidates(place: object) -> list[syntax.Node]:
     """The operands of the operation at a place of the text, in the order of the text."""
     if isinstance(place, syntax.Step):

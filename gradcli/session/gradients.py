@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gradcli import limits
-from gradcli.analysis.operands import origin_text
 from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
+from gradcli.lang.syntax.nodes import origin_text
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span

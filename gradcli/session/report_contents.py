@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.analysis.operands import origin_text
 from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.analysis.sampling import visible
 from gradcli.core.tensor import dtypes
@@ -15,6 +14,7 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.nodes import origin_text
 from gradcli.lang.values.value_classes import MISSING
 from gradcli.results.explanations import Explanation
 from gradcli.results.plots import Curve, Curves, HeatMap

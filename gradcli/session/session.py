@@ -17,11 +17,6 @@ from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
 from gradcli.limits import Limits
-from gradcli.results.checks import CheckResult
-from gradcli.results.derivatives import Derivatives, GradientTable, Minimum
-from gradcli.results.explanations import Explanation
-from gradcli.results.plots import Curves, HeatMap
-from gradcli.results.reports import Report
 from gradcli.results.values import Evaluation
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
@@ -31,6 +26,11 @@ from gradcli.session.result_values import result_value
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
+    from gradcli.results.checks import CheckResult
+    from gradcli.results.derivatives import Derivatives, GradientTable, Minimum
+    from gradcli.results.explanations import Explanation
+    from gradcli.results.plots import Curves, HeatMap
+    from gradcli.results.reports import Report
     from gradcli.session.interactive import Interactive
 
 Write = Callable[[str], None]
