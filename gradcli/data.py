@@ -1,8 +1,8 @@
-"""Files and standard input as arrays: CSV, npy and npz; nothing in them is ever run or unpickled.
+"""Files and standard input as arrays: CSV, npy and npz. Nothing in them is run or unpickled.
 
-References are what follows `NAME=` on the command line: `@data.csv`, `@data.csv:column` (a name, or an index from 0),
+A reference is what stands behind `NAME=` on the command line: `@data.csv`, `@data.csv:column` (a name, or an index from 0),
 `@weights.npy`, `@file.npz:member`, `@-` (standard input). A CSV gives float64 of shape (rows, columns), or (rows,) for
-one column; npy and npz keep their type.
+one column; npy and npz files keep their dtype.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, Protocol
 
 import numpy as np
 
@@ -27,18 +27,29 @@ from gradcli.errors import DataError, LimitError
 Array = np.ndarray[Any, np.dtype[Any]]
 ReadStdin = Callable[[], bytes]
 
+
+class Rows(Protocol):
+    """A reader of the csv module."""
+
+    line_num: int
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """The cells of each row. Raises csv.Error."""
+
+
 _CHUNK = 1 << 20
 _NPY_MAGIC = b"\x93NUMPY"
 _ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
-#: numpy refuses longer headers by itself; ours is its own default, said out loud
+#: characters of a header; numpy's own default
 _MAX_HEADER = 10_000
 _NUMBER = re.compile(r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*", re.I | re.A)
 
 
 def stdin_reader(stream: BinaryIO | None, *, is_source: bool = False) -> ReadStdin:
-    """A function that reads all of `stream` once and gives the same bytes ever after, so that several names can use it.
+    """A function that reads all of `stream` when it is first called and returns the same bytes in every call.
 
-    The bound is that on memory or, when `is_source` says that nothing but a program is there, that on programs.
+    It is bounded as memory is or, with `is_source`, where the stream holds nothing but a program, as programs are. The function
+    raises DataError and LimitError.
     """
     content: list[bytes] = []
 
@@ -55,9 +66,9 @@ def stdin_reader(stream: BinaryIO | None, *, is_source: bool = False) -> ReadStd
 
 
 def load(reference: str, read_stdin: ReadStdin) -> Array:
-    """The array that `reference` (with or without its `@`) names.
+    """The array that `reference`, with or without its `@`, names.
 
-    Raises DataError for what cannot be read or makes no sense, LimitError for what is too large.
+    Raises DataError for a file that cannot be read or makes no sense, LimitError for one that is too large.
     """
     name, part = _split(reference.removeprefix("@"))
     if name == "-":
@@ -67,7 +78,10 @@ def load(reference: str, read_stdin: ReadStdin) -> Array:
 
 
 def read_source(name: str, read_stdin: ReadStdin) -> str:
-    """The text of the program file `name` (`-` is standard input): UTF-8, one byte order mark allowed."""
+    """The text of the program file `name`, where `-` is standard input. It is UTF-8, with one byte order mark at most.
+
+    Raises DataError, LimitError.
+    """
     if name == "-":
         content = read_stdin()
         if len(content) > limits.current.source:
@@ -82,7 +96,7 @@ def read_source(name: str, read_stdin: ReadStdin) -> str:
 
 
 def _split(reference: str) -> tuple[str, str | None]:
-    """File name and column or member; a file whose own name has a colon wins."""
+    """The file's name, and the column or member; a name with a colon is all of it where such a file exists."""
     head, colon, part = reference.rpartition(":")
     if not colon or not head or os.path.lexists(reference):
         return reference, None
@@ -90,7 +104,7 @@ def _split(reference: str) -> tuple[str, str | None]:
 
 
 def open_regular(name: str) -> BinaryIO:
-    """`name` opened for reading when it is a regular file; never waits on a FIFO."""
+    """The regular file `name`, open for reading; a FIFO is refused without waiting for it. Raises DataError."""
     try:
         descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
@@ -108,7 +122,7 @@ def _too_large(name: str, bound: float, limit: str) -> NoReturn:
 
 
 def _read_bounded(stream: BinaryIO, name: str, bound: float, limit: str) -> bytes:
-    """All of `stream`, refused as soon as it is longer than `bound` bytes."""
+    """All bytes of `stream`. Raises LimitError as soon as there are more than `bound`, and DataError."""
     chunks = []
     size = 0
     try:
@@ -131,7 +145,7 @@ def _text(content: bytes, name: str) -> str:
 
 
 def _decode(file: BinaryIO, name: str, part: str | None) -> Array:
-    """The array in `file`, by its first bytes: the file's name says nothing reliable."""
+    """The array in `file`. Its first bytes tell the format, as its name may not."""
     start = file.read(len(_NPY_MAGIC))
     file.seek(0)
     if start == _NPY_MAGIC:
@@ -147,7 +161,7 @@ def _decode(file: BinaryIO, name: str, part: str | None) -> Array:
 
 
 def _load_npy(file: BinaryIO, name: str, size: int) -> Array:
-    """An npy array from `file` of `size` bytes: what it declares is held against its size before anything is made."""
+    """The npy array in `file` of `size` bytes. The size that its header declares is checked before the array is made."""
     file.seek(0)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
@@ -211,7 +225,7 @@ def _member(archive: zipfile.ZipFile, name: str, part: str | None) -> zipfile.Zi
 
 
 def _load_csv(text: str, name: str, part: str | None) -> Array:
-    """A rectangle of numbers; a first row with any cell that is no number is a header."""
+    """The numbers of a table with rows of equal length. A first row with a cell that is no number is a header."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows = iter(_rows(reader, name))
     first = next(rows, None)
@@ -220,7 +234,7 @@ def _load_csv(text: str, name: str, part: str | None) -> Array:
     width = len(first[1])
     header = None if all(_NUMBER.fullmatch(cell) for cell in first[1]) else [cell.strip() for cell in first[1]]
     numbers: list[float] = [] if header else [float(cell) for cell in first[1]]
-    # float() also takes underscores and the digits of other scripts; only then is every cell looked at twice
+    # float() takes underscores and the digits of other scripts too: where there are any, each cell is checked first
     body = text[text.find("\n") + 1 :]
     convert = float if body.isascii() and "_" not in body else _strict_float
     for line, cells in rows:
@@ -238,8 +252,8 @@ def _load_csv(text: str, name: str, part: str | None) -> Array:
     return table if part is None else np.ascontiguousarray(table[:, _column(part, header, width, name)])
 
 
-def _rows(reader: Any, name: str) -> Any:
-    """(line number, cells) of every row that is not blank."""
+def _rows(reader: Rows, name: str) -> Iterator[tuple[int, list[str]]]:
+    """The line number and the cells of each row that is not blank. Raises DataError."""
     try:
         for cells in reader:
             if cells:
@@ -264,7 +278,7 @@ def _bad_cell(name: str, line: int, cells: list[str], header: list[str] | None) 
 
 
 def _column(part: str, header: list[str] | None, width: int, name: str) -> int:
-    """The index of the column called, or counted from 0 as, `part`."""
+    """The index of the column `part`, which is a name or an index from 0. Raises DataError."""
     if header and header.count(part) > 1:
         raise DataError(f"{name} has {header.count(part)} columns called {part!r}")
     if header and part in header:

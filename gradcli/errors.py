@@ -1,11 +1,11 @@
-"""The one error tree. Errors carry kind, message, span, labels and hint; `render` gives them their looks.
+"""The one error tree. Errors carry their kind, message, place, labels and hints; `render` makes text of them.
 
 GradcliError                  exit code
 |-- ProgramError              1    what a script can raise and catch: RuntimeError, TypeError, ...
 |-- LanguageError             3    text that does not parse, or syntax that is not part of the language
 |-- DataError                 1    a file or standard input that cannot be read or makes no sense
 |-- UsageError                2    wrong options, names or commands
-|-- Verdict                   4    a "no": a check failed, a minimisation did not converge
+|-- Verdict                   4    the answer is "no": a check failed, a minimisation did not converge
 |-- LimitError                5    a bound was reached; scripts cannot catch it
 `-- InternalFault             1    a fault of gradcli itself; scripts cannot catch it
 """
@@ -21,7 +21,7 @@ from gradcli.source import Span
 
 
 class Code(Enum):
-    """What happened, for code that reacts to an error: it looks at the code, never at the message."""
+    """What happened. Code that reacts to an error compares its code, never its message."""
 
     # gradients
     IMPLICIT_GRADIENT_OF_MANY = auto()  # backward without weights from a tensor of several elements; `shape`
@@ -74,7 +74,7 @@ class Label:
 
 
 class GradcliError(Exception):
-    """The root. `kind` is what stands before the message; `hints` are lines of advice that follow it."""
+    """The root. `kind` is printed before the message, `hints` are lines of advice that are printed below it."""
 
     exit_code = 1
     kind = "Error"
@@ -92,13 +92,13 @@ class GradcliError(Exception):
         self.span = span
         self.labels = list(labels)
         self.hints = list(hints)
-        #: spans of the calls that led here, outermost first, each with the called function's name
+        #: the calls that were under way, outermost first: their places, and the names of the called functions
         self.calls: list[tuple[Span, str]] = []
-        #: opaque origin of the operation whose derivative was at work, when the error came up in backward
+        #: the origin of the node whose derivative was being computed, for an error in a backward pass
         self.backward_origin: object = None
 
 
-# Parent of every exception type that scripts can name; the tree is Python's, with torch's addition.
+#: parent of every exception type that scripts can name: Python's tree and PyTorch's own types
 EXCEPTION_PARENTS: dict[str, str | None] = {
     "BaseException": None,
     "Exception": "BaseException",
@@ -129,15 +129,15 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
 }
 
 
-#: the names under which Python prints the types that are not its own
+#: how Python prints the names of PyTorch's types
 QUALIFIED = {"_LinAlgError": "torch._C._LinAlgError", "GradcheckError": "torch.autograd.gradcheck.GradcheckError"}
 
 
 class ProgramError(GradcliError):
     """An error of the program, as PyTorch or Python would raise it: a type name and the text of `str(e)`.
 
-    `args_` holds the values given to `raise ValueError(...)`, for `e.args`. What somebody reacts to has a `code`; `names` are the
-    operators, types and functions and `shape` the extents that the message speaks of.
+    `args_` holds the values given to `raise ValueError(...)`, for `e.args`. Errors that some code reacts to have a `code`. `names`
+    are the operators, types and functions, and `shape` the sizes, that the message mentions.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class ProgramError(GradcliError):
 
     @property
     def kind(self) -> str:  # type: ignore[override]
-        """The type's name, as it is printed before the message."""
+        """The name of the type as Python prints it before the message."""
         return QUALIFIED.get(self.type_name, self.type_name)
 
 
@@ -240,6 +240,6 @@ class LimitError(GradcliError):
 
 
 class InternalFault(GradcliError):
-    """A fault of gradcli itself, never shown to a script's `except`."""
+    """A fault of gradcli itself; no `except` of a script catches it."""
 
     kind = "InternalFault"

@@ -1,7 +1,6 @@
-"""The bounds on what a program may use: names, defaults, the strict set for text from strangers, and the checks.
+"""The bounds on what a program may use: their names and defaults, the strict set for untrusted text, and the checks.
 
-One `Limits` is in force at a time, in `current`; what checks it reads `limits.current`. Bounds that grow with
-every step of a program (steps, nodes, output) are counted in the same object.
+One `Limits` is in force at a time: `limits.current`, which every check reads.
 """
 
 from __future__ import annotations
@@ -29,7 +28,11 @@ def _three_quarters_of_memory() -> float:
 
 
 class Limits:
-    """The bounds; `math.inf` is none. Sizes are in bytes, time in seconds, work in multiply-adds of one call."""
+    """The bounds; `math.inf` stands for no bound.
+
+    `source`, `bytes` and `output` are in bytes, `string` in characters, `time` in seconds, `work` in multiply-adds of one
+    call. The others are counts: of levels, elements, items, digits, calls, nodes and steps.
+    """
 
     __slots__ = (
         "source",
@@ -85,13 +88,13 @@ class Limits:
         self.untrusted = untrusted
 
     def changed(self, **values: float) -> Limits:
-        """A copy with some bounds replaced."""
+        """A copy with other values for some bounds."""
         kept: dict[str, float] = {name: getattr(self, name) for name in self.__slots__}
         return Limits(**{**kept, **values})  # type: ignore[arg-type]
 
 
 def default() -> Limits:
-    """The bounds of ordinary use: real work never meets them."""
+    """The bounds of ordinary use, which no ordinary program reaches."""
     return Limits(bytes=_three_quarters_of_memory())
 
 
@@ -116,7 +119,7 @@ def strict() -> Limits:
     )
 
 
-#: The names that `--limit` takes.
+#: the names that `--limit` takes
 NAMES = tuple(name for name in Limits.__slots__ if name != "untrusted")
 
 current: Limits = Limits()
@@ -126,7 +129,7 @@ def use(limits: Limits) -> None:
     """Put `limits` in force."""
     global current
     current = limits
-    # CPython has a bound of its own on the conversion between integers and decimal text; it goes along, 640 is its least
+    # CPython has a bound of its own on the conversion between integers and decimal text, which is at least 640
     sys.set_int_max_str_digits(0 if limits.digits > sys.maxsize >> 32 else max(640, int(limits.digits)))
 
 
@@ -135,7 +138,7 @@ _VALUE = r"([0-9]{1,18}(?:\.[0-9]{1,18})?(?:e[0-9]{1,2})?)(k|M|G|KiB|MiB|GiB|s|)
 
 
 def parse(text: str) -> tuple[str, float]:
-    """`NAME=VALUE` of `--limit` as a pair; `none` is infinity. Raises UsageError."""
+    """`NAME=VALUE` of `--limit` as a pair, with `math.inf` for `none`. Raises UsageError."""
     name, equals, value = text.partition("=")
     if name not in NAMES:
         raise UsageError(f"unknown limit {name!r}; the limits are {', '.join(NAMES)}")
@@ -148,7 +151,7 @@ def parse(text: str) -> tuple[str, float]:
 
 
 def with_options(options: list[str], *, untrusted: bool = False) -> Limits:
-    """The bounds that `--untrusted` and the `--limit NAME=VALUE` options ask for."""
+    """The bounds that `--untrusted` and the `--limit NAME=VALUE` options ask for. Raises UsageError."""
     base = strict() if untrusted else default()
     chosen = dict(parse(option) for option in options)
     for name, value in chosen.items():
@@ -158,7 +161,7 @@ def with_options(options: list[str], *, untrusted: bool = False) -> Limits:
 
 
 class Evaluation:
-    """Whether a program's evaluation is under way: a guard may look, and allow less then. Entered once or several times inside."""
+    """How many evaluations of a program are under way. A guard allows less while there are any; they may be nested."""
 
     __slots__ = ("depth",)
 
@@ -179,7 +182,7 @@ _Result = TypeVar("_Result")
 
 
 def evaluating(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """`function`, all of which is evaluation."""
+    """`function` with every call counted as an evaluation of a program."""
 
     @wraps(function)
     def evaluate(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
@@ -190,14 +193,14 @@ def evaluating(function: Callable[_Parameters, _Result]) -> Callable[_Parameters
 
 
 class Memory:
-    """What this process holds in memory beyond what it held at `begin`, as the system counts it; 0 where it does not say.
+    """The memory that this process holds beyond what it held at `begin`, as the system counts it; 0 where it does not tell.
 
-    To ask is cheap but not free, so that `claim` asks only when what was claimed since has come to an eighth of the bound.
+    Asking the system takes some time, so that `claim` asks only when an eighth of the bound was claimed since it last asked.
     """
 
     __slots__ = ("_base", "_claimed", "_process", "_statm", "release")
 
-    #: what a process may grow by without having made any values: modules, tables, the allocators' spare room
+    #: bytes that a process may grow by without any values: modules, tables, spare room of the allocators
     OWN = 32 * 2**20
 
     def __init__(self) -> None:
@@ -205,11 +208,11 @@ class Memory:
         self._claimed = 0.0
         self._statm = -1
         self._process = 0
-        #: gives back to the system what nobody holds any more
+        #: frees memory that is no longer referenced
         self.release: Callable[[], object] = gc.collect
 
     def begin(self) -> None:
-        """Count from now on, in this process."""
+        """Measure growth from now on, in this process."""
         if self._process != os.getpid():
             self._open()
         self._base = 0
@@ -226,15 +229,15 @@ class Memory:
             self._statm = -1
 
     def total(self) -> int:
-        """All that this process holds, in bytes."""
+        """The memory that this process holds, in bytes."""
         return 0 if self._statm < 0 else int(os.pread(self._statm, 200, 0).split()[1]) * _PAGE
 
     def held(self) -> int:
-        """The growth in bytes."""
+        """The growth since `begin`, in bytes."""
         return self.total() - self._base
 
     def claim(self, size: float) -> None:
-        """Refuse what would come on top when there is no room for it."""
+        """Count `size` bytes that are about to be allocated. Raises LimitError when the bound is reached."""
         self._claimed += size
         if self._claimed > current.bytes / 8:
             self.check(size)
@@ -255,7 +258,7 @@ memory = Memory()
 
 
 class Clock:
-    """The bound on time, counted from when this was made; for loops that are no program's own."""
+    """The bound on time, measured from the creation of the clock; for loops outside of programs."""
 
     __slots__ = ("_end",)
 
@@ -268,12 +271,12 @@ class Clock:
             raise LimitError("time", f"this took longer than {current.time:g} s")
 
 
-#: tensors of fewer elements are not worth counting one by one
+#: tensors of at most so many elements are not counted one by one
 _LARGE = 1 << 14
 
 
 def check_elements(count: int, item_size: int = 4) -> None:
-    """Refuse a tensor (views and broadcasts included) of `count` elements before it is made."""
+    """Refuse a tensor of `count` elements of `item_size` bytes, also a view, before it is made. Raises LimitError."""
     if count > current.elements:
         raise LimitError("elements", f"a tensor of {count:,} elements is over the limit of {current.elements:,.0f}")
     if count * item_size > current.bytes:
@@ -283,13 +286,16 @@ def check_elements(count: int, item_size: int = 4) -> None:
 
 
 def check_work(multiply_adds: float) -> None:
-    """Refuse one call (a matrix product, a sort ...) predicted to take `multiply_adds` multiply-adds."""
+    """Refuse a call, such as a matrix product or a sort, that is predicted to take so many multiply-adds. Raises LimitError."""
     if multiply_adds > current.work:
         raise LimitError("work", f"a call of {multiply_adds:,.0f} multiply-adds is over the limit of {current.work:,.0f}")
 
 
 def check_room(size: float) -> None:
-    """Refuse a call that needs `size` bytes of its own, for what says itself on standard error that memory is missing."""
+    """Refuse a call that needs `size` bytes of its own. Raises LimitError.
+
+    For library functions that would print to standard error when memory runs out.
+    """
     if size > current.bytes:
         raise LimitError("bytes", f"a call that needs {size:,.0f} bytes is over the limit of {current.bytes:,.0f}")
     if size > _LARGE * 8:
@@ -297,24 +303,24 @@ def check_room(size: float) -> None:
 
 
 def check_string(length: int) -> None:
-    """Refuse a string of `length` characters before it is made."""
+    """Refuse a string of `length` characters before it is made. Raises LimitError."""
     if length > current.string:
         raise LimitError("string", f"a string of {length:,} characters is over the limit of {current.string:,.0f}")
 
 
 def check_list(length: int) -> None:
-    """Refuse a list, tuple, set or dict of `length` items before it is made."""
+    """Refuse a list, tuple, set or dict of `length` items before it is made. Raises LimitError."""
     if length > current.list:
         raise LimitError("list", f"a list of {length:,} items is over the limit of {current.list:,.0f}")
 
 
 def encoded_size(text: str) -> int:
-    """The bytes that a text takes in UTF-8."""
+    """The length of a text in UTF-8, in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
 
 
 def check_output(size: int) -> None:
-    """Refuse output of `size` bytes."""
+    """Refuse output of `size` bytes. Raises LimitError."""
     if size > current.output:
         raise LimitError("output", f"the output is longer than {current.output:,.0f} bytes")
 
@@ -323,13 +329,13 @@ _LOG2_10 = 3.3219280948873626
 
 
 def check_digits(bits: float) -> None:
-    """Refuse an integer of about `bits` bits before it is made; `check_integer` has the last word."""
+    """Refuse an integer of about `bits` bits before it is made; `check_integer` counts exactly. Raises LimitError."""
     if bits > current.digits * _LOG2_10 + 4:
         raise LimitError("digits", f"an integer of about {bits * 0.30103:,.0f} digits is over the limit of {current.digits:,.0f}")
 
 
 def check_integer(value: int) -> None:
-    """Refuse an integer of too many digits."""
+    """Refuse an integer of too many decimal digits. Raises LimitError."""
     bits = value.bit_length()
     if bits <= current.digits * _LOG2_10:
         return

@@ -1,4 +1,4 @@
-"""Source text and positions in it; knows nothing of the language."""
+"""Source text, and positions and ranges in it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 
 class Source:
-    """A piece of program text and the name people know it by (`<expression>`, a file's path, `<prompt 3>`)."""
+    """A piece of program text and the name that messages show: `<expression>`, a file's path, `<prompt 3>`."""
 
     # plain classes here and in the syntax tree: a dataclass costs a millisecond of every start
     __slots__ = ("name", "text", "_starts")
@@ -23,7 +23,7 @@ class Source:
         return hash((self.name, self.text))
 
     def line_starts(self) -> list[int]:
-        """Offsets at which the lines begin; computed on first use."""
+        """The offsets of the first characters of the lines; computed on first use."""
         if not self._starts:
             starts = [0]
             find = self.text.find

@@ -1,13 +1,12 @@
-"""Every step behind a value, forward and backward, and how each gradient came from those of the step's consumers.
+"""Every step behind a value, forward and backward, and how each gradient was made of the gradients of the step's consumers.
 
-Everything is read off the nodes that ran: the rules' own formulas with names put in, what the same rules give when they
-are run once more, the gradients that arrived.
+An explanation has the formulas of the rules with the names of the graph, the gradients that reached the nodes in a backward pass,
+and the results of running the rules once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
@@ -27,9 +27,9 @@ from gradcli.lang.syntax import nodes as syntax
 from gradcli.results.explanations import Arithmetic, Explanation, Link, Made, StepResult
 from gradcli.results.values import TensorValue
 
-#: more steps than this are left out, the oldest first
+#: at most so many steps are explained, the newest
 MOST = 2000
-#: tensors of so many elements are written out in `--full`
+#: with `full`, tensors of at most so many elements are written out
 SMALL = 16
 
 
@@ -37,7 +37,7 @@ def explain(
     out: Tensor,
     weight: Tensor | None,
     recorder: Recorder,
-    variables: Mapping[str, Any],
+    variables: Mapping[str, object],
     assigned: Mapping[tuple[int, int], str],
     text: str,
     show: Show,
@@ -45,9 +45,11 @@ def explain(
     full: bool = False,
     gradients: bool = True,
 ) -> Explanation:
-    """The steps behind `out`, newest first, leaves last. `weight` is where backward begins, None is 1.
+    """The steps behind `out`, newest first, leaves last.
 
-    `assigned` says which names the expressions of the text are given. Raises what backward raises.
+    `weight` are the weights of the backward pass, None for 1. `assigned` has the names that the expressions at (start, end) of the
+    text are assigned to. With `full` the explanation has the arithmetic and LaTeX too; without `gradients` there is no backward pass.
+    Raises what backward raises.
     """
     root = out.edge()[0]
     if root is None:
@@ -69,7 +71,7 @@ def explain(
 
 
 class _Teller:
-    """Makes the results of the steps of one graph."""
+    """Makes a result of each step of a graph."""
 
     def __init__(self, steps: Steps, capture: Capture, show: Show, root: Node, weight: Tensor | None, full: bool) -> None:
         self._steps = steps
@@ -78,12 +80,12 @@ class _Teller:
         self._root = root
         self._given = weight is not None
         self._full = full
-        self._contributions: dict[Node, list[Any] | None] = {}
+        self._contributions: dict[Node, list[Array | None] | None] = {}
 
     # --- steps ---
 
     def step(self, node: Node) -> StepResult:
-        """All that is known of a step."""
+        """The result of a step."""
         steps = self._steps
         place = node.origin if isinstance(node.origin, syntax.Node) else None
         count = 1 if node.outputs is None else len(node.outputs)
@@ -144,7 +146,7 @@ class _Teller:
         )
 
     def _latex(self, value: Tensor | None) -> str:
-        """A small tensor in mathematics; "" for others."""
+        """A small tensor as LaTeX; "" for others."""
         if not self._full or value is None or value.array.size > SMALL:
             return ""
         return formula_latex.values(self._numbers(value, ""))
@@ -169,7 +171,7 @@ class _Teller:
         return text, math
 
     def _terms(self, node: Node, output: int) -> tuple[list[Term], list[str]]:
-        """What each consumer sends, oldest consumer first, and a remark on what broadcasting added up."""
+        """For each consumer, the oldest first, the formula of its contribution, and a remark on the sum that undoes broadcasting."""
         terms: list[Term] = []
         remarks: list[str] = []
         for user, i in reversed(self._steps.consumers[node]):
@@ -194,7 +196,7 @@ class _Teller:
         return formula_substitution.filled(rule.formula if rule else "grad", names)
 
     def _written(self, user: CopySlices, i: int) -> Term:
-        """What a write to a part sends to the value it was written to (the first input), or to what was written."""
+        """The contribution of a write to a part: to the value that was written to, which is input 0, or to the values written."""
         grad, inner = self._steps.gradient_symbol(user).text, user.inner
         if isinstance(inner, OpNode) and (i or inner.edges[0][0] is not None):
             rule = inner.op.rules[inner.op.tensors[0 if inner.op.variadic else i]]
@@ -202,8 +204,8 @@ class _Teller:
             return part if i else Symbol(f"{grad} with {formulas.text(part)} where it was written", atomic=False)
         return Symbol(f"{grad} outside of what was written", atomic=False)
 
-    def _parts(self, user: Node) -> list[Any] | None:
-        """What the consumer's rules give, run once more; None where that is not possible."""
+    def _parts(self, user: Node) -> list[Array | None] | None:
+        """The contributions of a consumer, from running its rules once more; None where they cannot run."""
         if user not in self._contributions:
             try:
                 self._contributions[user] = contributions(user, self._capture)
@@ -212,12 +214,13 @@ class _Teller:
         return self._contributions[user]
 
     def _summed(self, user: Node, i: int, shape: tuple[int, ...]) -> str:
-        """What is summed away because the input was broadcast, in words."""
+        """The sum that undoes the broadcasting of input `i`, in words; "" for none. `shape` is that of the input."""
         if not self._capture:
             return ""
         parts = self._parts(user)
-        if parts is not None and parts[i] is not None:
-            have: tuple[int, ...] = parts[i].shape
+        part = None if parts is None else parts[i]
+        if part is not None:
+            have: tuple[int, ...] = part.shape
         elif isinstance(user, OpNode) and isinstance(user.op, Pointwise):
             have = user.meta(0)[0]
         else:
@@ -233,7 +236,7 @@ class _Teller:
     # --- numbers ---
 
     def _backward(self, node: Node, output: int, came: str, remarks: list[str], gradient: Tensor) -> tuple[Arithmetic, ...]:
-        """The formula of a gradient with numbers for names."""
+        """The formula of a gradient, and the same with numbers in place of names."""
         users = [(user, i) for user, i in reversed(self._steps.consumers[node]) if user.edges[i][1] == output and user in self._capture]
         texts = [formulas.text(self._rule(user, i, self._numeric_environment)) for user, i in users]
         return (Arithmetic(came, _summed_up(texts, remarks), self._numbers(gradient, "")),)
@@ -273,7 +276,7 @@ class _Teller:
         return Symbol(text, atomic=not text.startswith(("-", "all")), shape=tuple(value.array.shape))
 
     def _numbers(self, value: Tensor | None, name: str) -> str:
-        """Small tensors as their numbers, others by name."""
+        """The elements of a small tensor; else its name."""
         if value is None:
             return name
         if value.array.size > SMALL:

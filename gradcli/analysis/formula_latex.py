@@ -27,13 +27,13 @@ _SPECIAL = {
     "`": r"\textasciigrave{}",
 }
 _RELATIONS = {"==": "=", "!=": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=": r"\geq", "&": r"\wedge", "|": r"\vee", "//": r"\div"}
-#: longer texts are set in a block of lines, longer sums in rows: characters of source
+#: texts of more characters are set in a block of lines; sums of more characters of LaTeX in rows
 _WORDS, _TERMS = 60, 220
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 1, 2, 3, 4, 5
 
 
 def escaped(text: str) -> str:
-    """Any text for LaTeX's text mode; what is not ASCII is named by its code."""
+    """Any text for LaTeX's text mode; characters outside of ASCII are written as their code points."""
     return "".join(_SPECIAL.get(c) or (c if " " <= c <= "~" else rf"\textsf{{U+{ord(c):04X}}}") for c in text)
 
 
@@ -45,7 +45,7 @@ def text(words: str) -> str:
 
 
 def total(terms: Sequence[str]) -> str:
-    """A sum, each term in a row of its own where it is long."""
+    """The sum of terms; each term has a row of its own where the sum is long."""
     rows = sum(map(len, terms)) > _TERMS
     out = terms[0] if terms else ""
     for term in terms[1:]:
@@ -55,7 +55,7 @@ def total(terms: Sequence[str]) -> str:
 
 
 def name(word: str) -> str:
-    """A variable: one letter as it is, Greek letters, `w_1` and `w1` with an index, others upright."""
+    """The LaTeX of a variable's name: a letter, a Greek letter by its name, `w_1` and `w1` with an index, any other name upright."""
     if word in _LETTERS.split():
         return rf"\{word}"
     match = re.fullmatch(r"([A-Za-z])_?([0-9]+)", word)
@@ -65,7 +65,7 @@ def name(word: str) -> str:
 
 
 def latex(term: Term) -> str:
-    """The term in mathematics mode; elementwise products are a dot in a circle."""
+    """The LaTeX of a term, for mathematics mode; an elementwise product is a dot in a circle."""
     return _latex(term)[0]
 
 
@@ -141,7 +141,7 @@ def _number(value: float) -> str:
 
 
 def values(text_of: str) -> str:
-    """Numbers as torch lays them out, `[[1., 2.], [3., 4.]]` or `all 0.25`: up to two dimensions a matrix, else text."""
+    """The LaTeX of a tensor's text, such as `[[1., 2.], [3., 4.]]` or `all 0.25`: a matrix for up to two dimensions, else text."""
     if text_of.startswith("all "):
         return rf"{text('all ')}{_exponent(text_of[4:])}" if re.fullmatch(r"all [-+.\de]+", text_of) else text(text_of)
     rows = re.findall(r"\[([^\[\]]*)\]", text_of)

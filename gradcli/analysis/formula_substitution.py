@@ -1,8 +1,8 @@
-"""Formulas of rules with the names of a graph put in.
+"""Substitution of the names of a graph into the formulas of rules.
 
-A formula is an expression, or definitions and an expression: `d = input - other; grad * sign(d)`. What follows from sizes
-and options alone, such as `input.dim() - 1` or `x if keepdim else y`, is worked out by the language itself; so is a
-condition on values, such as `input.all()`: the branch is told that was taken.
+A formula is an expression, or definitions and an expression: `d = input - other; grad * sign(d)`. The interpreter evaluates
+the parts that follow from sizes and options alone, such as `input.dim() - 1`. It also evaluates conditions on sizes, options
+and values, such as `input.all()`, and the formula keeps the branch that was taken.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.analysis.formulas import Indexed, Known, Listed, Number, Symbol, Term, broadcast, from_syntax
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import GradcliError, InternalFault
+from gradcli.errors import GradcliError, InternalFault, LimitError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import nodes, parser
 from gradcli.source import Source
 
-#: what a tensor tells without its values
+#: attributes and methods of a tensor that depend on its shape alone
 _OF_SHAPE = frozenset({"shape", "ndim"})
 _OF_SHAPE_CALLED = frozenset({"size", "dim", "numel"})
-#: a list of a comprehension is written out up to this many items
+#: a comprehension of at most so many items is written out
 _WRITTEN = 8
 #: whole numbers below this are written without a point
 _WHOLE = 1e15
 
 
 class Defined(NamedTuple):
-    """What a name of a formula is defined as, and its shape where that is known."""
+    """The definition of a name in a formula, and its shape where it is known."""
 
     term: Term
     shape: tuple[int, ...] | None
@@ -40,7 +42,7 @@ Names = Mapping[str, Term | Defined]
 
 
 class Formula(NamedTuple):
-    """The definitions of a formula, each of a name or of several, and its value."""
+    """The definitions of a formula, each of one name or several, and the expression of its value."""
 
     definitions: tuple[tuple[tuple[str, ...], nodes.Expr], ...]
     value: nodes.Expr
@@ -68,7 +70,7 @@ def _targets(target: nodes.Expr) -> tuple[str, ...]:
 
 
 def filled(formula: str, names: Mapping[str, Term]) -> Term:
-    """A formula with its names and definitions put in, and simplified."""
+    """A formula with its names and definitions substituted, and simplified. Raises what `parsed` raises."""
     tree = parsed(formula)
     terms: dict[str, Term | Defined] = dict(names)
     for targets, value in tree.definitions:
@@ -101,7 +103,7 @@ def _filled(node: nodes.Node, terms: Names) -> Term:
 
 
 def _taken(node: nodes.Conditional, terms: Names) -> Term | None:
-    """The branch that a conditional takes, where that is known."""
+    """The branch that a conditional takes; None where the condition is not known."""
     bound = _bound(node.test, terms, values=True)
     test = ... if bound is None else _evaluated(node.test.text, bound)
     if type(test) is Tensor and test.array.size == 1:
@@ -110,7 +112,7 @@ def _taken(node: nodes.Conditional, terms: Names) -> Term | None:
 
 
 def _constant(node: nodes.Node, terms: Names) -> Term | None:
-    """The value of what follows from sizes and options alone; None for anything else."""
+    """The value of an expression that follows from sizes and options alone; None for any other."""
     if isinstance(node, (nodes.Constant, nodes.Slice, nodes.Keyword)):
         return None
     bound = _bound(node, terms)
@@ -118,15 +120,15 @@ def _constant(node: nodes.Node, terms: Names) -> Term | None:
 
 
 class Shaped(NamedTuple):
-    """A tensor of which only the shape is looked at."""
+    """A tensor of which only the shape matters."""
 
     shape: tuple[int, ...]
 
 
 def _bound(node: nodes.Node, terms: Names, shapes: bool = False, values: bool = False) -> dict[str, Any] | None:
-    """What the names of an expression are where it follows from sizes and options, else None.
+    """The values of the names of an expression that follows from sizes and options; None for another expression.
 
-    With `shapes` only the shape of the result is looked at, with `values` what tensors hold may be looked at too.
+    With `shapes` only the shape of the expression is wanted. With `values` the expression may depend on elements of tensors.
     """
     bound: dict[str, Any] = {}
     for name, shape_only in _names_of(node):
@@ -144,7 +146,7 @@ def _bound(node: nodes.Node, terms: Names, shapes: bool = False, values: bool = 
 
 @lru_cache(maxsize=4096)
 def _names_of(node: nodes.Node, shapes: bool = False) -> tuple[tuple[str, bool], ...]:
-    """The names in an expression, each with whether only its shape is looked at there."""
+    """The names in an expression, each with whether the expression depends on nothing but its shape."""
     if isinstance(node, nodes.Name):
         return ((node.id, shapes),)
     if isinstance(node, nodes.Attribute) and node.name in _OF_SHAPE:
@@ -154,7 +156,7 @@ def _names_of(node: nodes.Node, shapes: bool = False) -> tuple[tuple[str, bool],
         inside = [*node.args, *node.keywords]
         return sum((_names_of(one, shapes) for one in inside), _names_of(node.function.value, True))
     if isinstance(node, nodes.Compare) and node.ops in (("is",), ("is not",)):
-        # a tensor that is given is not None
+        # for a comparison with None any tensor will do
         shapes = shapes or (isinstance(node.rest[0], nodes.Constant) and node.rest[0].value is None)
     return sum((_names_of(one, shapes) for one in inside), ())
 
@@ -164,22 +166,28 @@ def _evaluated(text: str, names: Mapping[str, Any]) -> Any:
     # 1, 1.0 and True are one key of a dict
     key = tuple((name, value, type(value)) for name, value in names.items())
     try:
-        return _remembered(text, key)
-    except TypeError:  # a list or a tensor
-        return _run(text, key)
+        try:
+            return _remembered(text, key, dtypes.get_default())
+        except TypeError:  # a list or a tensor cannot be a key
+            return _run(text, key)
+    except LimitError:  # not remembered: under other bounds there may be a value
+        return ...
 
 
 @lru_cache(maxsize=1024)
-def _remembered(text: str, names: tuple[tuple[str, Any, type], ...]) -> Any:
+def _remembered(text: str, names: tuple[tuple[str, Any, type], ...], default_dtype: DType) -> Any:
     return _run(text, names)
 
 
 def _run(text: str, names: tuple[tuple[str, Any, type], ...]) -> Any:
+    """The value of an expression, `...` if it has none. Raises LimitError."""
     run = Interpreter(write=lambda _: None, warn=lambda *_: None, one_off=True)
     for name, value, _ in names:
         run.set(name, wrap(np.broadcast_to(np.zeros((), np.float32), value.shape)) if isinstance(value, Shaped) else value)
     try:
         return run.evaluate(parser.parse_expression(Source("<formula>", text)))
+    except LimitError:
+        raise
     except GradcliError:
         return ...
 
@@ -197,7 +205,7 @@ def _plain(value: Any) -> Term | None:
 
 
 def _written_out(node: nodes.Node, terms: Names) -> Term | None:
-    """The items of `[f(x) for x in y]`, where y follows from sizes and options."""
+    """The list that `[f(x) for x in y]` is, where y follows from sizes and options; else None."""
     if not isinstance(node, nodes.Comprehension) or node.kind not in ("list", "generator") or len(node.clauses) != 1:
         return None
     (clause,) = node.clauses
@@ -211,7 +219,7 @@ def _written_out(node: nodes.Node, terms: Names) -> Term | None:
 
 
 def _values(iterable: nodes.Node, terms: Names) -> list[Term] | None:
-    """What a loop goes over, where that is known."""
+    """The items of an iterable that follows from sizes and options; else None."""
     if isinstance(iterable, (nodes.Name, nodes.TupleExpr)):
         term = _filled(iterable, terms)
         if isinstance(term, Listed):

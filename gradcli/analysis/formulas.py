@@ -1,4 +1,4 @@
-"""Formulas as small trees: made from syntax trees with names put in, simplified, and written out."""
+"""Formulas as trees of terms: made from syntax trees, simplified, and written as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.core.tensor.tensor import Array
 from gradcli.lang.names import bare_names
 from gradcli.lang.syntax import nodes
 
-#: how tightly operators bind, loosest first
+#: precedence of operators; a higher number binds tighter
 _LEVEL = {"|": 2, "^": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "@": 6, "//": 6, "%": 6, "**": 8}
 _COMPARE, _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 1, 5, 6, 7, 8, 10
 _FOLDED: dict[str, Callable[[float, float], float]] = {
@@ -41,9 +41,9 @@ class Known(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name to be written as it is; `latex` is how LaTeX has it; `atomic` is False for text that needs parentheses.
+    """A text that stands for a value, such as a name. `latex` is its LaTeX; without `atomic` it needs parentheses within operations.
 
-    `shape` is known for values, and where it is to be looked at the value itself.
+    `shape` is the shape of the value where it is known, `value` the value itself where a condition may depend on it.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Operation(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """A function or, with an `owner`, a method of arguments; a method without `arguments` (None) is an attribute."""
+    """A call of a function or, with an `owner`, of a method; with None for `arguments` an attribute."""
 
     name: str
     arguments: tuple[Term, ...] | None
@@ -76,7 +76,7 @@ class Keyword(NamedTuple):
 
 
 class Indexed(NamedTuple):
-    """`owner[place]`; the place stays text."""
+    """`owner[place]`, where `place` is text."""
 
     owner: Term
     place: str
@@ -92,9 +92,9 @@ class Listed(NamedTuple):
 Term = Number | Known | Symbol | Operation | Applied | Keyword | Indexed | Listed
 
 _ELEMENTWISE = frozenset({"+", "-", "*", "/", "**", "neg", "if"})
-#: what leaves zeros zeros
+#: methods and attributes whose result is zero for zeros
 _ARRANGED = frozenset({"reshape", "unsqueeze", "mT", "t", "sum", "tril", "triu"})
-#: functions are called on these modules
+#: modules that functions are called on
 _MODULES = frozenset({"torch", "F", "nn", "functional", "linalg", "special", "math"})
 
 
@@ -102,7 +102,7 @@ _MODULES = frozenset({"torch", "F", "nn", "functional", "linalg", "special", "ma
 
 
 def from_syntax(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> Term:
-    """The term of an expression; `known` gives terms for nodes that stand for something. Other syntax stays text."""
+    """The term of an expression. `known` gives a term in place of a node, or None. Syntax without a class of terms stays text."""
     found = known(node)
     if found is not None:
         return found
@@ -136,14 +136,14 @@ def from_syntax(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) ->
         return Listed(items, "()" if isinstance(node, nodes.TupleExpr) else "[]")
     if isinstance(node, nodes.Subscript):
         return _item(from_syntax(node.value, known), node.index, known)
-    if isinstance(node, nodes.Lambda):  # whose parameters are no names of the formula
+    if isinstance(node, nodes.Lambda):  # its parameters are no names of the formula
         head = node.text[: node.body.start - node.start]
         return Symbol(f"{head}{text(from_syntax(node.body, known))}", atomic=False)
     return Symbol(_put_in(node, known), atomic=isinstance(node, nodes.Call))
 
 
 def _decided(node: nodes.BoolOp, known: Callable[[nodes.Node], Term | None]) -> Term:
-    """`a and b`, `a or b` without what decides nothing."""
+    """`a and b`, `a or b` without the items that do not change the result."""
     items = [from_syntax(item, known) for item in node.items]
     for at, item in enumerate(items):
         if not isinstance(item, (Number, Known)):
@@ -175,12 +175,12 @@ def _call(node: nodes.Call, known: Callable[[nodes.Node], Term | None]) -> Term:
 
 
 def is_module(owner: Term) -> bool:
-    """Whether functions are called on it: `torch`, `torch.linalg`, `F`."""
+    """Whether a term is a module, such as `torch`, `torch.linalg` or `F`."""
     return (isinstance(owner, Symbol) and owner.text in _MODULES) or (isinstance(owner, Applied) and owner.name in _MODULES)
 
 
 def broadcast(term: Term) -> Term:
-    """The term without what broadcasting does anyway: the shapes tell it."""
+    """The term without `expand`, `expand_as` and `reshape` that broadcasting makes superfluous."""
     if isinstance(term, Operation):
         return Operation(term.op, tuple(map(broadcast, term.operands))) if term.op in _ELEMENTWISE else term
     if not isinstance(term, Applied):
@@ -197,14 +197,14 @@ def broadcast(term: Term) -> Term:
 
 
 def _is_seen(owner: Term, size: Term) -> bool:
-    """Whether broadcasting gives a value this size anyway."""
+    """Whether a value of this size broadcasts as the owner itself does."""
     if not isinstance(owner, Symbol) or owner.shape is None or not isinstance(size, Known):
         return False
     return _without_ones(owner.shape) == _without_ones(size.value)
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without the dimensions of 1 that it begins with, which broadcasting gives it."""
+    """A shape without its leading dimensions of size 1."""
     return next((shape[k:] for k, size in enumerate(shape) if size != 1), ())
 
 
@@ -217,7 +217,7 @@ def _item(owner: Term, index: nodes.Node, known: Callable[[nodes.Node], Term | N
 
 
 def _put_in(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> str:
-    """The text with what is known put in."""
+    """The text of a node, with the texts of the terms that `known` gives for nodes within it."""
     parts: list[tuple[nodes.Node, str]] = []
     stack = [node]
     while stack:
@@ -231,7 +231,7 @@ def _put_in(node: nodes.Node, known: Callable[[nodes.Node], Term | None]) -> str
 
 
 def combine(op: str, a: Term, b: Term) -> Term:
-    """`a op b`, without what changes nothing."""
+    """The term of `a op b`, simplified."""
     if isinstance(a, Number) and isinstance(b, Number):
         if op in _FOLDED:
             return Number(_FOLDED[op](a.value, b.value))
@@ -262,7 +262,7 @@ def _is(term: Term, value: int) -> bool:
 
 
 def negative(term: Term) -> Term:
-    """`-term`."""
+    """The term of `-term`, simplified."""
     if isinstance(term, Number) or _is(term, 0):
         return Number(-term.value if isinstance(term, Number) else 0)
     if isinstance(term, Operation) and term.op == "neg":
@@ -284,7 +284,7 @@ def text(term: Term) -> str:
 
 
 def _text(term: Term) -> tuple[str, int]:
-    """The text and how tightly its outermost operator binds."""
+    """The text of a term, and the precedence of its outermost operator."""
     if isinstance(term, Number):
         return number_text(term.value), _UNARY if term.value < 0 else _ATOM
     if isinstance(term, Known):
@@ -315,7 +315,7 @@ def _text(term: Term) -> tuple[str, int]:
 
 
 def _at(term: Term, level: int) -> str:
-    """The text, in parentheses where it binds looser than `level`."""
+    """The text of a term, in parentheses where its operator binds looser than `level`."""
     found, own = _text(term)
     return found if own >= level else f"({found})"
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradcli.analysis.recorder import Recorder, behind, walk_back
+from gradcli.analysis.step_names import Show
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap
 from gradcli.errors import GradcliError, ProgramError
-from gradcli.lang.syntax import nodes
+from gradcli.lang.syntax.nodes import origin_text
 from gradcli.results.explanations import GraphNode, GraphNodes
 from gradcli.results.values import TensorValue
 
-#: more nodes than this are not shown
+#: at most so many nodes are shown, the newest
 MOST = 500
+#: a note on the gradients of a value that is no scalar
+SUMMED = "gradients of the sum of this value, as it is no scalar"
 
-Show = Callable[[Tensor], TensorValue]
 
+def nodes_behind(tensor: Tensor, variables: Mapping[str, object], recorder: Recorder, show: Show) -> GraphNodes:
+    """The nodes behind `tensor`, newest first, with the gradients of its sum. Freed nodes get their saved tensors back.
 
-def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, show: Show) -> GraphNodes:
-    """The nodes behind `tensor`, newest first, with the gradients of its sum. Nodes that were freed are revived.
-
-    Raises ProgramError for a tensor without a graph. Where the walk fails, the leaves have their `.grad`.
+    Raises ProgramError for a tensor without a graph. Where the backward pass fails, leaves are shown with their `.grad`.
     """
     if not tensor.requires_grad:
         raise ProgramError("RuntimeError", "this value does not require grad and does not have a grad_fn")
@@ -33,7 +34,7 @@ def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, 
     recorder.revive(order)
     try:
         capture = walk_back(tensor, ones_like(tensor), _reachable(tensor))
-        note = "" if tensor.array.size == 1 else "gradients of the sum of this value, as it is no scalar"
+        note = "" if tensor.array.size == 1 else SUMMED
     except GradcliError as error:
         capture = {}
         note = f"no gradients but the leaves' own .grad: {error.message.split('. ')[0]}"
@@ -47,7 +48,7 @@ def nodes_behind(tensor: Tensor, variables: dict[str, Any], recorder: Recorder, 
     return GraphNodes(tuple(rows), note.strip())
 
 
-def _tensors(variables: dict[str, Any]) -> Iterable[tuple[str, Tensor]]:
+def _tensors(variables: Mapping[str, object]) -> Iterable[tuple[str, Tensor]]:
     return ((name, value) for name, value in variables.items() if type(value) is Tensor)
 
 
@@ -69,7 +70,8 @@ def _row(
     is_leaf = isinstance(node, AccumulateGrad)
     values = recorder.values(node)
     value = wrap(values[0], node.meta(0)[1]) if values else None
-    expression = "leaf" if is_leaf else f"in the gradient of {_text(node)}" if recorder.is_derived(node) else _text(node)
+    text = origin_text(node.origin)
+    expression = "leaf" if is_leaf else f"in the gradient of {text}" if recorder.is_derived(node) else text
     gradients: tuple[TensorValue | None, ...]
     if node in capture:
         gradients = tuple(_shown(array, node.meta(k)[1], show) for k, array in enumerate(capture[node]))
@@ -83,9 +85,3 @@ def _row(
 
 def _shown(array: Array | None, dtype: Any, show: Show) -> TensorValue | None:
     return None if array is None else show(wrap(array, dtype))
-
-
-def _text(node: Node) -> str:
-    """The text that made a node, on one line."""
-    origin = node.origin
-    return " ".join(origin.text.split()) if isinstance(origin, nodes.Node) else ""

@@ -1,4 +1,4 @@
-"""Where an expression is smallest: torch.optim's methods, stepped until the gradient is nearly zero."""
+"""Minimisation of an expression by the optimisers of torch.optim, until the gradient is nearly zero."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.core.autograd import backward
 from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Tensor
 
-#: method -> module and class in core.optim, learning rate where none is given, options that are not PyTorch's own
+#: method -> module and class in core.optim, default learning rate, options that differ from PyTorch's defaults
 METHODS: dict[str, tuple[str, str, float, dict[str, Any]]] = {
     "sgd": ("sgd", "SGD", 0.01, {}),
     "momentum": ("sgd", "SGD", 0.01, {"momentum": 0.9}),
@@ -35,7 +35,7 @@ METHODS: dict[str, tuple[str, str, float, dict[str, Any]]] = {
     ),
 }
 
-#: so many steps that change nothing are the end
+#: after so many steps without a change it ends
 _PATIENCE = 10
 
 #: step, value, norm of the gradient
@@ -43,7 +43,7 @@ Progress = Callable[[int, float, float], None]
 
 
 class Descent:
-    """A minimisation: `evaluate` gives the expression's value anew, `variables` are the leaves that are moved, in place."""
+    """A minimisation. `evaluate` computes the expression's value, `variables` are the leaves, which are changed in place."""
 
     def __init__(self, evaluate: Callable[[], Tensor], variables: Mapping[str, Tensor], method: str, lr: float | None) -> None:
         module, name, usual, options = METHODS[method]
@@ -54,7 +54,7 @@ class Descent:
         self._variables = list(variables.values())
         self.method = method
         self.steps = 0
-        #: the value at the variables as they are, without its graph
+        #: the value at the current variables, without its graph
         self.value = Tensor(np.zeros((), np.float32), self._variables[0].dtype)
         self.norm = math.nan
 
@@ -64,9 +64,9 @@ class Descent:
         return not (math.isfinite(self.norm) and np.isfinite(self.value.array).all())
 
     def run(self, steps: int, tolerance: float, progress: Progress) -> str:
-        """Step until the norm of the gradient is at most `tolerance`; why that did not happen, "" when it did.
+        """Step until the norm of the gradient is at most `tolerance`; the reason why it did not converge, "" where it did.
 
-        Raises what the expression raises, and ProgramError where its value cannot be differentiated.
+        Raises what evaluating raises, and ProgramError for a value that cannot be differentiated.
         """
         unchanged = 0
         while True:
@@ -88,7 +88,7 @@ class Descent:
                 return f"the gradient's norm stays at {self.norm:.3g} after {_count(self.steps)}, as far as {dtype} and the step size go"
 
     def _closure(self) -> Tensor:
-        """The value, with the gradients in place."""
+        """The value; sets the gradients of the variables."""
         for variable in self._variables:
             variable.grad = None
         with recording(True):

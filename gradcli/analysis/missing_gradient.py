@@ -1,9 +1,8 @@
-"""Why a tensor has no gradient: it is no leaf, does not require grad, was cut off at a place of the text, or leads nowhere."""
+"""Why a tensor has no gradient: it is no leaf, does not require grad, was cut off by an operation, or the result does not use it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from gradcli.analysis.operands import walk
 from gradcli.analysis.step_names import named_tensors
@@ -17,15 +16,17 @@ _CUTTING = (
     *("detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin", "argsort", "long", "int", "short", "bool", "byte", "char"),
     *("tensor", "new_tensor", "eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "nonzero", "count_nonzero", "bincount"),
 )
-#: Python's functions that make plain numbers of tensors
+#: Python's functions whose result is a plain number
 _NUMBERS = frozenset({"int", "float", "bool", "len"})
 _BLOCKS = frozenset({"no_grad", "inference_mode"})
-#: so many reasons are given
+#: at most so many reasons are given
 _MOST = 12
 
 
-def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syntax.Node | None, value: Tensor | None) -> tuple[str, ...]:
-    """A line for each reason, with the names that it holds for; nothing for tensors that have their gradient."""
+def reasons(
+    explanation: Explanation, variables: Mapping[str, object], program: syntax.Node | None, value: Tensor | None
+) -> tuple[str, ...]:
+    """A line for each reason why variables have no gradient in an explanation, with their names. `value` is the explained tensor."""
     reached = {step.name for step in explanation.steps if step.is_leaf and any(made.gradient is not None for made in step.outputs)}
     rows = {step.variable: step.name for step in explanation.steps if step.variable}
     found: dict[str, list[str]] = {}
@@ -45,7 +46,10 @@ def reasons(explanation: Explanation, variables: Mapping[str, Any], program: syn
 
 
 def reason_for(name: str, tensor: Tensor, rows: Mapping[str, str], program: syntax.Node | None) -> str:
-    """Why `tensor` has no gradient, in words; "" for a computed value that has nothing to do with the result."""
+    """Why `tensor` has no gradient, in words; "" for a computed tensor that the result does not use.
+
+    `rows` has the names of the steps, by the variables that they were assigned to.
+    """
     if not tensor.dtype.is_floating_point:
         return f"{tensor.dtype.name} cannot require grad, only floating-point tensors can"
     if not tensor.requires_grad:
@@ -62,14 +66,14 @@ def reason_for(name: str, tensor: Tensor, rows: Mapping[str, str], program: synt
 
 
 def _told(span: Span) -> str:
-    """The text of a place, with its line where there are several."""
+    """The text of a place, with the number of its line where the source has several lines."""
     line, _ = span.source.position(span.start)
     several = "\n" in span.source.text.rstrip("\n")
     return " ".join(span.text.split()) + (f" (line {line})" if several else "")
 
 
 def _unrecorded(name: str, program: syntax.Node) -> Span | None:
-    """Where a block without recording assigns the name."""
+    """The first assignment to the name in a block without grad mode; None for none."""
     for block in walk(program):
         for node in walk(block) if _records_nothing(block) else ():
             if isinstance(node, syntax.Assign) and any(isinstance(one, syntax.Name) and one.id == name for one in node.targets):
@@ -86,7 +90,7 @@ def _records_nothing(node: syntax.Node) -> bool:
 
 
 def cut(name: str, program: syntax.Node) -> Span | None:
-    """The first place where what is computed from `name` leaves the graph: `.detach()`, `.item()`, a no_grad block, a comparison."""
+    """The first place where a value computed from `name` leaves the graph, by `.detach()`, `.item()`, a no_grad block, a comparison ..."""
     nodes = walk(program)
     derived = {name}
     for _ in range(2):  # twice, for what a loop carries
@@ -106,7 +110,7 @@ def _mentions(node: syntax.Node, names: Iterable[str]) -> bool:
 
 
 def _cutting(node: syntax.Node) -> syntax.Node | None:
-    """The node itself where it cuts the graph; of a block without recording the first statement."""
+    """The node where it cuts the graph; of a block without grad mode its first assignment; else None."""
     if isinstance(node, syntax.Call):
         function = node.function
         if isinstance(function, syntax.Attribute) and function.name in _CUTTING:

@@ -1,4 +1,4 @@
-"""Where a nan or an infinity was first made, forward or backward: the step, its text, and the numbers it saw."""
+"""The step, forward or backward, that made the first nan or infinity, with its text and its numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.syntax import nodes
 from gradcli.results.checks import Origin
 
-#: so far up the graph a choice that masks a gradient is looked for
+#: within so many consumers an operation that masks a gradient is looked for
 _FAR = 50
 _CHOICES = ("WhereBackward", "MaskedFillBackward", "IndexPutBackward", "MaximumBackward", "MinimumBackward", "ClampBackward")
 
@@ -26,7 +26,9 @@ Index = tuple[int, ...]
 
 
 def first(steps: Steps, capture: Capture, finite: bool) -> Origin | None:
-    """The first step that makes a value that is not finite, if the result is such; else the first whose rule makes such a gradient."""
+    """The first step that made a value that is not finite, where the result is not `finite`; else the first step backward whose rule
+    made such a gradient from finite ones. None for neither.
+    """
     return (None if finite else _forward(steps)) or _backward(steps, capture)
 
 
@@ -73,7 +75,7 @@ def _backward(steps: Steps, capture: Capture) -> Origin | None:
 
 
 def bad_index(array: Array) -> Index | None:
-    """The first element that is not finite."""
+    """The index of the first element that is not finite; None for none."""
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return None
     return tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
@@ -84,13 +86,13 @@ def _kind(value: Any) -> str:
 
 
 def _story(steps: Steps, capture: Capture, node: Node, i: int, part: Array, index: Index) -> str:
-    """The element, whether it was masked, and the rule with its numbers."""
+    """The inputs at the element, whether its gradient was masked, and the rule's formula with the numbers."""
     masked = "branch not taken: " if _masked(steps, capture, node, index) else ""
     start = _inputs(steps, node, index, part.shape)
     if not isinstance(node, OpNode):
         return f"{start}{masked}{_number(part[index])}"
     rule = node.op.rules[node.op.tensors[0 if node.op.variadic else i]]
-    # other operations than these mix elements: names alone
+    # an operation that is not elementwise mixes elements: its formula has names alone
     names = _seen(steps, capture, node, index, part.shape) if node.op.elementwise else steps.environment(node)
     formula = formula_substitution.filled(rule.formula if rule else "grad", {**names, "i": Number(i)})
     return f"{start}{masked}{formulas.text(formula)} = {_number(part[index])}"
@@ -117,7 +119,7 @@ def _seen(steps: Steps, capture: Capture, node: OpNode, index: Index, shape: tup
 
 
 def _masked(steps: Steps, capture: Capture, node: Node, index: Index) -> bool:
-    """Whether no gradient comes to the element because a choice among values left it out."""
+    """Whether the gradient of the element is 0 because an operation such as `where` chose another value."""
     shape = node.meta(0)[0]
     for _ in range(_FAR):
         grads = capture.get(node)
@@ -134,7 +136,7 @@ def _masked(steps: Steps, capture: Capture, node: Node, index: Index) -> bool:
 
 
 def _inputs(steps: Steps, node: Node, index: Index, shape: tuple[int, ...]) -> str:
-    """`x[0]=0: `, for the inputs at the element."""
+    """The inputs at the element, as `x[0]=0: `; "" for none."""
     found = []
     for parent, output in node.edges:
         value = value_of(steps, parent, output) if parent is not None else None
@@ -146,7 +148,7 @@ def _inputs(steps: Steps, node: Node, index: Index, shape: tuple[int, ...]) -> s
 
 
 def _at(value: Any, index: Index, shape: tuple[int, ...]) -> float | None:
-    """The number at an element, where the value has one there."""
+    """The element of a value at `index` after broadcasting to `shape`; None where it has none."""
     if isinstance(value, (int, float)):
         return float(value)
     array = value.array if type(value) is Tensor else value

@@ -1,4 +1,4 @@
-"""Which part of the text each input of a step came from, and the step's text with `#k` for earlier steps."""
+"""The expressions in the text that the inputs of a step are values of, and texts with replaced expressions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradcli.core.graph.op_node import OpNode
 from gradcli.core.tensor.node import Node
 from gradcli.lang.syntax import nodes as syntax
 
-#: names of modules: not operands where a function is called on them
+#: names of modules, which are no operands of the functions that are called on them
 _MODULES = frozenset({"torch", "F", "nn", "optim", "math", "np", "linalg", "autograd", "functional"})
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _CLOSER = re.compile(r"\s*\)")
@@ -17,7 +17,7 @@ _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else", "re
 
 
 def candidates(place: object) -> list[syntax.Node]:
-    """The expressions that a step of this place works on, in the order of the text."""
+    """The operands of the operation at a place of the text, in the order of the text."""
     if isinstance(place, syntax.Step):
         return [place.left, place.right]
     if isinstance(place, syntax.Unary):
@@ -55,14 +55,17 @@ def _flat(nodes: Sequence[syntax.Node]) -> list[syntax.Node]:
     return found
 
 
-#: what an expression looks like that hands on a tensor made elsewhere
+#: expressions whose value may be a tensor that another operation made
 _VALUES = (syntax.Name, syntax.Attribute, syntax.Subscript, syntax.Call)
 
 Matched = list[syntax.Node | None]
 
 
 def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syntax.Node]]:
-    """For each input of the step the expression it is the value of, None for what the text does not show; and what is left over."""
+    """For each input of a step the expression that it is the value of, None where the text has none; and the expressions left over.
+
+    `name_of` gives the variable's name of a node, "" for none.
+    """
     place = node.origin
     every = candidates(place)
     open_ = list(every)
@@ -75,9 +78,9 @@ def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syn
         elif isinstance(parent.origin, syntax.Node) and not same_place(parent.origin, place):
             found[i] = _take(open_, [c for c in open_ if _holds(c, parent.origin)])
     if any(parent is not None and is_inner(parent, node) for parent, _ in node.edges):
-        return found, []  # the text is about the inner step's inputs
+        return found, []  # the text has the inputs of the inner step
     if isinstance(node, OpNode) and node.op.variadic and len(every) < len(found):
-        return found, []  # one name for the whole list
+        return found, []  # the text has one name for the whole list
     for i in range(len(found)):
         if found[i] is not None:
             continue
@@ -90,7 +93,7 @@ def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syn
 
 
 def is_inner(parent: Node, node: Node) -> bool:
-    """Whether both are steps of one operation of the text, such as the two of `2 / x`.
+    """Whether both nodes are steps of one operation of the text, such as the two steps of `2 / x`.
 
     A step whose input was made by the same text earlier (`h = h * w` in a loop) is of the same kind and reads a name.
     """
@@ -109,7 +112,7 @@ def _take(open_: list[syntax.Node], chosen: list[syntax.Node]) -> syntax.Node | 
 
 
 def same_place(a: object, b: object) -> bool:
-    """Whether both are one place of the text."""
+    """Whether both origins are the same range of the same text."""
     return a is b or (
         isinstance(a, syntax.Node) and isinstance(b, syntax.Node) and a.source is b.source and (a.start, a.end) == (b.start, b.end)
     )
@@ -120,7 +123,7 @@ def _holds(outer: syntax.Node, inner: syntax.Node) -> bool:
 
 
 def text_with(place: syntax.Node, names: Sequence[tuple[syntax.Node, str]]) -> str:
-    """The text of a place on one line, with each expression of `names` replaced, parentheses around it included."""
+    """The text of a place on one line, with a name in place of each expression of `names` and the parentheses around it."""
     text = place.source.text
     parts = sorted((*_with_parentheses(text, part.start, part.end), name) for part, name in names)
     start, end = place.start, place.end
@@ -132,7 +135,7 @@ def text_with(place: syntax.Node, names: Sequence[tuple[syntax.Node, str]]) -> s
             out += text[at:begin] + name
             at = stop
     out += text[at:end]
-    # a step of a chain ends inside its right operand's parentheses
+    # the place of a step of a chain ends before the closing parenthesis of its right operand
     for _ in range(_open_parentheses(out)):
         closer = _CLOSER.match(text, end)
         if closer is not None:
@@ -142,7 +145,7 @@ def text_with(place: syntax.Node, names: Sequence[tuple[syntax.Node, str]]) -> s
 
 
 def _with_parentheses(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range of an expression with the parentheses around it, those of a call excepted."""
+    """The range of an expression with the parentheses around it, but not with those of a call."""
     while True:
         before, after = _last_before(text, start), _CLOSER.match(text, end)
         if before < 0 or text[before] != "(" or after is None:
@@ -154,7 +157,7 @@ def _with_parentheses(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _last_before(text: str, at: int) -> int:
-    """Where the last character before `at` is that is no blank; -1 for none."""
+    """The index of the last character before `at` that is no blank; -1 for none."""
     at -= 1
     while at >= 0 and text[at].isspace():
         at -= 1
@@ -174,7 +177,7 @@ def _open_parentheses(text: str) -> int:
 
 
 def assigned_names(program: syntax.Node) -> dict[tuple[int, int], str]:
-    """Which name the expression at (start, end) is assigned to."""
+    """The names that expressions are assigned to, by the start and the end of the expression."""
     found: dict[tuple[int, int], str] = {}
     for node in walk(program):
         if isinstance(node, syntax.Assign) and isinstance(node.targets[0], syntax.Name):

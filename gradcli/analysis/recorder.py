@@ -1,7 +1,7 @@
-"""Steps as they are recorded: values, and what their derivatives need, kept for a look at them afterwards.
+"""A recorder of steps: it keeps their values and saved tensors for explanations.
 
-What a script frees or overwrites later is still there: small arrays are copied. Nodes are held weakly, so that a
-recorder that watches a long loop keeps no more than the program itself does.
+Small arrays are copied, so that they outlive in-place writes and backward passes of the program. The recorder refers to nodes
+weakly, so that during a long loop it keeps no more nodes alive than the program does.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from gradcli.core.graph.op_node import OpNode, Saved
 from gradcli.core.tensor.node import AccumulateGrad, Node, state
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
 
-#: arrays up to this many elements are copied, larger ones are shared with the program
+#: arrays of at most so many elements are copied; larger ones are shared with the program
 COPIED = 4096
 
 
 class Kept(NamedTuple):
-    """What a step made, and what it keeps for its derivative. Arrays: tensors would hold their node."""
+    """The values of a step, and what it saved for its derivative: as arrays, since tensors would keep their node alive."""
 
     values: tuple[Array, ...]
     saved: list[Any] | None = None
     outs: list[Saved] | None = None
-    #: the tensors that `saved` has copies of, as long as they live
+    #: weak references to the tensors that `saved` has copies of
     sources: tuple[ref[Tensor] | None, ...] = ()
 
 
 class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
-    """Stands in `state.watch`: gets every recorded step. Always empty as a list."""
+    """As `state.watch` it gets every recorded step by `append`. As a list it stays empty."""
 
     def __init__(self) -> None:
         super().__init__()
         self._kept: WeakKeyDictionary[Node, Kept] = WeakKeyDictionary()
-        #: values of leaves when they were used last: identity of the array, its version, the values then
+        #: leaves when they were used last: the identity of the array, its version, and its values then
         self._leaves: WeakKeyDictionary[Node, tuple[int, int, Array]] = WeakKeyDictionary()
         self._pending: tuple[Node, tuple[Tensor, ...], Any, Any] | None = None
-        #: steps that backward walks have made: they bear the text of the step that the walk was at
+        #: steps that backward passes have made; their origins are those of the steps that were being differentiated
         self._derived: WeakSet[Node] = WeakSet()
 
     def append(self, step: tuple[Node, tuple[Tensor, ...]]) -> None:
-        """Take a step. Its values are copied when the next one comes: an in-place operation writes after it is recorded."""
+        """Take a step. Its values are copied when the next step comes, since an in-place operation writes after it is recorded."""
         self._settle()
-        # a walk may free the node before the next step comes: what it keeps is held here
+        # a backward pass may free the node before the next step comes: its saved tensors are held here
         node = step[0]
         if state.walks:
             self._derived.add(node)
@@ -75,11 +75,11 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
         self._kept[node] = Kept(tuple(_copy(out.array) for out in outs), saved, kept_out, sources)
 
     def is_derived(self, node: Node) -> bool:
-        """Whether a backward walk has made the step, with create_graph."""
+        """Whether a backward pass with create_graph made the step."""
         return node in self._derived
 
     def values(self, node: Node) -> tuple[Array, ...]:
-        """What a step made, one array for each output; empty where it is not known."""
+        """The values of a step, one array for each output; empty where they are not known."""
         self._settle()
         if isinstance(node, AccumulateGrad):
             known = self._leaves.get(node)
@@ -88,20 +88,20 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
         return () if found is None else found.values
 
     def saved(self, node: OpNode) -> list[Any]:
-        """The inputs that a step keeps for its derivative, None for the others."""
-        if node.saved is not None and type(node) is OpNode:  # of others hooks have what they keep
+        """The inputs that a step saved for its derivative, with None for the others."""
+        if node.saved is not None and type(node) is OpNode:  # other nodes hold what hooks packed
             return node.saved
         found = self._kept.get(node)
         return [] if found is None or found.saved is None else found.saved
 
     def source(self, node: OpNode, index: int) -> Tensor | None:
-        """The tensor itself that a step keeps as its input `index`, if it is still there."""
+        """The tensor that a step saved as input `index`, where it is still alive; else None."""
         found = self._kept.get(node)
         reference = None if found is None or index >= len(found.sources) else found.sources[index]
         return None if reference is None else reference()
 
     def revive(self, nodes: Iterable[Node]) -> None:
-        """Give nodes that a backward walk has freed back what they kept."""
+        """Give nodes that a backward pass has freed their saved tensors back."""
         self._settle()
         for node in nodes:
             step = node.inner if isinstance(node, CopySlices) else node
@@ -112,7 +112,7 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
                 step.saved, step.versions, step.kept_out, step.freed = found.saved, None, found.outs, False
 
     def learn(self, tensors: Iterable[Tensor], order: Iterable[Node]) -> None:
-        """Where nothing was recorded: take the values that tensors and saved arrays still have."""
+        """For steps that were not recorded, take the values from `tensors` and from saved tensors of the nodes in `order`."""
         self._settle()
         at_hand = list(tensors)
         for node in order:
@@ -128,7 +128,7 @@ class Recorder(list[tuple[Node, tuple[Tensor, ...]]]):
 
 @contextmanager
 def recorded(recorder: Recorder | None) -> Iterator[None]:
-    """A block whose steps go to `recorder`; to none for None."""
+    """A block whose steps go to `recorder`, or to no recorder for None."""
     before = state.watch, state.observed
     try:
         state.set_watch(recorder)
@@ -138,7 +138,7 @@ def recorded(recorder: Recorder | None) -> Iterator[None]:
 
 
 def present() -> Recorder:
-    """The recorder that steps go to now, as at the prompt, which records everything; else a new one."""
+    """The active recorder, as at the prompt, which records everything; else a new one."""
     return state.watch if isinstance(state.watch, Recorder) else Recorder()
 
 
@@ -158,7 +158,7 @@ def _copy_saved(saved: Saved) -> Saved:
 
 
 def behind(root: Node) -> list[Node]:
-    """The nodes behind a node and itself, in the order in which they were made; then the leaves, in that of their first use."""
+    """The nodes behind a node, and the node itself, in the order of their creation; then the leaves, in the order of their first use."""
     seen: set[Node] = {root}
     stack = [root]
     while stack:
@@ -172,7 +172,7 @@ def behind(root: Node) -> list[Node]:
 
 
 def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> Capture:
-    """What backward sends to every node. The gradients that tensors hold stay as they were, and so does the graph.
+    """The gradients that reach each node in a backward pass. The tensors keep their `.grad`, and the graph is not freed.
 
     Raises what backward raises.
     """
@@ -193,10 +193,10 @@ def walk_back(out: Tensor, weight: Tensor | None, nodes: Iterable[Node]) -> Capt
     return capture
 
 
-def contributions(node: Node, capture: Capture) -> list[Any] | None:
-    """What the node's own rules make of the gradients that reached it: arrays by input, before broadcasting is undone.
+def contributions(node: Node, capture: Capture) -> list[Array | None] | None:
+    """The gradients that the node's rules compute for its inputs, as arrays, before broadcasting is undone.
 
-    None where they cannot be run once more.
+    None for a node that no gradient reached. Raises what the rules raise.
     """
     grads = capture.get(node)
     if grads is None or not any(g is not None for g in grads):

@@ -1,7 +1,7 @@
-"""A function of one or two variables at many points: at once where it works element by element, else point by point.
+"""A function of one or two variables at many points: in one evaluation where it works element by element, else point by point.
 
-Whether it does is found out, not guessed: the shape must be that of the points, and at some of them the value and the
-derivatives must be those of an evaluation for that point alone. `sum(x)` or `x / x.norm()` fail that.
+It counts as elementwise when the shape of its value is that of the points, and when at some points the value and the derivatives
+are those of an evaluation for that point alone. `sum(x)` and `x / x.norm()` are not elementwise.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap
 from gradcli.core.transforms import jacobians
 from gradcli.errors import ProgramError
 
-#: more numbers for each point than this are not drawn
+#: at most so many numbers for each point are drawn
 MOST_CURVES = 8
-#: where, as parts of the whole, evaluations at once and for one point alone are compared
+#: positions among the points, from 0 to 1, at which both kinds of evaluation are compared
 _COMPARED = (0.0, 0.11, 0.309, 0.5, 0.618, 0.83, 1.0)
-#: errors of single points: there the function has no value
+#: errors that mean that the function has no value at a point
 _NO_VALUE = ("ValueError", "ZeroDivisionError", "OverflowError", "ArithmeticError")
-#: a step larger than this part of the range is looked into, by so many bisections
+#: steps larger than this part of the range are examined, by so many bisections
 _STEP, _BISECTIONS = 0.03, 14
 
 Evaluate = Callable[[Mapping[str, Tensor]], Tensor]
-#: for each number of the output: its values, its derivatives by the variables, the second one
+#: for each number of the output: its values, its derivatives by the variables, its second derivative
 Table = list[list[Array]]
 
 
 class Sampler:
     """Evaluates a function of `names` and its derivatives up to `order`, which is at most 1 for two variables.
 
-    `check` is called often: it raises when the time is up.
+    `check` is called before each evaluation; it raises LimitError when the time is up.
     """
 
     def __init__(self, evaluate: Evaluate, names: Sequence[str], order: int, check: Callable[[], None]) -> None:
@@ -44,21 +44,21 @@ class Sampler:
         self.order = order
         self.shape: tuple[int, ...] | None = None
         self.at_once = False
-        #: points without a value, and why the first of them has none
+        #: how many points have no value, and the reason for the first of them
         self.missing = 0
         self.reason = ""
-        #: whether any value had a graph behind it
+        #: whether any value had a graph
         self.has_graph = False
 
     # --- many points ---
 
     def sample(self, points: Sequence[Array]) -> Table:
-        """The table for points given as one array for each variable. Raises what evaluating raises; decides `at_once`."""
+        """The table for points, given as one array for each variable; decides `at_once`. Raises ProgramError, LimitError."""
         count = len(points[0])
         chosen = sorted({round(part * (count - 1)) for part in _COMPARED})
         singles = {i: self._single([array[i] for array in points]) for i in chosen}
         if self.shape is None:
-            # no point has a value: the last error says why
+            # none of the points has a value
             raise ProgramError("ValueError", self.reason)
         table = self._at_once(points) if not self.missing else None
         self.at_once = table is not None and all(_agree(table, i, single) for i, single in singles.items())
@@ -68,7 +68,7 @@ class Sampler:
         return table
 
     def again(self, points: Sequence[Array]) -> Table:
-        """The table for further points, in the way that `sample` decided on."""
+        """The table for further points, in the way that `sample` decided on. Raises what `sample` raises."""
         if self.at_once:
             table = self._at_once(points)
             if table is not None:
@@ -90,7 +90,7 @@ class Sampler:
     # --- one evaluation ---
 
     def _single(self, point: Sequence[Any]) -> list[list[float]]:
-        """The numbers for one point; nan where the function has none there."""
+        """The table's numbers for one point; nan where the function has no value there."""
         self._check()
         leaves = self._leaves([np.asarray(number) for number in point])
         try:
@@ -109,7 +109,7 @@ class Sampler:
         return [[float(array) for array in row] for row in found]
 
     def _at_once(self, points: Sequence[Array]) -> Table | None:
-        """The table from one evaluation; None where that cannot be."""
+        """The table from one evaluation for all points; None where the function is not elementwise."""
         self._check()
         count = len(points[0])
         leaves = self._leaves(points)
@@ -119,7 +119,7 @@ class Sampler:
             return None
         shape = tuple(out.array.shape)
         if shape == () and self.shape == () and not out.requires_grad:
-            # a number that does not depend on the point
+            # the value does not depend on the point
             return [[np.full(count, float(out.array)), *(np.zeros(count) for _ in range(self._columns - 1))]]
         return self._derived(out, leaves, (count,)) if shape == (*(self.shape or ()), count) else None
 
@@ -135,7 +135,7 @@ class Sampler:
         return out
 
     def _derived(self, out: Tensor, leaves: Sequence[Tensor], batch: tuple[int, ...]) -> Table:
-        """The rows of an output of shape (*shape, *batch): one for each number, of arrays of the shape of the batch."""
+        """The table of an output of shape (*shape, *batch): a row of arrays of shape `batch` for each number."""
         values = np.asarray(out.array, np.float64).reshape(-1, *batch)
         table: Table = [[value] for value in values]
         if not self.order:
@@ -161,9 +161,9 @@ class Sampler:
     # --- jumps ---
 
     def joined(self, points: Array, table: Table) -> tuple[list[list[Array]], bool]:
-        """For each column of the table of one variable, whether neighbours may be joined by a line; whether there is a pole.
+        """For each column of the table of one variable, whether neighbours may be joined by a line; and whether there is a pole.
 
-        A step that stays as large however near its two sides come to each other is a jump; one that grows is a pole.
+        Bisection moves both sides of a large step together: a step that stays large is a jump, one that grows is a pole.
         """
         poles = False
         found: list[list[Array]] = []
@@ -183,9 +183,9 @@ class Sampler:
             return joined, poles
         steps = np.abs(np.diff(np.where(finite, values, 0.0)))
         low, high = _quantile(values[finite], 0.05), _quantile(values[finite], 0.95)
-        # steps as small as rounding are none
+        # steps as small as rounding errors are left out
         suspects = np.flatnonzero(joined & (steps > max(_STEP * (high - low), 1e-4 * float(np.abs(values[finite]).max()))))
-        # without a way to evaluate many at once, the largest steps must do
+        # where each point is an evaluation, only the largest steps are examined
         suspects = suspects[np.argsort(-steps[suspects])][: None if self.at_once else 24]
         if not suspects.size:
             return joined, poles
@@ -205,7 +205,7 @@ class Sampler:
 
 
 def _agree(table: Table, at: int, single: Sequence[Sequence[float]]) -> bool:
-    """Whether a point's numbers are those of the table, up to rounding."""
+    """Whether the numbers of a single evaluation are those of the table at index `at`, up to rounding."""
     for row, alone in zip(table, single, strict=True):
         for column, number in zip(row, alone, strict=True):
             finite = np.abs(column[np.isfinite(column)])
@@ -216,14 +216,15 @@ def _agree(table: Table, at: int, single: Sequence[Sequence[float]]) -> bool:
 
 
 def _quantile(values: Array, part: float) -> float:
-    """The value that this part of the values is not above; np.quantile would load a package in the middle of an evaluation."""
+    """The quantile of `values` at `part`, from 0 to 1. np.quantile would import a package during an evaluation."""
     return float(np.sort(values)[round(part * (values.size - 1))])
 
 
 def visible(values: Sequence[Array], poles: bool, margin: float = 0.02) -> tuple[float, float, bool]:
-    """The range to be shown, and whether it leaves something out: near a pole, where the rest would become a flat line.
+    """The lowest and the highest value to be shown, and whether values are cut off.
 
-    `margin` is the part of the range that is left free on either side.
+    With `poles` the largest values are cut off, so that the others do not become a flat line. `margin` is the part of the range
+    that is added on either side.
     """
     every = np.concatenate([one[np.isfinite(one)] for one in values]) if values else np.zeros(0)
     if not every.size:
@@ -235,7 +236,7 @@ def visible(values: Sequence[Array], poles: bool, margin: float = 0.02) -> tuple
         if wide > 0 and high - low > 3 * wide:
             return max(low, inner - wide / 4), min(high, outer + wide / 4), True
     if high - low <= 1e-6 * max(abs(low), abs(high)):
-        # constant, as far as can be seen
+        # the values are constant up to rounding
         around = abs(high) / 2 or 1.0
         return low - around, high + around, False
     free = (high - low) * margin

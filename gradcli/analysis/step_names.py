@@ -1,4 +1,4 @@
-"""The steps behind a value with names: `#1`, `#2` ... in the order they ran, variables by their own names."""
+"""Names for the steps behind a value: `#1`, `#2` ... in the order in which they ran, and variables by their own names."""
 
 from __future__ import annotations
 
@@ -24,20 +24,23 @@ from gradcli.results.values import TensorValue
 Show = Callable[[Tensor], TensorValue]
 
 _LONGEST = 40
-#: arrays of so many elements are written out
+#: arrays of at most so many elements are written out
 _WRITTEN = 8
 
 
 class Steps:
-    """The steps behind a node, each with a name and its text."""
+    """The steps behind a node, each with a name and the text of its operation.
 
-    def __init__(self, root: Node, recorder: Recorder, variables: Mapping[str, Any], assigned: Mapping[tuple[int, int], str]) -> None:
+    `variables` are the names of the session, `assigned` the names that expressions at (start, end) of the text are assigned to.
+    """
+
+    def __init__(self, root: Node, recorder: Recorder, variables: Mapping[str, object], assigned: Mapping[tuple[int, int], str]) -> None:
         self.order = behind(root)
         self.recorder = recorder
         self._assigned = assigned
         self._names: dict[Node, str] = {}
         self._bound: dict[Node, str] = {}
-        #: names of tensors by identity, for constants that the text of a step does not show
+        #: names of tensors by identity, for inputs that do not stand in the text of a step
         self._constants: dict[int, str] = {}
         self._matches: dict[Node, tuple[operands.Matched, list[nodes.Node]]] = {}
         self._named = named_tensors(variables)
@@ -56,7 +59,7 @@ class Steps:
             else:
                 leaf += 1
                 self._names[node] = f"leaf{leaf}"
-        #: how often each step is used, and by which inputs of which steps, newest first
+        #: the consumers of each step, newest first: a step, and the number of its input
         self.consumers: dict[Node, list[tuple[Node, int]]] = {node: [] for node in self.order}
         for node in reversed(self.order):
             for i, (parent, _) in enumerate(node.edges):
@@ -64,16 +67,16 @@ class Steps:
                     self.consumers[parent].append((node, i))
 
     def name(self, node: Node, output: int = 0) -> str:
-        """`#3`, `#3[1]` for one of several outputs, a variable's name."""
+        """The name of an output: `#3`, `#3[1]` where there are several outputs, or a variable's name."""
         own = self._names[node]
         return own if node.outputs is None or len(node.outputs) == 1 else f"{own}[{output}]"
 
     def _word(self, node: Node) -> str:
-        """The word that the text has for a step's value, if it is one word."""
+        """The variable's name that stands for a step's value in the text, "" for none."""
         return self._names[node] if isinstance(node, AccumulateGrad) else self.variable(node)
 
     def variable(self, node: Node) -> str:
-        """The name the step's value was given in the text, "" for none."""
+        """The name that the step's value was assigned to, "" for none."""
         place = node.origin
         if isinstance(node, AccumulateGrad) or node.outputs is not None:
             return ""
@@ -83,15 +86,15 @@ class Steps:
         return (None if self._is_inner(node) else found) or self._bound.get(node, "")
 
     def _is_of_gradient(self, node: Node) -> bool:
-        """Whether the step was made by a backward walk with create_graph: it bears the text of the step that the walk was at."""
+        """Whether a backward pass with create_graph made the step. Its text is then that of the step that was being differentiated."""
         return self.recorder.is_derived(node) or "Backward" in short_name(node.type_name)
 
     def _is_inner(self, node: Node) -> bool:
-        """Whether the step is one of several of the same text, and not the last."""
+        """Whether the text stands for several steps, of which this is not the last."""
         return any(operands.is_inner(node, user) and not self._is_of_gradient(user) for user, _ in self.consumers[node])
 
     def matches(self, node: Node) -> tuple[operands.Matched, list[nodes.Node]]:
-        """The expressions that the step's inputs are values of, and those left over."""
+        """For each input of the step the expression that it is the value of, or None; and the expressions that are left over."""
         known = self._matches.get(node)
         if known is None:
             derived = self._is_of_gradient(node)
@@ -99,7 +102,7 @@ class Steps:
         return known
 
     def _shown_operands(self, node: Node, leaves: bool) -> list[tuple[nodes.Node, Node, int]]:
-        """The expressions within a step's text that are values of earlier steps, those of its inner steps too."""
+        """The expressions within a step's text whose values earlier steps made, also those of its inner steps."""
         found = []
         stack = [node]
         seen = {node}
@@ -117,7 +120,7 @@ class Steps:
         return found
 
     def expression(self, node: Node, write: Callable[[Node, int], str] | None = None) -> str:
-        """The user's own text with `#k` for earlier steps; with `write`, what it writes for every input, variables too."""
+        """The user's own text with `#k` for earlier steps; with `write`, with its result for every input, also for variables."""
         if isinstance(node, AccumulateGrad):
             return "leaf"
         place = node.origin
@@ -127,7 +130,7 @@ class Steps:
             return f"{base}{operands.text_with(place, [])} written" if isinstance(place, nodes.Node) else f"{base}a part written"
         given = [(write or self.name)(parent, output) for parent, output in node.edges if parent is not None]
         if not isinstance(place, nodes.Node) or isinstance(place, nodes.Name):
-            # iterating over a name, for one
+            # the text is no operation, as where a loop goes over a name
             return _call_text(node, given)
         if self._is_of_gradient(node):
             return f"{_call_text(node, given)} in the gradient of {operands.text_with(place, [])}"
@@ -136,7 +139,7 @@ class Steps:
         if self._is_inner(node):
             return f"{_call_text(node, given)} in {text}"
         if isinstance(place, nodes.AugAssign) and self.variable(node):
-            # shown after the name's `=`
+            # it is shown behind the name and `=`
             text = text.replace(f"{place.op}=", place.op, 1)
         return text
 
@@ -158,18 +161,18 @@ class Steps:
     # --- names for formulas ---
 
     def symbol(self, node: Node, output: int = 0) -> Symbol:
-        """A step's value, or a variable."""
+        """The symbol of a step's value or of a variable."""
         name = self.name(node, output)
         values = self.recorder.values(node)
         return Symbol(name, _vector(name), shape=node.meta(output)[0], value=values[output] if output < len(values) else None)
 
     def gradient_symbol(self, node: Node, output: int | None = None) -> Symbol:
-        """The gradient of a step's value, of all its outputs or of one."""
+        """The symbol of the gradient of a step, or of one of its outputs."""
         name = self._names[node] if output is None else self.name(node, output)
         return Symbol(f"grad({name})", _barred(name), shape=node.meta(0)[0])
 
     def environment(self, node: OpNode) -> dict[str, Term]:
-        """What the names in the formulas of a step's rules stand for."""
+        """The terms for the names in the formulas of a step's rules: `grad`, `out`, inputs and attributes."""
         op = node.op
         names: dict[str, Term] = {"grad": self.gradient_symbol(node), "out": self.symbol(node)}
         if op.many:
@@ -181,7 +184,7 @@ class Steps:
         return names | self._attributes(node, node)
 
     def written_environment(self, node: CopySlices, inner: OpNode) -> dict[str, Term]:
-        """The same for the step that wrote to a part of another value: of that it has the part."""
+        """The same for `inner`, an operation that wrote to a part of a value: its input, `grad` and `out` are that part."""
         op = inner.op
         inputs = [self._input(node, inner, i) for i in range(len(node.edges))]
         names = dict(zip(op.tensors, inputs, strict=True))
@@ -192,7 +195,7 @@ class Steps:
         return names | self._attributes(node, inner)
 
     def _input(self, node: Node, step: OpNode, i: int) -> Term:
-        """The name or the number of an input; `step` is the node itself, or the step that it is the write of."""
+        """The name or the number of input `i`; `step` is the node itself, or the operation whose write the node is."""
         parent, number = node.edges[i]
         if parent is not None:
             return self.symbol(parent, number)
@@ -221,8 +224,8 @@ class Steps:
         texts = dict(zip(arrays, rest, strict=True)) if len(arrays) == len(rest) else {}
         return {attr: self._attribute(attr, texts.get(attr), value, node) for attr, value in zip(op.attrs, step.attrs, strict=True)}
 
-    def _attribute(self, name: str, place: nodes.Node | None, value: Any, node: Node) -> Term:
-        """An argument without derivative. Of arrays the elements are surer than the text, which may be of another argument."""
+    def _attribute(self, name: str, place: nodes.Node | None, value: object, node: Node) -> Term:
+        """An argument without derivative. Arrays are told by their elements, as the text may belong to another argument."""
         array = value.array if isinstance(value, Tensor) else value
         if isinstance(array, np.ndarray) and not isinstance(place, nodes.Name):
             return self._array(array) or _constant(name, place, value)
@@ -232,12 +235,12 @@ class Steps:
         return _constant(name, place, value)
 
     def _array(self, array: Array) -> Symbol | None:
-        """The name of an array or, of a small one, its elements."""
+        """The name of an array, else the elements of a small one, else None."""
         known = self._name_of(array)
         return Symbol(known or _array_text(array), shape=array.shape, value=array) if known or array.size <= _WRITTEN else None
 
     def _name_of(self, array: Array) -> str:
-        """The name of the tensor that a step has kept the values of, "" if it has none."""
+        """The name of the tensor whose memory a saved array shares, "" for none."""
         if isinstance(array, Watched):
             for name, tensor in self._named:
                 if tensor.version is array.version and tensor.array.shape == array.shape and np.may_share_memory(tensor.array, array):
@@ -246,7 +249,7 @@ class Steps:
 
 
 def _written(whole: Symbol) -> Symbol:
-    """The part of a value that was written."""
+    """The symbol of the part of a value that was written."""
     return Symbol(f"{whole.text}[written part]", rf"{whole.latex}_{{{formula_latex.text('written')}}}")
 
 
@@ -258,13 +261,13 @@ def _vector(name: str) -> str:
 
 
 def _barred(name: str) -> str:
-    """The gradient's sign: a bar over the letter, not over its index."""
+    """The LaTeX of a gradient: a bar over the letter without its index."""
     letter, _, index = _vector(name).partition("_{")
     return rf"\bar{{{letter}}}" + (f"_{{{index}" if index else "")
 
 
-def _constant(name: str, place: nodes.Node | None, value: Any) -> Term:
-    """What the text says, or the number itself; the argument's name where neither is known."""
+def _constant(name: str, place: nodes.Node | None, value: object) -> Term:
+    """The term of a constant argument: its text, else its value, else the argument's name."""
     shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else None
     if isinstance(place, nodes.Node) and not isinstance(place, nodes.Constant):
         text = " ".join(place.text.split())
@@ -282,17 +285,17 @@ def _constant(name: str, place: nodes.Node | None, value: Any) -> Term:
 
 
 def _is_literal(place: nodes.Node) -> bool:
-    """Whether a place is a number, a string and the like, maybe with a sign."""
+    """Whether an expression is a literal, with or without a sign."""
     return isinstance(place.operand if isinstance(place, nodes.Unary) else place, nodes.Constant)
 
 
 def _array_text(array: Array) -> str:
-    """An array in the language."""
+    """An expression of the language that makes the array."""
     return f"tensor({array.tolist()})" if array.size else f"zeros({array.shape}, dtype={array.dtype})"
 
 
 def _index_text(indices: Sequence[Any]) -> str:
-    """Indices as they are written in brackets; "" for long ones."""
+    """Indices as they stand in brackets; "" for long ones."""
     parts: list[str] = []
     for one in indices:
         if isinstance(one, slice):
@@ -305,16 +308,15 @@ def _index_text(indices: Sequence[Any]) -> str:
     return text if len(text) <= _LONGEST else ""
 
 
-#: what the operators of the text are recorded as
 def _call_text(node: Node, given: list[str]) -> str:
-    """A step that the text does not show, as a call: `reciprocal(x)`."""
+    """A call such as `reciprocal(x)`, for a step that the text does not show."""
     short = short_name(node.type_name)
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short).lower()
     return f"{snake}({', '.join(given)})"
 
 
-def named_tensors(variables: Mapping[str, Any]) -> list[tuple[str, Tensor]]:
-    """The tensors that names lead to, also within lists, tuples and dicts, and the parameters of modules."""
+def named_tensors(variables: Mapping[str, object]) -> list[tuple[str, Tensor]]:
+    """The tensors among the variables, in their lists, tuples and dicts, and the parameters of modules, with the paths to them."""
     found: list[tuple[str, Tensor]] = []
     stack: list[tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(list(variables.items()))]
     while stack:
@@ -331,6 +333,6 @@ def named_tensors(variables: Mapping[str, Any]) -> list[tuple[str, Tensor]]:
 
 
 def value_of(steps: Steps, node: Node, output: int) -> Tensor | None:
-    """What a step made, where that is known."""
+    """The value of an output of a step; None where it is not known."""
     values = steps.recorder.values(node)
     return wrap(values[output], node.meta(output)[1]) if output < len(values) else None

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 from gradcli.errors import DataError, UsageError
 
-#: a line with its number, from 1; None is one that was too long to be kept
+#: the number of a line, from 1, and its bytes; None for a line that was too long to be kept
 Line = tuple[int, bytes | None]
 
 _CHUNK = 1 << 18
 
 
 class Lines:
-    """The lines of a descriptor as they arrive. Lines over `most` bytes are counted but not kept."""
+    """The lines of a descriptor as they arrive, without the first `skip`. Lines over `most` bytes are counted but not kept."""
 
     def __init__(self, descriptor: int, most: float, skip: int = 0) -> None:
         self.descriptor = descriptor
@@ -29,7 +29,7 @@ class Lines:
         self._size = 0
 
     def more(self) -> Iterator[Line]:
-        """The lines that one read completes; sets `ended` at the end. Raises DataError."""
+        """The lines that the next read completes; sets `ended` at the end of the input. Raises DataError."""
         try:
             chunk = os.read(self.descriptor, _CHUNK)
         except BlockingIOError:
@@ -68,7 +68,10 @@ class Lines:
 
 
 def answered(descriptor: int) -> tuple[int, int]:
-    """(number of the last line that was answered whole, where its answer ends) in a partial output. Raises UsageError, DataError."""
+    """The number of the last line that a partial output answers, and the offset where its answer ends; 0 and 0 for none.
+
+    Raises UsageError for an output that is no batch's, and DataError.
+    """
     try:
         end = os.lseek(descriptor, 0, os.SEEK_END)
         while end > 0:
@@ -90,7 +93,7 @@ def answered(descriptor: int) -> tuple[int, int]:
 
 
 def _last_line(descriptor: int, end: int) -> tuple[bytes | None, int, int]:
-    """(text, start, end) of the last line before `end`; the text is None when the line has no end."""
+    """The last line before `end`, with its start and end; None for a line without a newline at its end."""
     size, piece = 1 << 12, b""
     while True:
         start = max(0, end - size)

@@ -1,8 +1,8 @@
-"""Many requests, one a line, answered in order by worker processes; nothing of one request reaches another.
+"""Many requests, one a line, answered in order by worker processes.
 
-The caller says how a line is answered (`work`) and how one is answered whose worker died (`failed`). Workers are forked
-from a process that has everything loaded, so that a new one takes a few milliseconds. A worker may leave after an answer,
-when it has become too large or was interrupted in the midst of things; another takes its place.
+A `Job` says how a line is answered, also one whose worker died. Workers are forked from a process that has everything loaded,
+so that a new one takes a few milliseconds. A worker that has grown too large, or was interrupted, leaves after its answer, and
+another takes its place.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gradcli.batch.lines import Lines
 from gradcli.errors import GradcliError, InternalFault, LimitError
 
 _CHUNK = 1 << 18
-#: number and length of a request, length of an answer
+#: the header of a request: the line's number and its length; the header of an answer: its length
 _REQUEST, _ANSWER = struct.Struct("<QQ"), struct.Struct("<Q")
-#: so many lines wait for one worker, and so many bytes at most unless it is one line
+#: at most so many lines wait for one worker, and at most so many bytes where they are several
 _QUEUE, _QUEUE_BYTES = 32, 1 << 20
-#: so many answers, and so many bytes of them, wait for an earlier one
+#: at most so many answers for each worker, and so many bytes in all, wait for an earlier answer
 _WINDOW, _WINDOW_BYTES = 256, 1 << 25
-#: seconds that a worker is given beyond the bound on time to say itself that it was reached
+#: seconds beyond the bound on time in which a worker may still answer that the bound was reached
 GRACE = 1.0
 
 
 class Leave(Exception):
-    """Raised by `work` to give its last answer: the worker is not to be used again."""
+    """Raised by `work` with its last answer: the worker is not used again."""
 
     def __init__(self, answer: bytes) -> None:
         super().__init__("leave")
@@ -42,7 +42,7 @@ class Leave(Exception):
 
 @dataclass(slots=True)
 class _Worker:
-    """A process and the lines that it has still to answer, the one at work first."""
+    """A process and the lines that it has not answered yet, the current one first."""
 
     process: int
     requests: int
@@ -51,14 +51,18 @@ class _Worker:
     outbox: bytearray = field(default_factory=bytearray)
     inbox: bytearray = field(default_factory=bytearray)
     since: float = 0.0
-    #: answers given
+    #: how many answers it has given
     given: int = 0
     overdue: bool = False
 
 
 @dataclass(slots=True, frozen=True)
 class Job:
-    """How lines are answered. `prepare` is called in every new worker, `too_long` answers a line that was not kept."""
+    """How lines are answered.
+
+    `work` answers a line in a worker, `failed` a line whose worker died, `too_long` a line that was not kept. `prepare` is called in
+    every new worker.
+    """
 
     work: Callable[[int, bytes], bytes]
     failed: Callable[[int, bytes, GradcliError], bytes]
@@ -67,7 +71,10 @@ class Job:
 
 
 class Batch:
-    """Answers the lines of `lines` with `jobs` processes; `write` gets answers in the order of the lines, `progress` hears of it."""
+    """Answers lines with `jobs` processes.
+
+    `write` gets the answers in the order of the lines, and `progress` each time the number of lines that were answered.
+    """
 
     def __init__(self, lines: Lines, job: Job, jobs: int, write: Callable[[bytes], None], progress: Callable[[int], None]) -> None:
         self._lines = lines
@@ -86,7 +93,7 @@ class Batch:
         self._seconds = limits.current.time
 
     def run(self) -> None:
-        """Answer everything. Raises what reading and writing raise."""
+        """Answer all lines. Raises DataError, and what `write` raises."""
         try:
             while not self._lines.ended or self._order:
                 self._assign()
@@ -102,7 +109,7 @@ class Batch:
         return room and len(self._waiting) < _QUEUE * self._jobs and not self._lines.ended
 
     def _turn(self) -> None:
-        """Wait for whatever comes first: lines, answers, room for requests, or a worker's time."""
+        """Wait for lines, answers, room for requests, or the end of a worker's time, and handle what came first."""
         poll = select.poll()
         if self._wants_lines():
             poll.register(self._lines.descriptor, select.POLLIN)
@@ -130,7 +137,7 @@ class Batch:
                 self._waiting.append((number, line))
 
     def _assign(self) -> None:
-        """Give waiting lines to the workers with the least to do; new workers only when there is need."""
+        """Give each waiting line to the worker with the fewest lines; start a worker where all are busy and there may be more."""
         while self._waiting:
             free = [worker for worker in self._workers if self._has_room(worker, len(self._waiting[0][1]))]
             idle = [worker for worker in free if not worker.lines]
@@ -158,7 +165,7 @@ class Batch:
         except BlockingIOError:
             return
         except OSError:
-            worker.outbox.clear()  # it is gone; its answers' end says so
+            worker.outbox.clear()  # the process has ended; reading its answers will tell
             return
         del worker.outbox[:sent]
 
@@ -168,7 +175,7 @@ class Batch:
         except OSError:
             chunk = b""
         if not chunk:
-            self._buried(worker)
+            self._ended(worker)
             return
         worker.inbox += chunk
         while len(worker.inbox) >= _ANSWER.size:
@@ -187,7 +194,7 @@ class Batch:
         self._ready_bytes += len(answer)
 
     def _flush(self) -> None:
-        """Write the answers whose turn it is, together."""
+        """Write the answers that no earlier line is missing before, in one piece."""
         out = []
         while self._order and self._order[0] in self._ready:
             out.append(self._ready.pop(self._order.popleft()))
@@ -200,7 +207,7 @@ class Batch:
     # --- time ---
 
     def _patience(self) -> float | None:
-        """Milliseconds until a worker is overdue."""
+        """Milliseconds until a worker is overdue; None for no limit."""
         busy = [worker.since for worker in self._workers if worker.lines and not worker.overdue]
         if not busy or self._seconds == limits.NONE:
             return None
@@ -215,7 +222,7 @@ class Batch:
                 worker.overdue = True
                 os.kill(worker.process, signal.SIGKILL)
 
-    # --- birth and death ---
+    # --- processes ---
 
     def _start(self) -> _Worker:
         theirs, requests = os.pipe()
@@ -248,8 +255,8 @@ class Batch:
         finally:
             os._exit(code)
 
-    def _buried(self, worker: _Worker) -> None:
-        """A worker is gone: what it died of is the answer to the line it had, the rest goes to the next one."""
+    def _ended(self, worker: _Worker) -> None:
+        """A worker has ended: its current line is answered with the cause, its other lines wait for another worker."""
         status = os.waitstatus_to_exitcode(os.waitpid(worker.process, 0)[1])
         os.close(worker.requests)
         os.close(worker.answers)
@@ -278,7 +285,7 @@ class Batch:
 
 
 def _serve(requests: int, answers: int, work: Callable[[int, bytes], bytes]) -> None:
-    """A worker's life: read a request, write its answer, until there are no more."""
+    """Read requests and write their answers until there are no more."""
     with open(requests, "rb") as stream:
         while len(header := stream.read(_REQUEST.size)) == _REQUEST.size:
             number, size = _REQUEST.unpack(header)

@@ -1,4 +1,4 @@
-"""One request of a batch: what it may say, and its answer by a session of its own."""
+"""One request of a batch: its JSON object, and its answer by a session of its own."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ WANTS = ("value", "grad", "grad_fn", "jacobian", "hessian")
 DTYPES = ("float32", "float64")
 _KEYS = ("id", "expr", "script", "vars", "vector", "wrt", "want", "seed", "dtype", "limits")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-#: what stands for the numbers that JSON has not
+#: strings that stand for the numbers that JSON does not have
 _WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 @dataclass(slots=True)
 class Request:
-    """What a line asks for."""
+    """A request: an expression, a script, or both. `want` is what the answer has of the expression, see `WANTS`."""
 
     expr: str | None = None
     script: str | None = None
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, object] = field(default_factory=dict)
     vector: Any = None
     wrt: list[str] | None = None
     want: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Request:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """The JSON object of a line. Raises DataError."""
+    """The JSON object on a line. Raises DataError."""
     try:
         content = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -63,7 +63,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def read(content: dict[str, Any], bounds: Limits) -> Request:
-    """The request that an object is, within `bounds`. Raises UsageError."""
+    """The request that a JSON object describes; its bounds are at most `bounds`. Raises UsageError."""
     for key in content:
         if key not in _KEYS:
             raise UsageError(f"unknown key {key!r}; a request has {', '.join(_KEYS)}")
@@ -95,7 +95,7 @@ def _text(content: dict[str, Any], key: str) -> str | None:
     raise UsageError(f"{key} is a string")
 
 
-def _variables(value: Any) -> dict[str, Any]:
+def _variables(value: object) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -108,20 +108,20 @@ def _variables(value: Any) -> dict[str, Any]:
     return value
 
 
-def _names(value: Any) -> list[str] | None:
+def _names(value: object) -> list[str] | None:
     if value is None or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
         return value
     raise UsageError("wrt is a list of names")
 
 
-def _seed(value: Any) -> int | None:
+def _seed(value: object) -> int | None:
     if value is None or type(value) is int:
         return value
     raise UsageError("seed is an integer")
 
 
-def _tightened(value: Any, bounds: Limits) -> Limits:
-    """`bounds` with those of a request in their place; a request can only have less."""
+def _tightened(value: object, bounds: Limits) -> Limits:
+    """`bounds` with the bounds of a request, which can only be tighter."""
     if value is None:
         return bounds
     if not isinstance(value, dict):
@@ -144,7 +144,7 @@ def _amount(name: str, wanted: float) -> tuple[str, float]:
     return known, float(wanted)
 
 
-def _wants(value: Any, request: Request) -> tuple[str, ...]:
+def _wants(value: object, request: Request) -> tuple[str, ...]:
     if value is None:
         if request.expr is None:
             return ()
@@ -160,7 +160,7 @@ def _wants(value: Any, request: Request) -> tuple[str, ...]:
 
 
 def answer(request: Request) -> Answer:
-    """What a request asks for, by a session that nobody had before and nobody gets after. Raises what sessions raise."""
+    """The answer to a request, by a new session. Raises what sessions raise."""
     printed: list[str] = []
     warnings: list[str] = []
 
@@ -197,8 +197,8 @@ def _no_input() -> NoReturn:
     raise DataError("a request reads no files")
 
 
-def _numbers(name: str, value: Any) -> Any:
-    """A value of JSON with the words for numbers that JSON has not in their place. Raises UsageError for what is no number."""
+def _numbers(name: str, value: object) -> Any:
+    """A value of JSON with numbers for "nan", "inf" and "-inf". Raises UsageError for what is no number and no text."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):

@@ -102,11 +102,11 @@ def preload() -> None:
     """Load what evaluation would load at first use, and use what numpy sets up at first use."""
     from importlib import import_module
 
-    from gradcli.session import preload as warming
+    from gradcli.session import preload
 
     for name in _MODULES:
         import_module(name)
-    warming.warm()
+    preload.preload()
     limits.memory.release = _releaser()
 
 

@@ -1,9 +1,8 @@
-"""From the text of an expression, a script or a name of the prompt to the steps behind its value."""
+"""The value that `explain` and `graph` look at, of an expression, a script or a name of the prompt, and its explanation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from gradcli import limits
 from gradcli.analysis import missing_gradient
@@ -24,21 +23,21 @@ from gradcli.source import Source
 
 
 class Walks(Recorder):
-    """A recorder that keeps what the last backward walk began with."""
+    """A recorder that also keeps the tensor and the weights of the last backward pass."""
 
     root: Tensor | None = None
     weights: Tensor | None = None
 
-    def began(self, tensors: Sequence[Any], weights: Sequence[Tensor | None] | None) -> None:
-        """Take the last of the tensors that `backward()` was called on, and its weights, None for 1."""
+    def began(self, tensors: Sequence[object], weights: Sequence[Tensor | None] | None) -> None:
+        """A backward pass from `tensors` begins: keep the last of them and its weights, None for 1."""
         if tensors and type(tensors[-1]) is Tensor and tensors[-1].grad_fn is not None:
             self.root, self.weights = tensors[-1], weights[-1] if weights else None
 
 
 class Subject:
-    """What is looked at: the value, the text it came from with its tree, and what was recorded on the way.
+    """A value to be explained, the text and the tree that it came from, and the recorder that was active.
 
-    `weights` are those of the script's own backward walk from the value, None for 1.
+    `weights` are those of the script's own backward pass from the value, None for 1.
     """
 
     def __init__(self, value: Tensor, source: Source, tree: nodes.Node | None, recorder: Recorder, weights: Tensor | None = None) -> None:
@@ -50,10 +49,10 @@ class Subject:
 
 
 def subject(interpreter: Interpreter, source: Source | str, of: str | None, script: bool = False) -> Subject:
-    """Run the text; a plain string may be a name that is bound already. With `of` the text is a script, and the value that name's.
+    """Run an expression or, with `of` or `script`, a script. A string, in place of a source, may be a name that is bound already.
 
-    Of a `script` without a name the value is what `backward()` was called on last, else the newest that has a graph.
-    Raises LanguageError, ProgramError, LimitError, UsageError.
+    The value is that of the expression; of a script that of the name `of`; without `of` the tensor of the last `backward()`, else
+    the newest with a graph. Raises LanguageError, ProgramError, LimitError, UsageError.
     """
     recorder = present()
     if isinstance(source, str):
@@ -81,7 +80,7 @@ def subject(interpreter: Interpreter, source: Source | str, of: str | None, scri
 
 
 def newest(interpreter: Interpreter) -> str | None:
-    """The name with the newest value with a graph, one number before others; None for none."""
+    """The name of the newest tensor with a graph; tensors of one element come before others. None for none."""
     found = [
         (value.array.size == 1, value.grad_fn.sequence, name)
         for name, value in interpreter.variables.items()
@@ -90,7 +89,7 @@ def newest(interpreter: Interpreter) -> str | None:
     return max(found)[2] if found else None
 
 
-def _tensor(value: Any, source: Source) -> Tensor:
+def _tensor(value: object, source: Source) -> Tensor:
     if type(value) is Tensor:
         return value
     return input_values.as_tensor(value, input_values.whole(source))
@@ -99,7 +98,7 @@ def _tensor(value: Any, source: Source) -> Tensor:
 @limits.evaluating
 def explanation(
     found: Subject,
-    variables: Mapping[str, Any],
+    variables: Mapping[str, object],
     weigh: Callable[[Tensor], Tensor | None],
     *,
     full: bool,
@@ -107,9 +106,10 @@ def explanation(
     drawn: bool,
     strict: bool,
 ) -> Explanation:
-    """The steps behind the value, with notes on gradients that are missing unless it is to be drawn.
+    """The steps behind the value, with notes on missing gradients unless they are to be `drawn`.
 
-    Without weights for what is no scalar there are no gradients; where it is `strict`, that is an error.
+    `weigh` gives the weights of the backward pass. A value of several elements without weights has no gradients; with `strict` it is
+    an error. Raises ProgramError, LimitError.
     """
     span = input_values.whole(found.source)
     out = found.value
@@ -132,8 +132,8 @@ def explanation(
     return told.replace(notes=told.notes + notes)
 
 
-def _without_graph(found: Subject, variables: Mapping[str, Any]) -> ProgramError:
-    """The error for a value that no gradient leads from, with the reason."""
+def _without_graph(found: Subject, variables: Mapping[str, object]) -> ProgramError:
+    """The error for a value without a graph, with the reason for each variable."""
     span = input_values.whole(found.source)
     error = no_graph_error()
     error.span = span

@@ -11,12 +11,10 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import Code, GradcliError, Label, ProgramError
 from gradcli.lang.syntax.nodes import Node as Place
+from gradcli.lang.syntax.nodes import origin_text
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.session.result_values import tensor_value
 from gradcli.source import Source, Span
-
-#: a remark on gradients of what is no scalar, at the prompt
-SUMMED = "gradients of the sum of this value, as it is no scalar"
 
 #: recorded steps: nodes with their output tensors
 Made = Sequence[tuple[Node, tuple[Tensor, ...]]]
@@ -26,7 +24,10 @@ Made = Sequence[tuple[Node, tuple[Tensor, ...]]]
 def walk(
     out: Tensor, weights: Sequence[Tensor | None], variables: Sequence[Tensor], span: Span
 ) -> tuple[list[Capture], list[list[Tensor | None]]]:
-    """For each vector what arrived at every node; for each variable its gradients."""
+    """One backward pass for each of `weights`: for each pass the gradients that reached the nodes, for each variable its gradients.
+
+    Raises what backward raises, with its place in the text.
+    """
     captures: list[Capture] = []
     found: list[list[Tensor | None]] = [[] for _ in variables]
     for i, weight in enumerate(weights):
@@ -46,7 +47,10 @@ def walk(
 def gradient_table(
     source: Source, span: Span, out: Tensor, given: Sequence[Tensor], variables: Mapping[str, Tensor], made: Made = ()
 ) -> GradientTable:
-    """The gradients of `out`, the value of `source`, for each of the weights `given` (1 for none), as they are shown."""
+    """The gradients of `out`, the value of `source`, for each of the weights `given`; for 1 where none are given.
+
+    Raises what backward raises.
+    """
     captures, found = walk(out, given or [None], list(variables.values()), span)
     weights = given or [ones_like(out)]
     node = out.grad_fn
@@ -59,7 +63,7 @@ def gradient_table(
 
 
 def locate_error(error: GradcliError, out: Tensor, span: Span) -> None:
-    """Say where an error of the backward walk belongs in the text, and what the output is."""
+    """Give an error of a backward pass from `out` its place in the text, and a label that tells the shape of `out`."""
     origin = error.backward_origin
     if error.span is None:
         error.span = origin.span if isinstance(origin, Place) else span
@@ -74,7 +78,7 @@ def locate_error(error: GradcliError, out: Tensor, span: Span) -> None:
 
 
 def steps(made: Made, captures: list[Capture], root: Node | None) -> list[Row]:
-    """A row for each intermediate value, from the output backwards; the numbers count forwards."""
+    """A row for each intermediate value that a gradient reached, the last computed first. They are numbered in the order of computation."""
     nodes = [(node, outs) for node, outs in made if node in captures[0] and node is not root]
     rows = []
     for number, (node, outs) in reversed(list(enumerate(nodes, 1))):
@@ -85,10 +89,5 @@ def steps(made: Made, captures: list[Capture], root: Node | None) -> list[Row]:
                 array = places[k] if k < len(places) else None
                 gradients.append(None if array is None else tensor_value(wrap(array, tensor.dtype)))
             name = f"#{number}" if len(outs) == 1 else f"#{number}[{k}]"
-            rows.append(Row(name, _text_of(node.origin), node.type_name, tensor_value(tensor), tuple(gradients)))
+            rows.append(Row(name, origin_text(node.origin), node.type_name, tensor_value(tensor), tuple(gradients)))
     return rows
-
-
-def _text_of(origin: object) -> str:
-    """The text that made a node, on one line."""
-    return " ".join(origin.text.split()) if isinstance(origin, Place) else ""

@@ -1,4 +1,4 @@
-"""Words of the command line as values: files, ranges, escaped strings, expressions; leaves made of them."""
+"""Words of the command line as values: files, ranges, escaped strings, expressions; and leaves made of values."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ from gradcli.source import Source, Span
 #: numbers as JSON has them; a boolean is a number
 Numbers = float | Sequence["Numbers"]
 
-#: LO..HI or LO..HI:N, where `...` and strings are something else
+#: LO..HI or LO..HI:N; `...` and what is inside strings are no ranges
 _RANGE = r"(?s)([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\s*)?"
 _RANGE_POINTS = 101
 
 
 def range_of(text: str) -> tuple[str, str, int | None] | None:
-    """The ends of LO..HI or LO..HI:N and how many points; None for what is no range."""
+    """The texts of both ends of LO..HI or LO..HI:N, and N or None; None for a word that is no range."""
     found = None if text.startswith(("@", "\\@")) else re.compile(_RANGE).fullmatch(text)
     return None if found is None else (found[1], found[2], int(found[3]) if found[3] else None)
 
 
-def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[Source], Any]) -> tuple[Any, Span | None]:
-    """The value of a word, and its place when it is an expression."""
+def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[Source], object]) -> tuple[Any, Span | None]:
+    """The value of a word, and its place where it is an expression.
+
+    `@FILE` is the data of a file, `\\@TEXT` the string `@TEXT`, LO..HI:N evenly spaced points. Raises DataError, LimitError and what
+    `evaluate` raises.
+    """
     if text.startswith("\\@"):
         return text[1:], None
     if text.startswith("@"):
@@ -43,13 +47,13 @@ def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[S
 
 
 def whole(source: Source) -> Span:
-    """The expression without the blanks around it."""
+    """The place of an expression, without the blanks around it."""
     text = source.text
     return Span(source, len(text) - len(text.lstrip()), len(text.rstrip()) or len(text))
 
 
 def at(span: Span | None, make: Callable[[], Tensor]) -> Tensor:
-    """What `make` makes; its errors are about `span`."""
+    """The result of `make`; its errors without a place get `span`."""
     try:
         return make()
     except GradcliError as error:
@@ -65,8 +69,8 @@ def _from_file(reference: str, read_stdin: data.ReadStdin) -> Tensor:
         raise DataError(f"{reference[1:]}: an array of {array.dtype} is not supported") from None
 
 
-def is_numbers(value: Any) -> bool:
-    """Whether `value` is a list or tuple, nested or not, of numbers alone."""
+def is_numbers(value: object) -> bool:
+    """Whether `value` is a list or tuple with nothing but numbers and such lists or tuples in it."""
     if not isinstance(value, (list, tuple)):
         return False
     stack = [value]
@@ -79,8 +83,8 @@ def is_numbers(value: Any) -> bool:
     return True
 
 
-def has_graph(value: Any) -> bool:
-    """Whether `value` was computed from tensors that require grad, or holds in a list, tuple or dict what was."""
+def has_graph(value: object) -> bool:
+    """Whether `value` is a tensor with a graph, or a list, tuple or dict that holds such a tensor."""
     stack = [value]
     while stack:
         one = stack.pop()
@@ -93,8 +97,11 @@ def has_graph(value: Any) -> bool:
     return False
 
 
-def leaf(name: str, value: Any, span: Span | None) -> Tensor:
-    """A fresh leaf of floating dtype that requires grad; only an expression that is floating already keeps its dtype."""
+def leaf(name: str, value: object, span: Span | None) -> Tensor:
+    """A new leaf of floating dtype that requires grad, with the numbers of `value`.
+
+    It has the default dtype; the value of an expression, which has a `span`, keeps a floating dtype of its own. Raises ProgramError.
+    """
     if type(value) is Tensor:
         dtype = value.dtype if span is not None and value.dtype.is_floating_point else dtypes.get_default()
         made = wrap(np.array(dtypes.cast(value.array, dtype)), dtype)
@@ -107,15 +114,15 @@ def leaf(name: str, value: Any, span: Span | None) -> Tensor:
     return made
 
 
-def weights(value: Any, out: Tensor, span: Span | None) -> Tensor:
-    """The weights of a backward walk from `out`, as it has them in dtype."""
+def weights(value: object, out: Tensor, span: Span | None) -> Tensor:
+    """The weights of a backward pass from `out`, of its dtype. Raises ProgramError for what is no number."""
     if type(value) is Tensor:
         return wrap(dtypes.cast(value.array, out.dtype), out.dtype)
     return at(span, lambda: from_data(value, out.dtype))
 
 
-def as_tensor(value: Any, span: Span) -> Tensor:
-    """The value of an expression that is to be differentiated. Raises ProgramError for what is no tensor and no number."""
+def as_tensor(value: object, span: Span) -> Tensor:
+    """The value of an expression as a tensor, to differentiate it. Raises ProgramError for what is no tensor and no number."""
     if type(value) is Tensor:
         return value
     if isinstance(value, (bool, int, float)) or is_numbers(value):

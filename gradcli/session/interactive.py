@@ -1,4 +1,4 @@
-"""A session that people type into: one input after the other, each of which happens wholly or not at all."""
+"""A session at the prompt: one input after the other. An input that fails changes nothing."""
 
 from __future__ import annotations
 
@@ -32,39 +32,37 @@ from gradcli.results.values import Evaluation, Value, Variable
 from gradcli.session.result_values import result_value, tensor_value
 from gradcli.source import Source
 
-#: so many inputs can be undone, as long as what they hold in memory is not more than this
+#: at most so many inputs can be undone, and only while the copies for it take at most so many bytes
 MOST_UNDO = 100
 MOST_UNDO_BYTES = 256 * 2**20
-#: more ways to go on than this are not explained: it would take too long
+#: where there are more completions, none is described: it would take too long
 MOST_EXPLAINED = 50
-#: more completions than this are not explained: it would take too long
-MOST_EXPLAINED = 50
-#: `:save` writes out data of this many numbers at most
+#: `:save` writes out data of at most so many numbers
 MOST_DATA = 100_000
 
 _OPERATOR = re.compile(r"\s*(?:[*/%@&|^<>]|==|!=)")
 _DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
 
-#: a `;` that ends its line, where it asks for no echo; elsewhere it separates
+#: a `;` at the end of a line, which suppresses the echo
 _LINE_END = re.compile(r"[ \t]*;[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 
-#: what `print` shows in another way than the prompt
+#: types that the prompt shows in another way than `print`
 _SHOWN_OTHERWISE = (str, NumpyArray, torch_types.Device, ProgramError)
 
 Echo = Callable[[Evaluation], None]
 
 
 class Interactive:
-    """The names of an interpreter as a prompt uses them. `seed` is what the generator began with."""
+    """The names of an interpreter as a prompt uses them. `seed` is the seed of the session's generator."""
 
     def __init__(self, interpreter: Interpreter, seed: int) -> None:
         self._interpreter = interpreter
-        #: values of steps, and what a backward walk has freed, for a look at them afterwards
+        #: the values of steps, and saved tensors that a backward pass has freed, for `:grads` and `:explain`
         self._recorder = Recorder()
         self._setup = _setup_lines(seed)
-        #: those that succeeded
+        #: the inputs that succeeded
         self.inputs: list[Input] = []
-        #: what to go back to, with the inputs there were
+        #: the states before the inputs, each with the inputs up to it
         self._undo: list[tuple[Checkpoint, list[Input]]] = []
         self._last: Checkpoint | None = None
         self._first = Checkpoint(interpreter.variables)
@@ -73,11 +71,11 @@ class Interactive:
     # --- inputs ---
 
     def prepared(self, text: str) -> str:
-        """`text` with `_` before an operator that cannot begin an expression."""
+        """`text`, with `_`, the last value, before an operator that cannot begin an expression."""
         if not _OPERATOR.match(text) or self._is_decorator(text):
             return text
         try:
-            # `*a, b = c` does begin with a star
+            # `*a, b = c` is a statement
             parser.parse_input(Source("", text))
         except GradcliError:
             return "_ " + text.lstrip()
@@ -92,11 +90,14 @@ class Interactive:
         return bool(newline) or not (value is MISSING or type(value) in (Tensor, Function))
 
     def is_complete(self, text: str) -> bool:
-        """Whether the text should be run now, instead of going on in another line."""
+        """Whether the text is a whole input; else the prompt reads another line."""
         return editing.is_complete(self.prepared(text))
 
     def enter(self, text: str, name: str, echo: Echo) -> None:
-        """Run one input; `echo` gets each value to be shown. After an error everything is as before."""
+        """Run one input called `name`; `echo` gets each value that the prompt shows.
+
+        Raises LanguageError, ProgramError, LimitError; then nothing has changed.
+        """
         with _Atomic(self):
             program = parser.parse_input(Source(name, self.prepared(text)))
             bound = frozenset(self._interpreter.variables)
@@ -106,7 +107,7 @@ class Interactive:
                 self.inputs.append(Input(program, echoes, bound, inner=inner))
 
     def _statement(self, program: Program, at: int, echo: Echo, inner: dict[ExprStmt, str]) -> str:
-        """Run one statement; how its value was shown, and in `inner` how those within its blocks were."""
+        """Run statement number `at`; the way its value was shown. `inner` gets the ways of the statements within its blocks."""
         statement = program.body[at]
 
         def display(one: ExprStmt, value: Any) -> None:
@@ -126,7 +127,7 @@ class Interactive:
         return "repr" if isinstance(value, _SHOWN_OTHERWISE) else "print"
 
     def load(self, text: str, name: str) -> None:
-        """Run the text of a file, in which `sum` and its like are Python's. After an error everything is as before."""
+        """Run the text of a file, in which `sum`, `max` ... are Python's. Raises what `enter` raises; then nothing has changed."""
         with _Atomic(self):
             program = parser.parse_file(Source(name, text))
             bound = frozenset(self._interpreter.variables)
@@ -140,18 +141,18 @@ class Interactive:
         return name in self._interpreter.variables
 
     def value(self, text: str) -> Any:
-        """The value of an expression, for commands."""
+        """The value of an expression. Raises LanguageError, ProgramError, LimitError."""
         return self._interpreter.evaluate(parser.parse_expression(Source("<expression>", text)))
 
     # --- going back ---
 
     def begin(self) -> Checkpoint:
-        """The state now."""
+        """A checkpoint of the current state."""
         self._last = Checkpoint(self._interpreter.variables, self._last)
         return self._last
 
     def commit(self, checkpoint: Checkpoint, inputs: list[Input]) -> None:
-        """Something succeeded since `checkpoint`, when there were `inputs`: it can be undone from now on."""
+        """The inputs after `inputs` succeeded: make it possible to go back to `checkpoint`, the state before them."""
         self._undo.append((checkpoint, inputs))
         held: dict[int, int] = {}
         for at in range(len(self._undo) - 1, -1, -1):
@@ -161,7 +162,7 @@ class Interactive:
                 break
 
     def undo(self) -> str:
-        """Take the last input back; the text that says so. Raises UsageError when there is none."""
+        """Take the last input back; a message that says so. Raises UsageError where there is none."""
         if not self._undo:
             raise UsageError("there is nothing to undo")
         checkpoint, inputs = self._undo.pop()
@@ -173,14 +174,14 @@ class Interactive:
         return f"undone: {text}{note}" if text else f"undone{note}"
 
     def reset(self) -> None:
-        """No names, settings as at the start, and a script that begins anew."""
+        """Forget all names and inputs, and put the settings back to those of the start."""
         with _Atomic(self):
             self._first.restore()
             self._interpreter.variables.clear()
             self.inputs.clear()
 
     def zero(self) -> list[str]:
-        """Set the gradient of every named tensor to None; the names that had one."""
+        """Set the gradient of every named leaf to None; the names of those that had one."""
         tensors = [(name, value) for name, value in self._interpreter.variables.items() if type(value) is Tensor]
         found = [name for name, value in tensors if value.is_leaf and value.grad is not None]
         if found:
@@ -188,7 +189,7 @@ class Interactive:
         return found
 
     def setting(self, text: str) -> None:
-        """Run a line that belongs to the script, such as `torch.manual_seed(1)`."""
+        """Run a line, such as `torch.manual_seed(1)`, without echo, as a part of the script that `script` writes."""
         with _Atomic(self):
             program = parser.parse_input(Source("<command>", text))
             bound = frozenset(self._interpreter.variables)
@@ -197,7 +198,7 @@ class Interactive:
             self.inputs.append(Input(program, ("",) * len(program.body), bound))
 
     def bound(self, name: str, bind: Callable[[], None]) -> None:
-        """`bind` binds a name to data from outside; the script gets the numbers themselves."""
+        """Call `bind`, which binds `name` to data from outside; the script gets an assignment of the numbers."""
         with _Atomic(self):
             before = frozenset(self._interpreter.variables)
             bind()
@@ -209,7 +210,7 @@ class Interactive:
         if type(value) is not Tensor:
             return f"{name} = {self._interpreter.text(value)}"
         if value.array.size > MOST_DATA:
-            # kept as a statement, so that saving can say which input is too large
+            # a mark, by which `script` finds the input that is too large
             return f"{name} = {_TOO_LARGE}"
         data = re.sub(r"\b(nan|inf)\b", r"float('\1')", str(value.tolist()))
         more = ", requires_grad=True" if value.requires_grad else ""
@@ -219,7 +220,7 @@ class Interactive:
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
-        """Look at values, by evaluating and walking backward, and leave everything as it is."""
+        """A block that may evaluate and walk backward; the state is put back at its end."""
         before = self.begin()
         try:
             with recorded(self._recorder):
@@ -228,7 +229,7 @@ class Interactive:
             before.restore()
 
     def preview(self, text: str) -> str:
-        """What the text would give, as one text; "" for nothing. It is run for good: call this on a copy."""
+        """The text of the value that an input would have, "" for none. The input is run: call this in a copy of the process."""
         program = parser.parse_input(Source("<preview>", self.prepared(text)))
         if not program.body:
             return ""
@@ -241,7 +242,7 @@ class Interactive:
         return "" if value is None else self._interpreter.text(value)
 
     def timed(self, text: str) -> tuple[float, int]:
-        """Seconds that one evaluation of an expression takes, the best of several, and how many there were; nothing stays."""
+        """The shortest time in seconds that an evaluation of the expression took, and how many there were; nothing stays."""
         expression = parser.parse_expression(Source("<expression>", self.prepared(text)))
         best, runs, start = float("inf"), 0, time.perf_counter()
         with self.untouched(), recorded(None):
@@ -256,7 +257,7 @@ class Interactive:
         return best, runs
 
     def variables(self) -> tuple[Variable, ...]:
-        """The names that are bound, with what their values are."""
+        """The names that are bound, with their values."""
         return tuple(self._variable(name, value) for name, value in self._interpreter.variables.items())
 
     def _variable(self, name: str, value: Any) -> Variable:
@@ -274,7 +275,7 @@ class Interactive:
         )
 
     def gradients(self, text: str) -> GraphNodes:
-        """Every node of the graph behind an expression; behind the last value for "". Raises ProgramError."""
+        """Every node of the graph behind an expression; for "" behind the last value, else the newest. Raises ProgramError, UsageError."""
         with self.untouched():
             value = self.value(text) if text else self._latest()
             if type(value) is not Tensor:
@@ -282,7 +283,7 @@ class Interactive:
             return graph_nodes.nodes_behind(value, self._interpreter.variables, self._recorder, tensor_value)
 
     def _latest(self) -> Any:
-        """The last value if it has a graph, else the tensor of the newest node among the names."""
+        """The last value if it requires grad, else the named tensor with the newest node."""
         last = self._interpreter.get("_")
         if type(last) is Tensor and last.requires_grad:
             return last
@@ -295,7 +296,7 @@ class Interactive:
         return result_value(value, self._interpreter.text, self._interpreter.text)
 
     def describe(self, path: str) -> Entry | Description | Variable:
-        """What `path` is: something of torch's, with an example that is run now, a function or a value. Raises ProgramError."""
+        """The reference entry of `path` with its example, else the description of a function, else the value. Raises ProgramError."""
         value = self._lookup(path)
         if value is MISSING:
             hints = bare_names.hints(path.rpartition(".")[2], self._interpreter.variables)
@@ -313,7 +314,7 @@ class Interactive:
         return completion.lookup(f"F.{path}", {}) if value is MISSING and "." not in path else value
 
     def complete(self, text: str) -> list[Completion]:
-        """What may follow `text`, the input up to the cursor."""
+        """The completions of `text`, the input up to the cursor."""
         length = len(completion.word_before(text))
         found = completion.candidates(text, self._interpreter.variables)
         explained = len(found) <= MOST_EXPLAINED
@@ -329,7 +330,7 @@ class Interactive:
     # --- the script ---
 
     def script(self) -> str:
-        """The inputs that succeeded as a script for gradcli and for PyTorch. Raises DataError for data too large to write out."""
+        """The inputs that succeeded as a script for gradcli and PyTorch. Raises DataError for data that is too large to write out."""
         for one in self.inputs:
             if one.source.text.endswith(_TOO_LARGE):
                 raise DataError(f"{one.source.text.split()[0]} has more than {MOST_DATA:,} numbers: too many to write into a script")
@@ -340,7 +341,7 @@ _TOO_LARGE = "None  # too large"
 
 
 class _Atomic:
-    """All or nothing: on any way out but the ordinary one, the state is put back."""
+    """A block that can be undone as one input; where it raises, the state is put back."""
 
     def __init__(self, session: Interactive) -> None:
         self._session = session
@@ -368,7 +369,7 @@ def _brief(value: object) -> str:
 
 
 def _setup_lines(seed: int) -> list[str]:
-    """The lines that give a script the settings of this session: seed, default dtype, digits."""
+    """The lines that give a script this session's settings: seed, default dtype, precision."""
     lines = [f"torch.manual_seed({seed})"]
     if dtypes.get_default() is not dtypes.float32:
         lines.append(f"torch.set_default_dtype({dtypes.get_default()})")

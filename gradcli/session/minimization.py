@@ -30,7 +30,10 @@ def minimum(
     tolerance: float,
     progress: Progress,
 ) -> Minimum:
-    """Move the variables, in place, to where `evaluate` gives the smallest value. Raises what evaluating raises."""
+    """Move the variables, in place, to where `evaluate` is smallest.
+
+    `progress` gets the number of each step, the value and the norm of the gradient. Raises what `evaluate` and backward raise.
+    """
     clock = limits.Clock()
     latest: list[Tensor] = []
 

@@ -22,7 +22,7 @@ _TIMES = ("", "d", "d²")
 
 @limits.evaluating
 def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: Array, order: int) -> Curves:
-    """The values over one variable, with derivatives up to `order`. Raises what evaluating raises."""
+    """The values at `points` of the variable `name`, with derivatives up to `order`. Raises ProgramError, LimitError."""
     sampler = Sampler(evaluate, [name], order, limits.Clock().check)
     table = _sampled(sampler, [points], span)
     joined, poles = sampler.joined(points, table)
@@ -31,7 +31,7 @@ def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: A
     found = []
     for of in orders:
         for number, row in enumerate(table):
-            # a derivative is neither shown nor joined where the function is not
+            # a derivative is shown, and joined to its neighbour, only where the function and its lower derivatives are
             whole = np.logical_and.reduce(joined[number][: of + 1])
             defined = np.logical_and.reduce([np.isfinite(values) for values in row[: of + 1]])
             found.append(Curve(_label(number, len(table), of, name), of, row[of], whole, defined))
@@ -43,7 +43,7 @@ def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: A
 
 @limits.evaluating
 def heat_map(expression: str, span: Span, evaluate: Evaluate, names: tuple[str, str], xs: Array, ys: Array, order: int) -> HeatMap:
-    """The values over two variables on the grid, and the gradient for `order` 1. Raises what evaluating raises."""
+    """The values on the grid of `xs` and `ys`, and with `order` 1 the gradient. Raises ProgramError, LimitError."""
     sampler = Sampler(evaluate, names, order, limits.Clock().check)
     grid = np.meshgrid(xs, ys)
     table = _sampled(sampler, [axis.ravel() for axis in grid], span)

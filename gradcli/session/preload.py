@@ -1,4 +1,4 @@
-"""First uses, made ahead of time: what numpy imports, opens and allocates late, and Python's own late imports."""
+"""Imports and first uses ahead of time: modules, and what numpy imports, opens and allocates when it is first used."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.vocabulary import library
 from gradcli.limits import Limits
+from gradcli.session.session import Session
+from gradcli.source import Source
 
 _PACKAGES = ("gradcli.core", "gradcli.lang", "gradcli.analysis", "gradcli.session")
 
-#: a little of everything whose first use loads something
+#: uses everything that is loaded on first use
 _PROGRAM = """\
 x = torch.tensor([[1., 2.], [3., 4.5]], requires_grad=True)
 y = (x @ x).sum() + torch.linalg.inv(x).sum() + torch.randn(2).sum() + torch.linalg.svd(x)[1].sum()
@@ -35,11 +37,8 @@ def _nothing(*values: object) -> None:
     return None
 
 
-def warm() -> None:
-    """Load every module, operation and class, and run a program that uses what numpy sets up late."""
-    from gradcli.session import Session
-    from gradcli.source import Source
-
+def preload() -> None:
+    """Load every module, operation and class, and run a program. Its bounds are taken back."""
     for package in _PACKAGES:
         for found in walk_packages(import_module(package).__path__, f"{package}."):
             import_module(found.name)
@@ -49,7 +48,7 @@ def warm() -> None:
         library.find(name)
     before = limits.current
     session = Session(bounds=Limits(), write=_nothing, warn=_nothing, read_stdin=bytes)
-    session.run(Source("<warming>", _PROGRAM))
+    session.run(Source("<preload>", _PROGRAM))
     blocks.defer(np.ones(blocks.threshold))
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)
     np.ones((64, 64)) @ np.ones((64, 64))

@@ -1,4 +1,4 @@
-"""What a page shows of an expression or a script: the explanation, the value, and plots that tell something."""
+"""The contents of a report of an expression or a script: the value, the explanation, and plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import GradcliError, LimitError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.syntax import nodes, parser
+from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.nodes import origin_text
 from gradcli.lang.values.value_classes import MISSING
 from gradcli.results.explanations import Explanation
 from gradcli.results.plots import Curve, Curves, HeatMap
@@ -27,12 +28,12 @@ from gradcli.source import Source, Span
 Weigh = Callable[[Tensor], Tensor | None]
 
 _POINTS, _GRID = 241, 41
-#: single numbers that are varied, each in a plot of its own
+#: at most so many variables have a plot each
 _MOST_PLOTS = 4
 
 
 def expression(interpreter: Interpreter, source: Source, weigh: Weigh, bindings: Bindings) -> Report:
-    """The report of an expression. Raises what evaluating it raises."""
+    """The report of an expression. Raises LanguageError, ProgramError, LimitError."""
     evaluate, span = bindings.function(source)
     recorder, tree = Recorder(), parser.parse_expression(source)
     with recorded(recorder):
@@ -53,21 +54,25 @@ def expression(interpreter: Interpreter, source: Source, weigh: Weigh, bindings:
 
 
 def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weigh) -> Report:
-    """The report of a script: of the name `of`, or of what `backward()` was called on last, or of the newest value with a graph."""
+    """The report of a script: of the name `of`; without it of the tensor of the last `backward()`, else of the newest with a graph.
+
+    Raises LanguageError, ProgramError, LimitError, UsageError.
+    """
     program = parser.parse_file(source)
     recorder, names = Walks(), _Watched()
     interpreter.move(names)
     with recorded(recorder):
         interpreter.run_file(program)
-    value: Any = recorder.root
-    name: str | None = None if value is None else _name_of(value, interpreter)
-    if of is not None or value is None:
+    root = recorder.root
+    value: object = root
+    name = None if root is None else _name_of(root, interpreter)
+    if of is not None or root is None:
         name = newest(interpreter) if of is None else of
         value = MISSING if name is None else interpreter.get(name)
 
     def weights(out: Tensor) -> Tensor | None:
         given = weigh(out)
-        return recorder.weights if given is None and out is recorder.root else given
+        return recorder.weights if given is None and out is root else given
 
     if of is not None and value is MISSING:
         raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
@@ -85,12 +90,11 @@ def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weig
 
 
 def _name_of(value: Tensor, interpreter: Interpreter) -> str:
-    """The name that a value has, else its text."""
+    """A name that is bound to the tensor, else the text of the operation that made it."""
     for name, one in interpreter.variables.items():
         if one is value and name != "_":
             return name
-    place = None if value.node is None else value.node.origin
-    return " ".join(place.text.split()) if isinstance(place, nodes.Node) else ""
+    return "" if value.node is None else origin_text(value.node.origin)
 
 
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:
@@ -98,17 +102,17 @@ def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explan
     return explanation_subject.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
 
 
-# --- how a value of a script went -----------------------------------------------------------------
+# --- the course of a script's values -----------------------------------------------------------------
 
 
 class _Watched(dict[str, Any]):
-    """The names of a script, and the numbers that each was given, one after the other, where they had a graph."""
+    """The names of a script. For each name it keeps the numbers with a graph that were assigned to it, in order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.courses: dict[str, list[float]] = {}
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         super().__setitem__(name, value)
         if type(value) is Tensor and value.grad_fn is not None and value.array.size == 1:
             self.courses.setdefault(name, []).append(float(value.array.reshape(())))
@@ -133,7 +137,10 @@ def _plots(
     variables: Mapping[str, Tensor],
     ranges: Mapping[str, tuple[float, float]],
 ) -> tuple[Curves | HeatMap, ...]:
-    """What there is to be drawn: ranges that were asked for, variables that are one number, a step along the gradient."""
+    """A curve for each range or, without ranges, for each 0-d variable; a heat map for two; and the value along the gradient.
+
+    Raises LimitError; a plot that fails otherwise is left out.
+    """
     spans = dict(ranges) or {name: _around(value) for name, value in variables.items() if value.array.size == 1 and value.array.ndim == 0}
     kept = dict(variables)
     drawn: list[Curves | HeatMap] = []
@@ -154,7 +161,7 @@ def _plots(
         except LimitError:
             raise
         except GradcliError:
-            # not every expression is one number for each point: then there is nothing to draw
+            # an expression that is not one number for each point cannot be drawn
             continue
         finally:
             evaluate(kept)
@@ -178,7 +185,7 @@ def _map_of(text: str, span: Span, evaluate: plotting.Evaluate, spans: Mapping[s
 
 
 def _reach(moved: Mapping[str, Tensor], gradients: Mapping[str, Any]) -> float:
-    """The largest step against the gradient that is worth drawing; 0 for none, where a gradient is 0 or not finite."""
+    """The largest step of gradient descent that is drawn; 0 where a gradient is 0 or not finite."""
     steepest = max((float(np.abs(gradients[name]).max(initial=0.0)) for name in moved), default=0.0)
     largest = max((float(np.abs(value.array).max(initial=0.0)) for value in moved.values()), default=1.0)
     return 2 * max(largest, 1.0) / steepest if np.isfinite(steepest) and np.isfinite(largest) and steepest else 0.0
@@ -187,7 +194,7 @@ def _reach(moved: Mapping[str, Tensor], gradients: Mapping[str, Any]) -> float:
 def _descent(
     text: str, span: Span, evaluate: plotting.Evaluate, moved: Mapping[str, Tensor], gradients: Mapping[str, Any], reach: float
 ) -> Callable[[], Curves]:
-    """The value after one step against the gradient, over the size of the step, up to `reach`."""
+    """A plot of the value after one step of gradient descent, over learning rates up to `reach`."""
 
     def after(values: Mapping[str, Tensor]) -> Tensor:
         if values["lr"].array.ndim:

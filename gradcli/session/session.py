@@ -17,20 +17,20 @@ from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
 from gradcli.limits import Limits
-from gradcli.results.checks import CheckResult
-from gradcli.results.derivatives import Derivatives, GradientTable, Minimum
-from gradcli.results.explanations import Explanation
-from gradcli.results.plots import Curves, HeatMap
-from gradcli.results.reports import Report
 from gradcli.results.values import Evaluation
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
-from gradcli.session.gradients import SUMMED, gradient_table, locate_error
+from gradcli.session.gradients import gradient_table, locate_error
 from gradcli.session.input_values import Numbers
 from gradcli.session.result_values import result_value
 from gradcli.source import Source, Span
 
 if TYPE_CHECKING:
+    from gradcli.results.checks import CheckResult
+    from gradcli.results.derivatives import Derivatives, GradientTable, Minimum
+    from gradcli.results.explanations import Explanation
+    from gradcli.results.plots import Curves, HeatMap
+    from gradcli.results.reports import Report
     from gradcli.session.interactive import Interactive
 
 Write = Callable[[str], None]
@@ -321,6 +321,7 @@ class Session:
         strict: bool = True,
         summed: bool = False,
     ) -> Explanation:
+        from gradcli.analysis.graph_nodes import SUMMED
         from gradcli.session import explanation_subject
 
         found = explanation_subject.subject(self._interpreter, source, of, script)

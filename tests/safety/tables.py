@@ -47,7 +47,7 @@ def _lines(title: str, verb: str, held: Iterable[str]) -> Iterator[str]:
 
 def text() -> str:
     """All tables."""
-    preload.warm()
+    preload.preload()
     out = ["# What a script can reach. Made by `python -m tests.safety.tables`; every change here is to be reviewed.", ""]
     out += _lines("bare names", "read", bare_names.PYTHON)
     out += _lines("bare names in one-offs", "read", builtins.ONE_OFF)

@@ -1,4 +1,4 @@
-"""What is known of a function: signatures, grad_fn, formulas of the derivative, and an example that is run to be shown."""
+"""Descriptions of functions and types that the user has bound, and one-line summaries for completion."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gradcli.lang.values.value_classes import BoundMethod, Builtin
 from gradcli.results.reference import Description
 
 
-def describe(path: str, value: Any) -> Description | None:
-    """What is known of the callable `value`, which the user calls `path`; None for what is no function or type."""
+def describe(path: str, value: object) -> Description | None:
+    """The description of a function or a type that the user calls `path`, with its example; None for another value."""
     declared = _declared(value)
     if isinstance(declared, InplaceFunction):
         declared = declared.of
@@ -31,8 +31,8 @@ def describe(path: str, value: Any) -> Description | None:
     return None
 
 
-def summary(path: str, value: Any) -> str:
-    """The same in one line, for menus: the first signature and the derivative for the first argument."""
+def summary(path: str, value: object) -> str:
+    """A line about a function of tensors: its first signature, and its derivative by the first argument; "" for other values."""
     declared = _declared(value)
     if isinstance(declared, InplaceFunction):
         declared = declared.of
@@ -44,8 +44,8 @@ def summary(path: str, value: Any) -> str:
     return overloads(name, declared, is_method=isinstance(value, BoundMethod))[0] + derivative
 
 
-def _declared(value: Any) -> Any:
-    """The declaration behind a bound method, or behind `sum` and its like, which are either torch's or Python's."""
+def _declared(value: object) -> Any:
+    """The declaration behind a bound method, or behind a name such as `sum`, which is torch's or Python's."""
     if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
         return catalog.method(value.name)
     if isinstance(value, Builtin) and ONE_OFF.get(value.name) is value:

@@ -1,6 +1,6 @@
-"""The entries of the reference: everything that torch has here, by family.
+"""The entries of the reference: everything that gradcli has of torch, by family.
 
-Nothing is written down twice: functions tell signatures, formulas and samples by their records.
+Signatures, formulas and samples of functions come from their declarations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.vocabulary import library
 from gradcli.results.reference import Derivative, Entry
 
-#: families of operations -> what the reference calls them; several may share a title
+#: families of operations -> titles in the reference; several families may share a title
 _TITLES = {
     "tensor_methods": "autograd of a tensor",
     "elementwise.add_multiply": "arithmetic",
@@ -128,7 +128,7 @@ _TITLES = {
     "layers.attention": "attention",
     "create.window_functions": "window functions",
 }
-#: places in torch besides functions of tensors -> what the reference calls them
+#: modules of torch -> titles for what is no function of tensors
 _PLACES = {
     "autograd": "autograd",
     "func": "autograd",
@@ -144,7 +144,7 @@ _GRADIENT_MODES = frozenset(name for name in library.PLACES if "grad" in name or
 
 
 def all_entries() -> tuple[Entry, ...]:
-    """Everything, in the order of the families; loads all of them."""
+    """All entries, in the order of the families; loads all families."""
     seen: set[int] = set()
     found: list[Entry] = []
     for family in catalog.FAMILIES:
@@ -157,7 +157,7 @@ def all_entries() -> tuple[Entry, ...]:
 def by_family(found: Iterable[Entry]) -> list[Entry]:
     """The entries, each name once, those of a family together."""
     groups: dict[str, list[Entry]] = {}
-    # a dtype has several names
+    # a dtype is listed under several names
     for entry in {entry.name: entry for entry in found}.values():
         groups.setdefault(entry.family, []).append(entry)
     return [entry for group in groups.values() for entry in group]
@@ -198,7 +198,7 @@ def _function(function: Any, family: str) -> Entry:
 
 
 def _derivatives(ops: Iterable[Any]) -> tuple[Derivative, ...]:
-    """The rules of the records; of several records of one grad_fn, such as with and without alpha, those of the more general one."""
+    """The derivatives of operations; of operations with the same grad_fn, such as with and without alpha, the longest formulas."""
     records = list(ops)
     found: dict[tuple[str, str], Derivative] = {}
     for op in sorted(records, key=_length, reverse=True):
@@ -217,7 +217,7 @@ def _length(op: Any) -> int:
 
 
 def of_place(name: str, seen: set[int]) -> Entry | None:
-    """The entry of a routine, type or constant; None where another name has had it."""
+    """The entry of a routine, a type or a constant; None where its id is in `seen`, to which it is added."""
     value = library.find(name)
     if id(value) in seen:
         return None
@@ -237,7 +237,7 @@ def _title(name: str) -> str:
     return _PLACES.get(place, "settings and types")
 
 
-def _first_paragraph(value: Any) -> str:
+def _first_paragraph(value: object) -> str:
     target: Any = None
     if isinstance(value, ScriptType) and value.construct is not None:
         target = value.construct.made if isinstance(value.construct, Constructor) else value.construct.function
@@ -253,7 +253,7 @@ def constants() -> dict[str, Any]:
     return {name: library.find(name) for name in names}
 
 
-def of_constant(name: str, value: Any) -> Entry:
+def of_constant(name: str, value: object) -> Entry:
     """The entry of a dtype or a number."""
     name = value.name if isinstance(value, dtypes.DType) else name
     full = f"torch.{name}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
 
 from gradcli.analysis.reference import entries
 from gradcli.analysis.reference.run_examples import example_of
@@ -25,9 +24,9 @@ _SUFFIX = re.compile(r"[A-Za-z]\w*Backward\d*\Z")
 
 
 def find(pattern: str) -> tuple[Entry, ...]:
-    """What a name (`softmax`, `F.softmax`, `Tensor.add_`, `MulBackward0`) or a pattern (`log*`) means.
+    """The entries for a name (`softmax`, `F.softmax`, `Tensor.add_`, `MulBackward0`) or a pattern (`log*`).
 
-    Raises ProgramError with suggestions when it means nothing.
+    Raises ProgramError with suggestions where there are none.
     """
     found = [entry for entry in entries.all_entries() if pattern in entry.grad_fns] if _SUFFIX.match(pattern) else _named(pattern)
     if not found:
@@ -41,15 +40,15 @@ def with_example(entry: Entry) -> Entry:
 
 
 def first(name: str) -> Entry | None:
-    """What one name means, None for nothing: the first of what `find` finds."""
+    """The first entry for a name; None for none."""
     try:
         return find(name)[0]
     except ProgramError:
         return None
 
 
-def of_value(path: str, value: Any, is_own: bool) -> Entry | None:
-    """What is known of a value that the prompt calls `path`, a name of the user's where `is_own`; None for what is not torch's."""
+def of_value(path: str, value: object, is_own: bool) -> Entry | None:
+    """The entry of a value that the prompt calls `path`; None for a value that is not torch's. `is_own`: the user bound the name."""
     if isinstance(value, BoundMethod) and type(value.owner) is Tensor:
         return first(f"Tensor.{value.name}")
     if isinstance(value, Function):
@@ -59,12 +58,12 @@ def of_value(path: str, value: Any, is_own: bool) -> Entry | None:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether the text has one of the characters of a pattern."""
+    """Whether a text is a pattern: whether it has `*`, `?` or `[`."""
     return any(char in text for char in "*?[")
 
 
 def _plain(pattern: str) -> str:
-    """A name as the index has it: without `torch.`, and `F.` written out."""
+    """A name as it stands under `torch.`, with `F.` written out."""
     text = pattern.strip().removeprefix("torch.").removesuffix("()")
     for short, full in _SHORT.items():
         if text.startswith(short):
@@ -73,7 +72,7 @@ def _plain(pattern: str) -> str:
 
 
 def _known() -> dict[str, str]:
-    """All names, as under `torch.` or `Tensor.NAME`, with the family or "" for what is no function of tensors."""
+    """All names under `torch.`, and methods as `Tensor.NAME`, with their families, "" for those that are no functions of tensors."""
     known = {**FUNCTIONS, **{f"Tensor.{name}": family for name, family in METHODS.items()}}
     return known | dict.fromkeys([*library.PLACES, *entries.constants()], "")
 
@@ -83,7 +82,7 @@ def _named(pattern: str) -> list[Entry]:
     if is_pattern(wanted):
         names = [name for name in known if fnmatchcase(name, wanted) or fnmatchcase(_last(name), wanted)]
     else:
-        # `torch.softmax` is that one alone, `softmax` also nn.functional's
+        # `softmax` also finds nn.functional.softmax, `torch.softmax` does not
         names = [name for name in known if name == wanted or (f".{name}".endswith(f".{wanted}") and not pattern.startswith("torch."))]
         names = names or [name for name in known if f".{name}".lower().endswith(f".{wanted}".lower())]
     seen: set[int] = set()

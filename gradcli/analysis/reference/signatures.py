@@ -59,5 +59,5 @@ def _call(name: str, routine: Routine, skip: int) -> str:
     return f"{name}({', '.join(parts)})"
 
 
-def _default(value: Any) -> str:
+def _default(value: object) -> str:
     return repr(value) if value is None or isinstance(value, (bool, int, float, str, tuple, list)) else "..."

@@ -1,6 +1,6 @@
-"""What the routines, types and constants of torch do, in a line each; functions of tensors say so where they are declared.
+"""What the routines, types and constants of torch do, in a line each, by their names under `torch.`.
 
-Keys are the names under `torch.`.
+Functions of tensors have such a line in their declaration.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ _TYPES = {
 
 SUMMARIES: dict[str, str] = {**_ROUTINES, **_TYPES}
 
-#: modules that apply a function: its name is the module's in another spelling
+#: modules that apply a function whose name is spelt otherwise
 _ODD = {
     "nn.LogSigmoid": "F.logsigmoid",
     "nn.Sigmoid": "torch.sigmoid",
@@ -136,7 +136,7 @@ _ODD = {
 
 
 def summary(name: str, own: str) -> str:
-    """What a name does; `own` is the first paragraph that its class or function says about itself."""
+    """What a name does, in one line; `own` is the first paragraph of the docstring of its class or function."""
     if name in SUMMARIES:
         return SUMMARIES[name]
     if name in _ODD:

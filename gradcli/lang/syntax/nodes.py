@@ -29,6 +29,11 @@ class Node:
         return self.source.text[self.start : self.end]
 
 
+def origin_text(origin: object) -> str:
+    """The text of the operation that is the origin of a node of the graph, on one line; "" for an origin that is no syntax node."""
+    return " ".join(origin.text.split()) if isinstance(origin, Node) else ""
+
+
 def children(node: Node) -> list[Node]:
     """The nodes that the fields of `node` hold, directly or in tuples, in the order of the fields."""
     found: list[Node] = []
