@@ -17,7 +17,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.names import bare_names, builtins
+from gradcli.lang.names import bare_names
 from gradcli.lang.prompt import completion, editing, script_writer
 from gradcli.lang.prompt.checkpoint import Checkpoint
 from gradcli.lang.prompt.script_writer import Input
@@ -66,7 +66,8 @@ class Interactive:
         self._undo: list[tuple[Checkpoint, list[Input]]] = []
         self._last: Checkpoint | None = None
         self._first = Checkpoint(interpreter.variables)
-        builtins.CHOICES.wanted = True
+        self._choices: dict[object, str] = {}
+        interpreter.choices = self._choices
 
     # --- inputs ---
 
@@ -334,7 +335,7 @@ class Interactive:
         for one in self.inputs:
             if one.source.text.endswith(_TOO_LARGE):
                 raise DataError(f"{one.source.text.split()[0]} has more than {MOST_DATA:,} numbers: too many to write into a script")
-        return script_writer.Writer(self.inputs, builtins.CHOICES).text(self._setup)
+        return script_writer.Writer(self.inputs, self._choices).text(self._setup)
 
 
 _TOO_LARGE = "None  # too large"

@@ -58,6 +58,8 @@ class Interpreter:
         self._one_off = one_off
         self._globals: dict[str, Value] = {}
         self._addresses = Addresses()
+        #: see Execution.choices; the prompt sets it, because it writes scripts that name the function
+        self.choices: dict[object, str] | None = None
         #: warnings given so far: category, text, name of the source, line
         self._warned: set[tuple[str, str, str, int]] = set()
         #: keys of the warnings that are given once only
@@ -188,6 +190,7 @@ class Interpreter:
         execution.deadline = time.monotonic() + bounds.time if bounds.time < math.inf else math.inf
         execution.written = self._written
         execution.addresses = self._addresses
+        execution.choices = self.choices
         execution.handling = []
 
     @staticmethod

@@ -231,8 +231,6 @@ def _global(scope: Scope, node: Global, stack: list[Node]) -> None:
 
 
 def _nonlocal(scope: Scope, node: Nonlocal, stack: list[Node]) -> None:
-    if scope.parent is None:
-        raise LanguageError("nonlocal declaration not allowed at module level", span=node.span)
     for name in node.names:
         scope.nonlocals[name] = node
         scope.uses.add(name)
@@ -266,10 +264,6 @@ def _parameters(scope: Scope, parameters: tuple[Parameter, ...]) -> None:
 
 def _declarations(scope: Scope) -> None:
     """`global` and `nonlocal` names are not locals, whatever is assigned to them."""
-    for name in scope.parameters:
-        for declared, word in ((scope.globals, "global"), (scope.nonlocals, "nonlocal")):
-            if name in declared:
-                raise LanguageError(f"name '{name}' is parameter and {word}", span=scope.node.span)
     for name in [*scope.globals, *scope.nonlocals]:
         scope.bound.pop(name, None)
     scope.wanted |= scope.nonlocals.keys()

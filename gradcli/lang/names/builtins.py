@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from gradcli import limits
 from gradcli.core.calling.type_errors import type_error
@@ -239,10 +240,6 @@ def _delattr(value: Value, name: Value, /) -> None:
     attributes.delete_attribute(value, _attribute_name(name))
 
 
-def _isinstance(value: Value, wanted: Value, /) -> bool:
-    return is_instance(value, wanted)
-
-
 def _id(value: Value, /) -> int:
     return execution.addresses.of(value)
 
@@ -255,14 +252,6 @@ def _hash(value: Value, /) -> int:
 
 
 # --- text -----------------------------------------------------------------------------------------
-
-
-def _repr(value: Value, /) -> str:
-    return representation.repr_text(value)
-
-
-def _ascii(value: Value, /) -> str:
-    return representation.ascii_repr(value)
 
 
 def _format(value: Value, spec: Value = "", /) -> str:
@@ -295,22 +284,6 @@ def _in_base(convert: Callable[[int], str]) -> Callable[[Value], str]:
     return run
 
 
-def _sorted(*args: Value, **kwargs: Value) -> Value:
-    return sequences.sorted_list(OPS, *args, **kwargs)
-
-
-def _min(*args: Value, **kwargs: Value) -> Value:
-    return sequences.smallest(OPS, *args, **kwargs)
-
-
-def _max(*args: Value, **kwargs: Value) -> Value:
-    return sequences.largest(OPS, *args, **kwargs)
-
-
-def _callable(value: Value, /) -> bool:
-    return is_callable(value)
-
-
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "print": _print,
     "len": length,
@@ -332,39 +305,24 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "hasattr": _hasattr,
     "setattr": _setattr,
     "delattr": _delattr,
-    "isinstance": _isinstance,
-    "callable": _callable,
+    "isinstance": is_instance,
+    "callable": is_callable,
     "id": _id,
     "hash": _hash,
-    "repr": _repr,
-    "ascii": _ascii,
+    "repr": representation.repr_text,
+    "ascii": representation.ascii_repr,
     "format": _format,
     "chr": _chr,
     "ord": _ord,
     "bin": _in_base(bin),
     "hex": _in_base(hex),
     "oct": _in_base(oct),
-    "sorted": _sorted,
-    "min": _min,
-    "max": _max,
+    "sorted": partial(sequences.sorted_list, OPS),
+    "min": partial(sequences.smallest, OPS),
+    "max": partial(sequences.largest, OPS),
 }
 
 FUNCTIONS: dict[str, Builtin] = {name: Builtin(name, function) for name, function in _FUNCTIONS.items()}
-
-
-class Choices(dict[object, str]):
-    """By the node of a call of bare `sum`, `max` ...: whether it called torch's function ("torch"), Python's, or "both"."""
-
-    #: whether calls are noted; the prompt sets it, because it writes scripts that name the function
-    wanted = False
-
-    def note(self, choice: str) -> None:
-        """Note that the call at `state.origin` was `choice` this time."""
-        if self.setdefault(state.origin, choice) != choice:
-            self[state.origin] = "both"
-
-
-CHOICES = Choices()
 
 
 def _either(name: str) -> Builtin:
@@ -373,8 +331,11 @@ def _either(name: str) -> Builtin:
 
     def run(*args: Value, **kwargs: Value) -> Value:
         torchs = (args and type(args[0]) is Tensor) or (not args and type(kwargs.get("input")) is Tensor)
-        if CHOICES.wanted:
-            CHOICES.note("torch" if torchs else "python")
+        choices = execution.choices
+        if choices is not None:
+            choice = "torch" if torchs else "python"
+            if choices.setdefault(state.origin, choice) != choice:
+                choices[state.origin] = "both"
         if torchs:
             return catalog.function(name)(*args, **kwargs)
         return python(*args, **kwargs)

@@ -50,9 +50,6 @@ def {name}_of(*args, **kwargs):
 #: the position in the text, the order among insertions at one position, and the inserted text
 Insertion = tuple[int, int, str]
 
-#: by the node of a call of `sum` and its like, the function that was called: "torch", "python" or "both"
-Choices = Mapping[object, str]
-
 
 @dataclass(slots=True)
 class Input:
@@ -76,9 +73,9 @@ class Input:
 
 
 class Writer:
-    """Makes one script of many inputs."""
+    """Makes one script of many inputs. `choices` are those of the interpreter that ran them."""
 
-    def __init__(self, inputs: Iterable[Input], choices: Choices) -> None:
+    def __init__(self, inputs: Iterable[Input], choices: Mapping[object, str]) -> None:
         self._inputs = list(inputs)
         self._choices = choices
         self._imports: dict[str, None] = {}

@@ -18,57 +18,13 @@ Function = Callable[..., Value]
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 
-#: functions whose results are floats, bools, pairs, or integers with no more digits than their arguments
-_BOUNDED: dict[str, Function] = {
-    "acos": math.acos,
-    "acosh": math.acosh,
-    "asin": math.asin,
-    "asinh": math.asinh,
-    "atan": math.atan,
-    "atan2": math.atan2,
-    "atanh": math.atanh,
-    "cbrt": math.cbrt,
-    "ceil": math.ceil,
-    "copysign": math.copysign,
-    "cos": math.cos,
-    "cosh": math.cosh,
-    "degrees": math.degrees,
-    "erf": math.erf,
-    "erfc": math.erfc,
-    "exp": math.exp,
-    "exp2": math.exp2,
-    "expm1": math.expm1,
-    "fabs": math.fabs,
-    "floor": math.floor,
-    "fmod": math.fmod,
-    "frexp": math.frexp,
-    "gamma": math.gamma,
-    "gcd": math.gcd,
-    "hypot": math.hypot,
-    "isclose": math.isclose,
-    "isfinite": math.isfinite,
-    "isinf": math.isinf,
-    "isnan": math.isnan,
-    "isqrt": math.isqrt,
-    "ldexp": math.ldexp,
-    "lgamma": math.lgamma,
-    "log": math.log,
-    "log10": math.log10,
-    "log1p": math.log1p,
-    "log2": math.log2,
-    "modf": math.modf,
-    "nextafter": math.nextafter,
-    "pow": math.pow,
-    "radians": math.radians,
-    "remainder": math.remainder,
-    "sin": math.sin,
-    "sinh": math.sinh,
-    "sqrt": math.sqrt,
-    "tan": math.tan,
-    "tanh": math.tanh,
-    "trunc": math.trunc,
-    "ulp": math.ulp,
-}
+#: names of functions whose results are floats, bools, pairs, or integers with no more digits than their arguments
+_BOUNDED = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "degrees", "erf"),
+    *("erfc", "exp", "exp2", "expm1", "fabs", "floor", "fmod", "frexp", "gamma", "gcd", "hypot", "isclose", "isfinite", "isinf"),
+    *("isnan", "isqrt", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "modf", "nextafter", "pow", "radians", "remainder"),
+    *("sin", "sinh", "sqrt", "tan", "tanh", "trunc", "ulp"),
+)
 
 
 def _numbers(ops: Ops, args: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -180,7 +136,7 @@ def _prod(ops: Ops) -> Function:
 
 def math_table(ops: Ops) -> dict[str, Function | float]:
     """The names of `math`: functions that take values and raise ProgramError, and numbers."""
-    table: dict[str, Function | float] = {name: _bounded(ops, primitive) for name, primitive in _BOUNDED.items()}
+    table: dict[str, Function | float] = {name: _bounded(ops, vars(math)[name]) for name in _BOUNDED}
     table.update(CONSTANTS)
     table["comb"] = _predicted(ops, math.comb, _comb_bits)
     table["factorial"] = _predicted(ops, math.factorial, lambda n=0, *rest: _log2_factorial(n))

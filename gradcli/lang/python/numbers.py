@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 
 from gradcli import limits
 from gradcli.errors import InternalFault, ProgramError
@@ -105,11 +106,6 @@ def truediv(a: Value, b: Value) -> Value:
     return a / b if type(a) is float and type(b) is float and b else hosted(operator.truediv, a, b)
 
 
-def floordiv(a: Value, b: Value) -> Value:
-    """`a // b`."""
-    return hosted(operator.floordiv, a, b)
-
-
 def mod(a: Value, b: Value) -> Value:
     """`a % b` where `a` is not a string. `modulo` formats strings: Python's own formatting must not see a program's templates."""
     if isinstance(a, str):
@@ -124,11 +120,6 @@ def modulo(ops: Ops) -> Binary:
         return percent_format(ops, a, b) if type(a) is str else mod(a, b)
 
     return either
-
-
-def host_divmod(a: Value, b: Value) -> Value:
-    """`divmod(a, b)`."""
-    return hosted(divmod, a, b)
 
 
 # --- powers and shifts ------------------------------------------------------------------------------------------
@@ -166,11 +157,6 @@ def lshift(a: Value, b: Value) -> Value:
     return _number(hosted(operator.lshift, a, b))
 
 
-def rshift(a: Value, b: Value) -> Value:
-    """`a >> b`."""
-    return hosted(operator.rshift, a, b)
-
-
 # --- sets, dictionaries, bits -----------------------------------------------------------------------------------
 
 
@@ -200,25 +186,8 @@ def _as_set(value: Value) -> Value:
     return value
 
 
-def bit_and(a: Value, b: Value) -> Value:
-    """`a & b`."""
-    return _set_operation(operator.and_, a, b)
-
-
-def bit_or(a: Value, b: Value) -> Value:
-    """`a | b`."""
-    return _set_operation(operator.or_, a, b)
-
-
-def bit_xor(a: Value, b: Value) -> Value:
-    """`a ^ b`."""
-    return _set_operation(operator.xor, a, b)
-
-
-def matmul(a: Value, b: Value) -> Value:
-    """`a @ b`. Raises TypeError, because host values have no such operator."""
-    return hosted(operator.matmul, a, b)
-
+bit_and: Binary = partial(_set_operation, operator.and_)
+bit_or: Binary = partial(_set_operation, operator.or_)
 
 #: the binary operators, without `%` for strings, which `binary_table` adds
 BINARY: dict[str, Binary] = {
@@ -226,21 +195,21 @@ BINARY: dict[str, Binary] = {
     "-": sub,
     "*": mul,
     "/": truediv,
-    "//": floordiv,
+    "//": partial(hosted, operator.floordiv),
     "%": mod,
     "**": power,
     "<<": lshift,
-    ">>": rshift,
+    ">>": partial(hosted, operator.rshift),
     "&": bit_and,
     "|": bit_or,
-    "^": bit_xor,
-    "@": matmul,
+    "^": partial(_set_operation, operator.xor),
+    "@": partial(hosted, operator.matmul),
 }
 
 UNARY: dict[str, Callable[[Value], Value]] = {
     "-": lambda a: -a if type(a) is float else hosted(operator.neg, a),
-    "+": lambda a: hosted(operator.pos, a),
-    "~": lambda a: hosted(operator.invert, a),
+    "+": partial(hosted, operator.pos),
+    "~": partial(hosted, operator.invert),
 }
 
 
@@ -297,7 +266,12 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Value, b: Value) -
     return result
 
 
-# --- int(), float(), abs(), round() ---------------------------------------------------------------------------
+# --- divmod(), abs(), int(), float(), round() -------------------------------------------------------------------
+
+
+#: `divmod` and `abs` of host values
+host_divmod: Binary = partial(hosted, divmod)
+host_abs: Callable[[Value], Value] = partial(hosted, abs)
 
 
 def to_int(*args: Value, **kwargs: Value) -> int:
@@ -315,11 +289,6 @@ def to_int(*args: Value, **kwargs: Value) -> int:
 def to_float(*args: Value, **kwargs: Value) -> float:
     """`float(x)` of a host value."""
     return hosted_call(float, args, kwargs)  # type: ignore[no-any-return]
-
-
-def host_abs(value: Value) -> Value:
-    """`abs(x)` of a host value."""
-    return hosted(abs, value)
 
 
 def host_round(number: Value, ndigits: Value = None) -> Value:

@@ -59,7 +59,7 @@ def call(callee: Value, args: tuple[Value, ...], place: object, kwargs: Mapping[
     raise not_callable(callee)
 
 
-def is_callable(value: Value) -> bool:
+def is_callable(value: Value, /) -> bool:
     """`callable(value)`."""
     return callable(value) or isinstance(value, Decorating | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
 

@@ -111,23 +111,16 @@ class _Ops:
         check_time()
         return truth(COMPARE[">"](a, b))
 
-    def truth(self, value: Value) -> bool:
-        return truth(value)
-
-    def hashable(self, value: Value) -> None:
-        comparing.check_hashable(value)
-
-    def iterate(self, value: Value) -> Iterator[Value]:
-        return stepping(value)
+    truth = staticmethod(truth)
+    hashable = staticmethod(comparing.check_hashable)
+    iterate = staticmethod(stepping)
+    repr_of = staticmethod(repr_text)
+    str_of = staticmethod(str_text)
+    to_number = staticmethod(to_number)
+    type_name = staticmethod(type_name)
 
     def call(self, function: Value, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> Value:
         return call(function, args, state.origin, kwargs)
-
-    def repr_of(self, value: Value) -> str:
-        return repr_text(value)
-
-    def str_of(self, value: Value) -> str:
-        return str_text(value)
 
     def format_of(self, value: Value, spec: str) -> str:
         if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
@@ -135,12 +128,6 @@ class _Ops:
         if not spec:
             return str_text(value)
         raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
-
-    def to_number(self, value: Value) -> int | float:
-        return to_number(value)
-
-    def type_name(self, value: Value) -> str:
-        return type_name(value)
 
 
 OPS = _Ops()

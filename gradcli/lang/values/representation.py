@@ -31,7 +31,7 @@ from gradcli.lang.values.value_classes import (
 )
 
 
-def repr_text(value: Value) -> str:
+def repr_text(value: Value, /) -> str:
     """`repr(value)`."""
     return reprs.repr_host(value, _repr_own)
 
@@ -47,7 +47,7 @@ def str_text(value: Value) -> str:
     return reprs.repr_host(value, _repr_own)
 
 
-def ascii_repr(value: Value) -> str:
+def ascii_repr(value: Value, /) -> str:
     """`ascii(value)`."""
     return reprs.ascii_text(repr_text(value))
 

@@ -246,7 +246,7 @@ def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType:
     return made
 
 
-def is_instance(value: Value, wanted: Value) -> bool:
+def is_instance(value: Value, wanted: Value, /) -> bool:
     """`isinstance(value, wanted)`, where `wanted` is a type or a tuple of types, nested or not. Raises TypeError."""
     pending = [wanted]
     while pending:
