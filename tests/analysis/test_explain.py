@@ -15,11 +15,12 @@ from gradcli.errors import ProgramError, UsageError
 from gradcli.results.explanations import Arithmetic
 from gradcli.results.values import TensorValue
 from gradcli.source import Source
+from tests import casebook
 from tests.analysis.formula_samples import SAMPLES
 from tests.analysis.looking import explain, recomputed, rows, script, session
 from tests.conformance import harness
 
-CASES: dict[str, dict[str, Any]] = json.loads((harness.RECORDED / "explain.json").read_text())
+CASES: dict[str, dict[str, Any]] = json.loads((harness.HERE / "explain.json").read_text())
 
 
 def of_case(case: dict[str, Any]) -> Any:
@@ -250,9 +251,10 @@ def test_a_long_graph_is_summarised() -> None:
 def test_what_is_said_is_true_of_recorded_scripts() -> None:
     """The last value with a graph that random programs leave behind: every formula that is shown gives the gradient."""
     checked = words = 0
-    for path in sorted((harness.RECORDED / "random_programs").glob("*.py"))[::2]:
+    programs = [case for book in casebook.books() if book.stem.startswith("fz") for case in casebook.read(book).cases]
+    for case in programs[::2]:
         one = session()
-        source = Source(path.name, path.read_text())
+        source = Source(case.place, case.script)
         one.run(source)
         tensors = {n: v for n, v in one._interpreter.variables.items() if type(v) is Tensor}
         name = [n for n, v in tensors.items() if v.node is not None][-1]
@@ -273,7 +275,7 @@ def test_what_is_said_is_true_of_recorded_scripts() -> None:
                     continue
                 checked += 1
                 size = np.abs(made.gradient.array).max(initial=1.0)
-                where = f"{path.name} {made.name}: {made.came}"
+                where = f"{case.place} {made.name}: {made.came}"
                 np.testing.assert_allclose(found, made.gradient.array, rtol=1e-3, atol=1e-5 * size, err_msg=where)
     # names of tensors that a script no longer has, and written parts
     assert checked > 20 * words

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import casebook
 from tests.repl.conftest import ROOT, Terminal, terminal  # noqa: F401
 
 Write = Callable[[str, str | bytes], str]
@@ -30,10 +31,10 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 # --- several files ---
 
 
-def test_a_seed_after_its_prelude(cli) -> None:
-    folder = ROOT / "tests/conformance/recorded/seeds"
-    answer = cli("run", str(folder / "prelude.py"), str(folder / "001_04.py"))
-    assert (answer.code, answer.out) == (0, (folder / "001_04.out").read_text(encoding="utf-8"))
+def test_a_seed_after_its_prelude(cli, script) -> None:
+    case = casebook.find("seeds/001_04")
+    answer = cli("run", script("prelude.py", case.before), script("seed.py", case.script))
+    assert (answer.code, answer.out) == (0, case.prints)
 
 
 def test_files_share_names_modes_and_the_generator(cli, script) -> None:

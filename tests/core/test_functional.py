@@ -1,4 +1,4 @@
-"""torch.autograd.functional against what PyTorch printed, and its parts against one another."""
+"""The parts of torch.autograd.functional against one another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.transforms import autograd_functional
 from gradcli.errors import LimitError
 from gradcli.limits import Limits, use
-from tests.core.recorded import check
 
 
 def tensor(values: Any) -> Tensor:
@@ -29,10 +28,6 @@ def scalar(x: Tensor) -> Tensor:
 
 
 X, Y = tensor([0.3, -1.2, 2.0]), tensor([1.0, 0.5, -2.0])
-
-
-def test_prints_what_pytorch_printed() -> None:
-    check("functional")
 
 
 def test_products_agree_with_the_jacobian() -> None:

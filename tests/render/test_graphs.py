@@ -15,8 +15,8 @@ import pytest
 from gradcli.render import latex
 from gradcli.render.pictures import dot, graph_svg, layout, mermaid, tree
 from gradcli.results.explanations import Explanation, Link, Made, StepResult
+from tests import casebook
 from tests.analysis.looking import explain, script, session
-from tests.conformance import harness
 
 #: every kind of text that could break out of a format
 NASTY = "x<y>&\"'#`|\\\x1b[31m\u202e]]>--><script>{}$_^~%\n*/ // \u65e5\u672c"
@@ -145,15 +145,15 @@ def test_recorded_scripts_as_pictures() -> None:
     from gradcli.source import Source
 
     drawn = 0
-    for path in sorted((harness.RECORDED / "behaviour" / "backward").glob("*.py")):
+    for case in (case for book in casebook.books() if book.parent.name == "backward" for case in casebook.read(book).cases):
         one = session()
         try:
-            one.run(Source(path.name, path.read_text()))
+            one.run(Source(case.place, case.script))
         except Exception:
             continue
         names = [n for n, v in one._interpreter.variables.items() if type(v) is Tensor and v.node is not None]
         for name in names[-1:]:
-            told = session().graph(Source(path.name, path.read_text()), of=name)
+            told = session().graph(Source(case.place, case.script), of=name)
             check_picture(graph_svg.graph_svg(told, values=True))
             drawn += 1
     assert drawn > 20

@@ -14,6 +14,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from tests import casebook
 from tests.repl.conftest import ROOT, Terminal
 
 Start = Callable[..., Terminal]
@@ -33,14 +34,14 @@ def test_a_value_and_leaving(terminal: Start) -> None:
 
 
 def test_the_seed_session_line_by_line(terminal: Start) -> None:
-    folder = ROOT / "tests/conformance/recorded/seeds"
+    case = casebook.find("seeds/001_01")
     one = terminal(rows=40)
     one.wait_prompt()
-    for line in (folder / "001_01.py").read_text(encoding="utf-8").splitlines():
+    for line in case.script.splitlines():
         one.send(line + "\r")
         one.wait_prompt()
     printed = [line for line in one.lines if not line.startswith((">>>", "gradcli"))]
-    assert "\n".join(printed[1:]) == (folder / "001_01.out").read_text(encoding="utf-8").rstrip()
+    assert "\n".join(printed[1:]) == case.prints.rstrip()
     assert printed[0].startswith("<torch._C.Generator object at 0x")
 
 

@@ -17,13 +17,14 @@ from gradcli.cli import guard
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.source import Source
+from tests import casebook
 import json
 root = Path(sys.argv[1])
 recorded = []
 guard.preload()
-scripts = sorted((root / 'tests/conformance/recorded').rglob('*.py'))[::int(sys.argv[2])]
-texts = [path.read_text(encoding='utf-8') for path in scripts]
-cases = [json.loads(line) for line in (root / 'tests/conformance/recorded/hostile.jsonl').read_text(encoding='utf-8').splitlines()]
+cases = [case for book in casebook.books() for case in casebook.read(book).cases]
+texts = [case.before + case.script for case in cases[::int(sys.argv[2])]]
+cases = [json.loads(line) for line in (root / 'tests/safety/hostile.jsonl').read_text(encoding='utf-8').splitlines()]
 texts += [case['source'] for case in cases if case['category'] in ('escape', 'io', 'format', 'state', 'numeric')]
 guard.seal(lambda event, args: recorded.append((event, args)))
 bounds = limits.strict().changed(time=2.0)

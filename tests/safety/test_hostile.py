@@ -23,7 +23,7 @@ from gradcli.session import Session
 from gradcli.source import Source
 
 ROOT = Path(__file__).parent.parent.parent
-FILES = (ROOT / "tests/conformance/recorded/hostile.jsonl", Path(__file__).with_name("hostile_more.jsonl"))
+FILES = (Path(__file__).with_name("hostile.jsonl"), Path(__file__).with_name("hostile_more.jsonl"))
 CASES = [json.loads(line) for path in FILES for line in path.read_text(encoding="utf-8").splitlines()]
 EVERYTHING = os.environ.get("GRADCLI_HOSTILE") == "all"
 #: in CI these run as processes, one of each kind
