@@ -15,7 +15,7 @@ from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.transforms import forward_ad
 from gradcli.errors import ProgramError
-from tests.core.test_operations import WITH_INPUTS, evaluate, leaves, name_of, scalar
+from tests.core.ops.test_operations import WITH_INPUTS, evaluate, leaves, name_of, scalar
 
 #: what PyTorch refuses in forward mode
 REFUSED = "Trying to use forward AD with "
