@@ -1,14 +1,11 @@
-"""Which of equal elements torch's CPU kernels return: indices as PyTorch 2.13 gave them."""
+"""Which of equal elements sort, topk and kthvalue return: indices as PyTorch 2.13's CPU kernels gave them."""
 
 from __future__ import annotations
-
-import random
 
 import numpy as np
 import pytest
 
 from gradcli.core.functions import catalog
-from gradcli.core.kernels import selection
 from gradcli.core.tensor.tensor import Tensor, wrap
 
 ROW = [0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0]
@@ -58,38 +55,3 @@ def test_topk_of_equal_elements(count: int, wanted: list[int]) -> None:
 )
 def test_kthvalue_of_equal_elements(count: int, wanted: list[int]) -> None:
     assert [catalog.function("kthvalue")(zeros(count), k)[1].item() for k in range(1, count + 1)] == wanted
-
-
-def test_median_takes_the_middle_of_equal_elements() -> None:
-    assert [catalog.function("median")(zeros(n), 0)[1].item() for n in (2, 3, 4, 5, 9)] == [0, 1, 1, 2, 4]
-
-
-def test_mode_takes_the_last_of_equal_elements() -> None:
-    assert catalog.function("mode")(row(2, 1, 2, 1, 3))[1].item() == 3
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 16, 17, 64, 300])
-def test_selection_and_sorting_do_what_their_names_say(count: int) -> None:
-    draw = random.Random(count)
-    values = [draw.randrange(10) for _ in range(count)]
-
-    def less(i: int, j: int) -> bool:
-        return values[i] < values[j]
-
-    def greater(i: int, j: int) -> bool:
-        return values[i] > values[j]
-
-    wanted = sorted(values)
-    order = list(range(count))
-    selection.sort(order, 0, count, less)
-    assert sorted(order) == list(range(count))
-    assert [values[i] for i in order] == wanted
-    k = count // 2
-    for select in (lambda o: selection.nth_element(o, k, less), lambda o: selection.quickselect(o, k, greater)):
-        order = list(range(count))
-        select(order)
-        assert sorted(order) == list(range(count))
-        assert values[order[k]] == wanted[k]
-    order = list(range(count))
-    selection.partial_sort(order, 0, k, count, less)
-    assert [values[i] for i in order[:k]] == wanted[:k]
