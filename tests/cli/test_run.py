@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import casebook
-from tests.repl.conftest import ROOT, Terminal, terminal  # noqa: F401
+from tests.repl.driving import ROOT, Terminal
 
 Write = Callable[[str, str | bytes], str]
 
@@ -218,7 +218,7 @@ def test_a_limit_cannot_be_caught(cli, script) -> None:
 # --- staying at the prompt ---
 
 
-def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> None:  # noqa: F811
+def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> None:
     one = terminal("run", script("a.py", "import torch\nx = torch.ones(2)\nprint('ran')\n"), "-i")
     one.wait("ran")
     one.wait_prompt()
@@ -229,7 +229,7 @@ def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> Non
     assert one.ended() == 0
 
 
-def test_the_prompt_after_an_error(terminal: Callable[..., Terminal], script) -> None:  # noqa: F811
+def test_the_prompt_after_an_error(terminal: Callable[..., Terminal], script) -> None:
     one = terminal("run", script("a.py", "y = 1\n"), script("b.py", "missing\n"), "-i")
     one.wait("NameError: name 'missing' is not defined")
     one.wait_prompt()

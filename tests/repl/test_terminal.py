@@ -15,7 +15,7 @@ import pexpect
 import pytest
 
 from tests import casebook
-from tests.repl.conftest import ROOT, Terminal
+from tests.repl.driving import ROOT, Terminal
 
 Start = Callable[..., Terminal]
 UP, TAB, CTRL_C, CTRL_D, CTRL_R = "\x1b[A", "\t", "\x03", "\x04", "\x12"

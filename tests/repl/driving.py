@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pexpect
 import pyte
-import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
@@ -79,11 +77,6 @@ class _Recorded:
         return text
 
 
-@pytest.fixture
-def typist(tmp_path: Path) -> Typist:
-    return Typist(tmp_path)
-
-
 class Terminal:
     """`gradcli` in a pseudo-terminal; `screen` is what a person would see."""
 
@@ -146,19 +139,3 @@ class Terminal:
             assert time.monotonic() < end, "it did not end"
             self.read()
         return -self.child.signalstatus if self.child.signalstatus else int(self.child.exitstatus)
-
-
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
-    """`terminal(*words, **environment)`; several share one history."""
-    started: list[Terminal] = []
-
-    def start(*words: str, **more: object) -> Terminal:
-        started.append(Terminal(tmp_path, *words, **more))  # type: ignore[arg-type]
-        return started[-1]
-
-    yield start
-    for one in started:
-        if one.child.isalive():
-            one.child.kill(signal.SIGKILL)
-        one.child.close(force=True)
