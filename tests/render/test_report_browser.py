@@ -279,12 +279,12 @@ def test_two_thousand_nodes(browser: Browser, tmp_path: Path) -> None:
     loop = "for i in range(1990):\n    y = torch.sin(y)\n"
     (tmp_path / "long.py").write_text(f"import torch\nx = torch.tensor(0.5, requires_grad=True)\ny = x\n{loop}")
     assert run(["report", str(tmp_path / "long.py"), "-o", str(tmp_path / "out.html")]) == 0
-    start = time.monotonic()
     browser.open(tmp_path / "out.html")
     assert browser.js("return document.querySelectorAll('svg.graph g[data-node]').length") == 1991
     browser.js("document.querySelector('#g-n1000').focus()")
     assert detail(browser).startswith("#1000 SinBackward0") and lit(browser) == "torch.sin(y)"
-    assert time.monotonic() - start < 10
+    # what a browser lays out
+    assert browser.js("return document.querySelectorAll('*').length") < 40_000
 
 
 def test_a_narrow_window(browser: Browser, pages: dict[str, Path]) -> None:

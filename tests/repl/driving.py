@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pexpect
@@ -80,12 +80,14 @@ class _Recorded:
 class Terminal:
     """`gradcli` in a pseudo-terminal; `screen` is what a person would see."""
 
-    def __init__(self, state: Path, *words: str, rows: int = 24, columns: int = 80, **environment: str) -> None:
+    def __init__(
+        self, state: Path, *words: str, python: Sequence[str] = ("-m", "gradcli"), rows: int = 24, columns: int = 80, **environment: str
+    ) -> None:
         kept = {name: value for name, value in os.environ.items() if name not in ("GITHUB_ACTIONS", "FORCE_COLOR", "NO_COLOR", "COLUMNS")}
         # the terminal here does not answer when it is asked where its cursor is
         kept |= {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "GRADCLI_STATE_DIR": str(state), "PYTHONPATH": str(ROOT)}
         self.child = pexpect.spawn(
-            sys.executable, ["-m", "gradcli", *words], env={**kept, **environment}, dimensions=(rows, columns), encoding="utf-8", timeout=20
+            sys.executable, [*python, *words], env={**kept, **environment}, dimensions=(rows, columns), encoding="utf-8", timeout=20
         )
         self.raw = ""
         self._prompts = 0
