@@ -8,7 +8,6 @@ import pytest
 
 from gradcli import limits
 from gradcli.errors import LanguageError, LimitError
-from gradcli.lang.prompt.editing import is_complete, tokens
 from gradcli.lang.syntax import nodes as s
 from gradcli.lang.syntax.parser import parse_expression, parse_file, parse_input
 from gradcli.source import Source

@@ -22,7 +22,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import Node, recording, state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
-from tests.core.test_operations import WITH_INPUTS, name_of, scalar
+from tests.core.ops.test_operations import WITH_INPUTS, name_of, scalar
 
 function = catalog.function
 OPERATORS: dict[str, Pointwise] = {symbol: run.__self__ for symbol, run in operators.FAST_PATHS.items()}  # type: ignore[attr-defined]
