@@ -1,8 +1,9 @@
-"""What tests of several wings share: a prompt to type at, in this process and in a pseudo-terminal."""
+"""How many processes run the tests, which tests are quick, and a prompt to type at for tests of several wings."""
 
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,29 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.repl.driving import Terminal, Typist
+
+#: of the cases of a parametrized test every so-many-th is quick
+STRIDE = 20
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Whole folders are tested on every core, single files and tests in this process, where a debugger can look; `-n` decides otherwise."""
+    option = config.option
+    unchosen = getattr(option, "numprocesses", 0) is None  # 0 without pytest-xdist
+    if unchosen and not option.collectonly and option.capture != "no" and all(Path(word).is_dir() for word in config.args):
+        option.numprocesses = "auto"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the quick tests, which are a cut through all others: what is not slow, and of a test with many cases some."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if not item.get_closest_marker("slow") and seen[test] % STRIDE == 0:
+            item.add_marker("quick")
+        seen[test] += 1
 
 
 @pytest.fixture

@@ -109,6 +109,7 @@ def test_a_file_whose_name_has_a_colon(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load(write(tmp_path / "a:b", "1\n"), NOTHING), [[1]])
 
 
+@pytest.mark.slow
 def test_a_million_cells_take_a_few_calls_for_each_line(tmp_path: Path) -> None:
     reference = write(tmp_path / "d.csv", "\n".join(",".join(f"{i}.{j:04d}" for j in range(10)) for i in range(100_000)))
     assert load(reference, NOTHING).shape == (100_000, 10)

@@ -118,6 +118,7 @@ def test_time() -> None:
     assert caught.value.limit == "time"
 
 
+@pytest.mark.slow
 def test_chains_do_not_count_as_nesting() -> None:
     one = session(source=2**30)
     terms = "1" + " + 1" * 100_000
@@ -126,6 +127,7 @@ def test_chains_do_not_count_as_nesting() -> None:
     one.run(Source("<elif>", "if 0: pass\n" + "elif 0: pass\n" * 5_000))
 
 
+@pytest.mark.slow
 def test_live_bytes_are_counted_together() -> None:
     text = "kept = []\nfor i in range(400):\n    kept.append(torch.ones(1000000) + i)\n    kept[-1].sum()\n"
     with pytest.raises(LimitError) as caught:
@@ -134,6 +136,7 @@ def test_live_bytes_are_counted_together() -> None:
     session(bytes=64 * 2**20, steps=1e6).run(Source("<one>", text.replace("kept.append(", "kept = [").replace(" + i)", " + i]")))
 
 
+@pytest.mark.slow
 def test_freed_nodes_do_not_count() -> None:
     text = "x = torch.ones(1, requires_grad=True)\nfor i in range(40):\n    y = (x * 2).sum()\n    y.backward()\n"
     session(nodes=50).run(Source("<loop>", text))

@@ -239,6 +239,7 @@ def test_full_arithmetic() -> None:
     assert by_name["x"].outputs[0].arithmetic[0] == Arithmetic("grad(#1) * 2", "(all 1.) * 2", "all 2.")
 
 
+@pytest.mark.slow
 def test_a_long_graph_is_summarised() -> None:
     told = script("import torch\nx = torch.ones(1, requires_grad=True)\nfor i in range(3000):\n    x = x * 2\n", "x")
     assert told.total == 3001
@@ -248,6 +249,7 @@ def test_a_long_graph_is_summarised() -> None:
     assert not any("no path leads" in note for note in script(text, "x").notes)
 
 
+@pytest.mark.slow
 def test_what_is_said_is_true_of_recorded_scripts() -> None:
     """The last value with a graph that random programs leave behind: every formula that is shown gives the gradient."""
     checked = words = 0
@@ -281,6 +283,7 @@ def test_what_is_said_is_true_of_recorded_scripts() -> None:
     assert checked > 20 * words
 
 
+@pytest.mark.slow
 def test_what_is_said_is_true_of_every_operation() -> None:
     """Of the calls that formulas are tried with, what the explanation makes of them gives the gradient too."""
     checked, unsaid = 0, []

@@ -115,6 +115,7 @@ def test_errors(cli) -> None:
     assert cli("minimize", "x**2", "x=1", "--limit", "time=0s").code == 5
 
 
+@pytest.mark.slow
 def test_the_bar_is_on_a_terminal_only(terminal: Callable[..., Terminal], cli) -> None:
     words = ["minimize", "((x-1e6)**2).sum()", "x=0", "--steps", "20000"]
     assert "/20000" not in cli(*words, "--limit", "time=60s").err

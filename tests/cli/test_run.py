@@ -218,6 +218,7 @@ def test_a_limit_cannot_be_caught(cli, script) -> None:
 # --- staying at the prompt ---
 
 
+@pytest.mark.slow
 def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> None:
     one = terminal("run", script("a.py", "import torch\nx = torch.ones(2)\nprint('ran')\n"), "-i")
     one.wait("ran")
@@ -229,6 +230,7 @@ def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> Non
     assert one.ended() == 0
 
 
+@pytest.mark.slow
 def test_the_prompt_after_an_error(terminal: Callable[..., Terminal], script) -> None:
     one = terminal("run", script("a.py", "y = 1\n"), script("b.py", "missing\n"), "-i")
     one.wait("NameError: name 'missing' is not defined")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-P", "-m", "gradcli"]
 
@@ -32,6 +34,7 @@ INPUTS = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("case", INPUTS)
 def test_bad_input_is_one_message(case: str) -> None:
     content, code, start = INPUTS[case]
@@ -48,6 +51,7 @@ def test_good_input(content: bytes) -> None:
     assert (code, err) == (0, b"") and out in (b"", b"1\n2\n")
 
 
+@pytest.mark.quick
 def test_what_was_printed_stays() -> None:
     code, out, err = gradcli("run", "-", stdin=b"print(1)\nprint(2)\n1/0\nprint(3)\n")
     assert (code, out) == (1, b"1\n2\n") and err.startswith(b"ZeroDivisionError: division by zero\n")

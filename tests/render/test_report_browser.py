@@ -22,6 +22,8 @@ import pytest
 from gradcli.cli.app import run
 from tests import casebook
 
+pytestmark = pytest.mark.slow
+
 #: name of a page -> what `report` is asked for; the word of a script is the name of a recorded case
 PAGES = {
     "expression": ["mean((x+2)*(x+2)*2)", "x=[[1,2],[3,4]]"],

@@ -12,6 +12,7 @@ from gradcli.cli.app import run
 from tests.repl.driving import Typist
 
 
+@pytest.mark.slow
 def test_limits_count_for_each_input(tmp_path: Path) -> None:
     typist = Typist(tmp_path, untrusted=True)
     loop = "for i in range(600000): pass\n"

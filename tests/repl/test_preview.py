@@ -39,6 +39,7 @@ def test_what_has_no_preview(typist: Typist, text: str) -> None:
     assert previewed(typist, text) == ""
 
 
+@pytest.mark.slow
 def test_a_preview_never_delays_a_key(typist: Typist, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every copy works for seconds, elsewhere: the prompt's own process evaluates nothing and makes a few calls."""
     typist.enter("x = ones(1000, 1000)")

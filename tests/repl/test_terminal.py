@@ -17,12 +17,15 @@ import pytest
 from tests import casebook
 from tests.repl.driving import ROOT, Terminal
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., Terminal]
 UP, TAB, CTRL_C, CTRL_D, CTRL_R = "\x1b[A", "\t", "\x03", "\x04", "\x12"
 #: says when it is under way, and never ends
 ENDLESS = "print('be' + 'gun'); sum(0 for i in range(10**12))"
 
 
+@pytest.mark.quick
 def test_a_value_and_leaving(terminal: Start) -> None:
     one = terminal()
     one.wait_prompt()

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 
 #: runs in a process of its own, since hooks cannot be taken back and everything has to be loaded before
@@ -69,6 +71,7 @@ def python(code: str, *args: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_corpus_causes_no_events() -> None:
     count, _, events = python(RECORD, "4").partition(" ")
     assert int(count) > 200 and events.strip() == "[]"

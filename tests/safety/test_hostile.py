@@ -88,6 +88,7 @@ def process(case: Hostile, path: Path) -> tuple[int, str, int]:
     return int(code), done.stderr.decode(), int(kilobytes) * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in CASES if EVERYTHING or case.id in SAMPLE], ids=lambda case: case.id)
 def test_as_a_process(case: Hostile, tmp_path: Path) -> None:
     code, err, memory = process(case, tmp_path)

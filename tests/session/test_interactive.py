@@ -104,6 +104,7 @@ def warm() -> tuple[Interactive, object]:
     return one, condition(one)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.gettrace() is not None, reason="under a debugger or coverage")
 def test_every_failed_allocation_leaves_no_trace() -> None:
     one, before = warm()

@@ -104,6 +104,7 @@ def chain(x: Tensor, steps: int) -> Tensor:
     return y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_chain_of_100_000_operations(create_graph: bool) -> None:
     x = leaf(1, 2, 3)

@@ -122,6 +122,7 @@ def test_chains_of_iterators_are_bounded():
     over("g = iter([1])\nfor i in range(1000): g = (x for x in g)\n", "nesting")
 
 
+@pytest.mark.slow
 def test_hundred_thousand_terms():
     many = 100_000
     assert output("print(" + "+".join(["1"] * many) + ")\n") == f"{many}\n"

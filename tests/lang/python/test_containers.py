@@ -44,6 +44,7 @@ def copied(value):
     return value if isinstance(value, (tuple, range)) else value.copy()
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(value=st.lists(ITEM, max_size=5), name=st.sampled_from(sorted(set(METHODS[list]) - {"sort"})), args=ARGS)
 def test_list_methods_are_cpythons(ops, outcome, value, name, args):
@@ -56,12 +57,14 @@ def test_tuple_methods_are_cpythons(ops, outcome, value, name, args):
     agrees(ops, outcome, value, name, args)
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(value=st.dictionaries(ITEM, ITEM, max_size=4), name=st.sampled_from(sorted(METHODS[dict])), args=PAIRS)
 def test_dict_methods_are_cpythons(ops, outcome, value, name, args):
     agrees(ops, outcome, value, name, args)
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(
     value=st.sets(st.integers(0, 5), max_size=4),
@@ -324,6 +327,7 @@ def test_equality_and_order_are_cpythons(outcome, a, b):
             assert outcome(comparing.order, a, b, operator.eq, op, op) == outcome(op, a, b)
 
 
+@pytest.mark.slow
 def test_equality_of_deep_and_cyclic_containers():
     assert comparing.equal(nested(list, 900), nested(list, 900), operator.eq)
     assert comparing.equal({"a": [1, (2,)]}, {"a": [1, (2,)]}, operator.eq)

@@ -18,6 +18,7 @@ NAMED = st.dictionaries(st.sampled_from(["sep", "maxsplit", "keepends", "tabsize
 UNARY = sorted(set(METHODS) - {"format"})
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @given(name=st.sampled_from(UNARY), value=TEXT, args=st.lists(ARGUMENT, max_size=3), kwargs=NAMED)
 def test_methods_are_cpythons(ops, outcome, name, value, args, kwargs):

@@ -729,6 +729,7 @@ def _python_takes(text: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(PROGRAM)
 def test_generated_programs(text: str) -> None:

@@ -132,6 +132,7 @@ LONG: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LONG)
 def test_long_texts_take_linear_work(kind: str) -> None:
     def parse(count: int) -> None:

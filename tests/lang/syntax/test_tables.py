@@ -6,15 +6,19 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from gradcli.lang.syntax import _tables, lexer
 from gradcli.lang.syntax.build_statements import Builder
 from tools import make_tables
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_the_grammar() -> None:
     assert make_tables.generate() == make_tables.TARGET.read_text(encoding="utf-8"), "run python tools/make_tables.py"
 
 
+@pytest.mark.slow
 def test_tables_do_not_depend_on_hash_seeds() -> None:
     command = [sys.executable, make_tables.__file__, "--check"]
     assert subprocess.run(command, env={"PYTHONHASHSEED": "7"}, check=False).returncode == 0

@@ -159,6 +159,7 @@ def test_recorded_scripts_as_pictures() -> None:
     assert drawn > 20
 
 
+@pytest.mark.slow
 def test_two_thousand_steps_take_no_more_each_than_two_hundred() -> None:
     few, told = chain(200), chain(2000)
     assert calls(lambda: graph_svg.graph_svg(told)).total() < 10.5 * calls(lambda: graph_svg.graph_svg(few)).total() < 1_300_000
