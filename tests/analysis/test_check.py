@@ -210,6 +210,7 @@ def test_a_zero_norm_divided_by() -> None:
     assert result.origins[0].grad_fn == "DivBackward0"
 
 
+@pytest.mark.slow
 def test_large_inputs_are_sampled() -> None:
     result = checked("(x*x).sum()", {"x": "ones(5000)"})
     assert result.inputs[0].checked == 2000

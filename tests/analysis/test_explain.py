@@ -15,11 +15,12 @@ from gradcli.errors import ProgramError, UsageError
 from gradcli.results.explanations import Arithmetic
 from gradcli.results.values import TensorValue
 from gradcli.source import Source
+from tests import casebook
 from tests.analysis.formula_samples import SAMPLES
 from tests.analysis.looking import explain, recomputed, rows, script, session
 from tests.conformance import harness
 
-CASES: dict[str, dict[str, Any]] = json.loads((harness.RECORDED / "explain.json").read_text())
+CASES: dict[str, dict[str, Any]] = json.loads((harness.HERE / "explain.json").read_text())
 
 
 def of_case(case: dict[str, Any]) -> Any:
@@ -238,6 +239,7 @@ def test_full_arithmetic() -> None:
     assert by_name["x"].outputs[0].arithmetic[0] == Arithmetic("grad(#1) * 2", "(all 1.) * 2", "all 2.")
 
 
+@pytest.mark.slow
 def test_a_long_graph_is_summarised() -> None:
     told = script("import torch\nx = torch.ones(1, requires_grad=True)\nfor i in range(3000):\n    x = x * 2\n", "x")
     assert told.total == 3001
@@ -247,12 +249,14 @@ def test_a_long_graph_is_summarised() -> None:
     assert not any("no path leads" in note for note in script(text, "x").notes)
 
 
+@pytest.mark.slow
 def test_what_is_said_is_true_of_recorded_scripts() -> None:
     """The last value with a graph that random programs leave behind: every formula that is shown gives the gradient."""
     checked = words = 0
-    for path in sorted((harness.RECORDED / "random_programs").glob("*.py"))[::2]:
+    programs = [case for book in casebook.books() if book.stem.startswith("fz") for case in casebook.read(book).cases]
+    for case in programs[::2]:
         one = session()
-        source = Source(path.name, path.read_text())
+        source = Source(case.place, case.script)
         one.run(source)
         tensors = {n: v for n, v in one._interpreter.variables.items() if type(v) is Tensor}
         name = [n for n, v in tensors.items() if v.node is not None][-1]
@@ -273,12 +277,13 @@ def test_what_is_said_is_true_of_recorded_scripts() -> None:
                     continue
                 checked += 1
                 size = np.abs(made.gradient.array).max(initial=1.0)
-                where = f"{path.name} {made.name}: {made.came}"
+                where = f"{case.place} {made.name}: {made.came}"
                 np.testing.assert_allclose(found, made.gradient.array, rtol=1e-3, atol=1e-5 * size, err_msg=where)
     # names of tensors that a script no longer has, and written parts
     assert checked > 20 * words
 
 
+@pytest.mark.slow
 def test_what_is_said_is_true_of_every_operation() -> None:
     """Of the calls that formulas are tried with, what the explanation makes of them gives the gradient too."""
     checked, unsaid = 0, []

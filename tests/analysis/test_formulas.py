@@ -136,6 +136,7 @@ def formulas() -> dict[tuple[str, str, str], str]:
     return {(op.grad_fn, name, rule.formula): function for op, function in records().values() for name, rule in op.rules.items() if rule}
 
 
+@pytest.mark.slow
 def test_every_formula_agrees_with_its_rule() -> None:
     agreed: set[tuple[str, str, str]] = set()
     samples = [sample for function in catalog.all_functions() for sample in function.samples]

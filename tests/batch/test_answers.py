@@ -6,7 +6,10 @@ import pytest
 
 from gradcli.cli.app import run
 
+pytestmark = pytest.mark.slow
 
+
+@pytest.mark.quick
 def test_everything_at_once(ask):
     wanted = ["value", "grad", "grad_fn", "jacobian", "hessian"]
     (answer,) = ask({"id": 7, "expr": "(x**2).sum()", "vars": {"x": [1, 2]}, "want": wanted})
@@ -101,6 +104,7 @@ def test_a_bad_line_is_answered_and_the_rest_go_on(ask):
         assert after["value"] == 2
 
 
+@pytest.mark.quick
 def test_no_request_reaches_another(ask):
     probe = {
         "script": "print(torch.is_grad_enabled(), torch.get_default_dtype(), torch.is_inference_mode_enabled(), torch.initial_seed())\n"

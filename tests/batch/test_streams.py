@@ -14,6 +14,8 @@ import pytest
 
 from tests.batch.conftest import COMMAND, ENVIRON
 
+pytestmark = pytest.mark.slow
+
 
 def requests(count: int) -> bytes:
     """`count` lines, one in a hundred of them bad."""
@@ -108,6 +110,7 @@ def test_foreign_output_is_not_gone_on_with(tmp_path: Path) -> None:
     assert done.returncode == 2 and out.read_text() == "a diary\n"
 
 
+@pytest.mark.quick
 def test_a_conversation(tmp_path: Path) -> None:
     """One who waits for an answer before the next request gets it."""
     process = subprocess.Popen([*COMMAND, "-", "--jobs", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRON)

@@ -1,4 +1,4 @@
-"""Diagnostics as people see them: each file of tests/diagnostics is a script, a rule with the exit code, and the exact standard error.
+"""Diagnostics as people see them: each file of diagnostics/ is a script, a rule with the exit code, and the exact standard error.
 
 A file whose first line is `$ gradcli ...` is that command instead. `GRADCLI_UPDATE_DIAGNOSTICS=1` writes what comes out now into
 the files; a new one needs nothing but the script.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "diagnostics"
+FOLDER = Path(__file__).with_name("diagnostics")
 RULE = re.compile(r"^-{20} exit (\d+)\n", re.M)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gradcli.analysis.minimize import METHODS
 from gradcli.cli.commands import minimize
-from tests.repl.conftest import Terminal, terminal  # noqa: F401
+from tests.repl.driving import Terminal
 
 
 def test_the_table(cli) -> None:
@@ -115,7 +115,8 @@ def test_errors(cli) -> None:
     assert cli("minimize", "x**2", "x=1", "--limit", "time=0s").code == 5
 
 
-def test_the_bar_is_on_a_terminal_only(terminal: Callable[..., Terminal], cli) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_the_bar_is_on_a_terminal_only(terminal: Callable[..., Terminal], cli) -> None:
     words = ["minimize", "((x-1e6)**2).sum()", "x=0", "--steps", "20000"]
     assert "/20000" not in cli(*words, "--limit", "time=60s").err
     one = terminal(*words, columns=120)

@@ -273,6 +273,7 @@ def test_expressions_as_ends_and_computed_names(cli) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_untrusted() -> None:
     command = [sys.executable, "-m", "gradcli", "plot", "x*x", "x=-1..1", "--untrusted", "--grad"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

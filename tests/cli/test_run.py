@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.repl.conftest import ROOT, Terminal, terminal  # noqa: F401
+from tests import casebook
+from tests.repl.driving import ROOT, Terminal
 
 Write = Callable[[str, str | bytes], str]
 
@@ -30,10 +31,10 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 # --- several files ---
 
 
-def test_a_seed_after_its_prelude(cli) -> None:
-    folder = ROOT / "tests/conformance/recorded/seeds"
-    answer = cli("run", str(folder / "prelude.py"), str(folder / "001_04.py"))
-    assert (answer.code, answer.out) == (0, (folder / "001_04.out").read_text(encoding="utf-8"))
+def test_a_seed_after_its_prelude(cli, script) -> None:
+    case = casebook.find("seeds/001_04")
+    answer = cli("run", script("prelude.py", case.before), script("seed.py", case.script))
+    assert (answer.code, answer.out) == (0, case.prints)
 
 
 def test_files_share_names_modes_and_the_generator(cli, script) -> None:
@@ -217,7 +218,8 @@ def test_a_limit_cannot_be_caught(cli, script) -> None:
 # --- staying at the prompt ---
 
 
-def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> None:
     one = terminal("run", script("a.py", "import torch\nx = torch.ones(2)\nprint('ran')\n"), "-i")
     one.wait("ran")
     one.wait_prompt()
@@ -228,7 +230,8 @@ def test_the_prompt_afterwards(terminal: Callable[..., Terminal], script) -> Non
     assert one.ended() == 0
 
 
-def test_the_prompt_after_an_error(terminal: Callable[..., Terminal], script) -> None:  # noqa: F811
+@pytest.mark.slow
+def test_the_prompt_after_an_error(terminal: Callable[..., Terminal], script) -> None:
     one = terminal("run", script("a.py", "y = 1\n"), script("b.py", "missing\n"), "-i")
     one.wait("NameError: name 'missing' is not defined")
     one.wait_prompt()

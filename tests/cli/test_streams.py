@@ -15,6 +15,8 @@ import pytest
 
 from gradcli.cli.output import use_colour
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 GRADCLI = f"{sys.executable} -m gradcli"
 
@@ -103,6 +105,7 @@ def on_terminal(words: str, **more: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.quick
 def test_the_same_text_on_a_terminal_and_piped() -> None:
     piped = shell(f"{GRADCLI} grad 'x**2' x=3").stdout
     shown = on_terminal("grad 'x**2' x=3")

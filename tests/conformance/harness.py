@@ -1,4 +1,4 @@
-"""Runs recorded scripts in this process and says how their output compares to what PyTorch printed."""
+"""What PyTorch did with a recorded script, and how our output compares to it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from tests.casebook import Case
+
 HERE = Path(__file__).parent
-RECORDED = HERE / "recorded"
-# further scripts of the same kinds, recorded with the same PyTorch
-MORE = HERE / "more"
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?")
@@ -26,25 +25,12 @@ class Outcome:
     error: str | None
 
 
-def scripts() -> list[Path]:
-    """Every recorded script, but the prelude of the seeds."""
-    return sorted(path for folder in (RECORDED, MORE) for path in folder.rglob("*.py") if path.name != "prelude.py")
-
-
-def name_of(script: Path) -> str:
-    """The script's name below `recorded/`, or with `more/` in front, without its suffix."""
-    return str(script.relative_to(RECORDED if script.is_relative_to(RECORDED) else HERE).with_suffix(""))
-
-
-def expected(script: Path) -> Outcome:
+def expected(case: Case) -> Outcome:
     """What PyTorch did."""
-    lines = []
-    recorded = script.with_suffix(".err")
-    if recorded.exists():
-        lines = recorded.read_text(encoding="utf-8").splitlines()
+    lines = case.stderr.splitlines()
     warnings = [match[1] for line in lines if (match := _WARNING.match(line))]
     errors = [line for line in lines if re.match(r"\w*(?:Error|Exception): ", line)]
-    return Outcome(script.with_suffix(".out").read_text(encoding="utf-8"), warnings, errors[-1] if errors else None)
+    return Outcome(case.prints, warnings, errors[-1] if errors else None)
 
 
 def normalised(text: str) -> str:

@@ -14,7 +14,7 @@ from gradcli.session import Session
 from gradcli.source import Source
 from tests.conformance import harness
 
-CASES: dict[str, dict[str, Any]] = json.loads((harness.RECORDED / "explain.json").read_text())
+CASES: dict[str, dict[str, Any]] = json.loads((harness.HERE / "explain.json").read_text())
 
 
 def described(row: Row) -> tuple[str, str, list[float], list[float]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +12,19 @@ from gradcli.core.kernels import blocks
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.source import Source
+from tests import casebook
+from tests.casebook import Case
 from tests.conformance import harness
 from tests.conformance.harness import Outcome
 
-SCRIPTS = harness.scripts()
+CASES = [case for book in casebook.books() for case in casebook.read(book).cases]
 ALLOWED = {entry["name"]: entry for entry in tomllib.loads((harness.HERE / "allowed.toml").read_text()).get("script", [])}
 
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
-def run(script: Path) -> Outcome:
-    """Run a script (a seed after its prelude) through the session, as `gradcli run` does."""
+
+def run(case: Case) -> Outcome:
+    """Run a script through the session, as `gradcli run` does: after the one that its casebook has in front of every case."""
     out: list[str] = []
     warnings: list[str] = []
     session = Session(
@@ -31,43 +34,42 @@ def run(script: Path) -> Outcome:
         warn=lambda category, message, _: warnings.append(f"{category}: {message}".split("\n")[0]),
         read_stdin=lambda: b"",
     )
-    files = [script.parent / "prelude.py", script] if script.parent.name == "seeds" else [script]
     try:
-        for file in files:
-            session.run(Source(str(file), session.read_source(str(file))))
+        if case.before:
+            session.run(Source(f"{case.path.name}, before each", case.before))
+        session.run(Source(case.place, case.script))
     except GradcliError as error:
         return Outcome("".join(out), warnings, f"{error.kind}: {error.message}")
     return Outcome("".join(out), warnings, None)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=harness.name_of)
-def test_recorded_script(script: Path) -> None:
-    ours, theirs = run(script), harness.expected(script)
-    if harness.name_of(script) in ALLOWED:
-        check = {"last digit": harness.differs_in_last_digits_only, "noise": harness.differs_in_noise_only}
-        kind = ALLOWED[harness.name_of(script)]["kind"]
-        assert check[kind](ours.out, theirs.out), f"listed in allowed.toml, and not a difference of the kind {kind!r}"
-        assert (ours.warnings, ours.error) == (theirs.warnings, theirs.error)
-        return
-    assert harness.normalised(ours.out) == harness.normalised(theirs.out)
-    assert (ours.warnings, ours.error) == (theirs.warnings, theirs.error)
+@every_case
+def test_recorded_script(case: Case) -> None:
+    ours, theirs = run(case), harness.expected(case)
+    kind = ALLOWED[case.name]["kind"] if case.name in ALLOWED else None
+    if kind is None or kind == "warnings":
+        assert harness.normalised(ours.out) == harness.normalised(theirs.out), case.place
+    else:
+        check = {"last digit": harness.differs_in_last_digits_only, "noise": harness.differs_in_noise_only}[kind]
+        assert check(ours.out, theirs.out), f"{case.place} is in allowed.toml, and does not differ in the way of {kind!r}"
+    assert (ours.warnings == theirs.warnings) is (kind != "warnings"), (case.place, ours.warnings, theirs.warnings)
+    assert ours.error == theirs.error, case.place
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=harness.name_of)
-def test_recorded_script_in_blocks(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@every_case
+def test_recorded_script_in_blocks(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deferred execution changes nothing that can be seen, down to arrays of one element."""
     monkeypatch.setattr(blocks, "threshold", 1)
-    test_recorded_script(script)
+    test_recorded_script(case)
 
 
 def test_recordings_name_no_place_of_a_machine() -> None:
-    for script in SCRIPTS:
-        recorded = script.with_suffix(".err")
-        assert not recorded.exists() or not re.search(r'^/|File "/', recorded.read_text(encoding="utf-8"), re.M), recorded
+    for case in CASES:
+        assert not re.search(r'^/|File "/', case.stderr, re.M), case.place
 
 
 def test_allowed_differences_are_few_and_have_reasons() -> None:
-    names = {harness.name_of(script) for script in SCRIPTS}
+    names = {case.name for case in CASES}
     assert set(ALLOWED) <= names
     assert len(ALLOWED) <= len(names) * 0.02
     assert all(entry["reason"].strip() for entry in ALLOWED.values())

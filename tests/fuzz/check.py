@@ -1,9 +1,8 @@
-"""What must hold for any text at all: it ends, soon, well or with an error of ours; `python -m tests.fuzz.check COUNT [SEED]`."""
+"""What holds for any text: it ends within the bounds that count, well or with our error; `python -m tests.fuzz.check COUNT [SEED]`."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 
 from gradcli import limits
@@ -17,7 +16,6 @@ from tests.fuzz import programs
 
 #: gives the names that generated programs use a meaning, so that they get somewhere
 PRELUDE = "x = torch.tensor([1., 2., 3.], requires_grad=True)\ny = torch.ones(3, 3)\na = [1, 2, 3]\ni = 2\ndef f(x=1, *a, **e): return x\n"
-SLOW = 5.0
 
 
 def _nothing(*values: object) -> None:
@@ -26,7 +24,6 @@ def _nothing(*values: object) -> None:
 
 def check(text: str) -> str:
     """Parse and run a program; how it ended. Fails with AssertionError or with whatever should not have come out."""
-    begun = time.monotonic()
     bounds = limits.strict().changed(**programs.run_bounds())
     session = Session(bounds=bounds, write=_nothing, warn=_nothing, read_stdin=bytes)
     session.run(Source("<prelude>", PRELUDE), reuse=True)
@@ -44,7 +41,7 @@ def check(text: str) -> str:
         shown = diagnostic(error)
         assert "Traceback" not in shown and not any(ord(char) < 32 and char != "\n" for char in shown), shown
         ended = "syntax" if isinstance(error, LanguageError) else f"limit {error.limit}" if isinstance(error, LimitError) else "error"
-    assert time.monotonic() - begun < SLOW, "too slow"
+    assert ended != "limit time", "the bounds that count let it run on"
     return ended
 
 

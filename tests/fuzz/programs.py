@@ -166,9 +166,9 @@ def _parses(piece: str) -> bool:
 
 
 def run_bounds() -> dict[str, Any]:
-    """Bounds under which a program made by chance ends soon."""
+    """Bounds under which a program made by chance ends soon, and long before its time is up."""
     return {
-        "time": 2.0,
+        "time": 60.0,
         "steps": 2000,
         "elements": 1e5,
         "bytes": 1 << 28,

@@ -30,6 +30,7 @@ def generated(draw: st.DrawFn) -> str:
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=_QUIET)
 @given(generated())
 def test_generated_programs_end_well(text: str) -> None:
@@ -122,6 +123,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES | st.text(max_size=3), max_size=40).map(" ".join) | st.lists(PIECES, max_size=40).map("".join))
 def test_any_text_is_parsed_or_refused(text: str) -> None:

@@ -175,11 +175,13 @@ def test_a_hostile_file_name(tmp_path: Path) -> None:
     assert not Page(made(tmp_path, str(name))).all("img")
 
 
+@pytest.mark.slow
 def test_a_graph_of_two_thousand_steps(tmp_path: Path) -> None:
     text = script(tmp_path, "import torch\nx = torch.tensor(0.5, requires_grad=True)\ny = x\nfor i in range(3000):\n    y = torch.sin(y)\n")
     assert "of 3,001 steps" in text and len(text) < 4_000_000
 
 
+@pytest.mark.slow
 def test_a_text_of_many_terms(tmp_path: Path) -> None:
     text = made(tmp_path, "+".join(["x"] * 1500), "x=1")
     assert len(text) < 6_000_000

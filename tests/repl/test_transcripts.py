@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repl.conftest import Typist
+from tests.repl.driving import Typist
 
 FOLDER = Path(__file__).parent / "transcripts"
 

@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 import numpy as np
+import pytest
 
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.vocabulary import library
@@ -99,6 +100,7 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
     return []
 
 
+@pytest.mark.slow
 def test_every_reachable_object_is_a_value() -> None:
     session = Interpreter(write=_nothing, warn=_nothing)
     session.run(parse_file(Source("<setup>", SETUP)))

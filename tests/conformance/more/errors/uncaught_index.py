@@ -1,2 +1,0 @@
-import torch
-[1, 2, 3].index(5)

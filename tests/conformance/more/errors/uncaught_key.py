@@ -1,4 +1,0 @@
-import torch
-x = {"a": 1}
-print(x["a"])
-x["b"]

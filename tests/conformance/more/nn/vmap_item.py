@@ -1,3 +1,0 @@
-# vmap item
-import torch
-torch.vmap(lambda x: x * x.item())(torch.tensor([1., -2.]))

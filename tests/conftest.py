@@ -1,0 +1,63 @@
+"""How many processes run the tests, which tests are quick, and a prompt to type at for tests of several wings."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.repl.driving import Terminal, Typist
+
+#: of the cases of a parametrized test every so-many-th is quick
+STRIDE = 20
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Whole folders are tested on every core, single files and tests in this process, where a debugger can look; `-n` decides otherwise."""
+    option = config.option
+    unchosen = getattr(option, "numprocesses", 0) is None  # 0 without pytest-xdist
+    if unchosen and not option.collectonly and option.capture != "no" and all(Path(word).is_dir() for word in config.args):
+        option.numprocesses = "auto"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the quick tests, which are a cut through all others: what is not slow, and of a test with many cases some."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if not item.get_closest_marker("slow") and seen[test] % STRIDE == 0:
+            item.add_marker("quick")
+        seen[test] += 1
+
+
+@pytest.fixture
+def typist(tmp_path: Path) -> Typist:
+    """A prompt in this process, with a history of its own."""
+    from tests.repl.driving import Typist
+
+    return Typist(tmp_path)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    """`terminal(*words, **environment)` starts gradcli in a pseudo-terminal; several share one history."""
+    from tests.repl.driving import Terminal
+
+    started: list[Terminal] = []
+
+    def start(*words: str, **more: object) -> Terminal:
+        started.append(Terminal(tmp_path, *words, **more))  # type: ignore[arg-type]
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.child.isalive():
+            one.child.kill(signal.SIGKILL)
+        one.child.close(force=True)

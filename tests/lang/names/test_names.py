@@ -1,0 +1,75 @@
+"""Names: torch's without imports, Python's until a star import, imports, and what is said of a name that is missing."""
+
+import pytest
+
+from tests.lang.running import Session, failure, output
+
+
+def test_torch_names_need_no_import_and_can_be_hidden():
+    assert output("print(float32, torch.float32, F is torch.nn.functional)\n") == "torch.float32 torch.float32 True\n"
+    assert output("pi = 3\nprint(pi)\ndel pi\nprint(pi)\n") == "3\n3.141592653589793\n"
+
+
+def test_python_keeps_its_names_until_star_import():
+    program = "print(int, float(2), max)\nfrom torch import *\nprint(int, float, bool, type(max) is type(len))\n"
+    assert output(program) == "<class 'int'> 2.0 <built-in function max>\ntorch.int32 torch.float32 torch.bool True\n"
+
+
+def test_e_means_nothing_bare_in_a_script():
+    assert failure("print(e)\n").message == "name 'e' is not defined"
+    assert Session(one_off=True).evaluate("e") == 2.718281828459045
+
+
+def test_imports_bind_what_is_there():
+    program = """
+import torch, math
+import torch.nn as nn
+import torch.nn.functional
+import torch.nn.functional as F
+import numpy as np
+from torch import nn as n2, float64 as f64
+from math import pi, sqrt as root
+from torch.nn import *
+print(nn is n2, F is torch.nn.functional, f64, pi == math.pi, root(4), np.pi == pi, np.sqrt(9))
+print(torch, torch.nn, math)
+"""
+    assert output(program) == "True True torch.float64 True 2.0 True 3.0\n<module 'torch'> <module 'torch.nn'> <module 'math'>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("import os", "ModuleNotFoundError", "No module named 'os'"),
+        ("import torch.os", "ModuleNotFoundError", "No module named 'torch.os'"),
+        ("from os import path", "ModuleNotFoundError", "No module named 'os'"),
+        ("from torch import os", "ImportError", "cannot import name 'os' from 'torch'"),
+        ("from math import _x", "ImportError", "cannot import name '_x' from 'math'"),
+        ("np.load", "AttributeError", "numpy.load is not part of gradcli"),
+        ("torch.foo", "AttributeError", "module 'torch' has no attribute 'foo'"),
+        ("torch.nn.functional.foo", "AttributeError", "module 'torch.nn.functional' has no attribute 'foo'"),
+        ("str.foo", "AttributeError", "type object 'str' has no attribute 'foo'"),
+        ("torch.x = 1", "AttributeError", "module 'torch' is read-only"),
+        ("def f(): pass\nf.x = 1", "AttributeError", "'function' object has no attribute 'x'"),
+        ("def f(): pass\nf.__name__ = 'g'", "AttributeError", "attribute '__name__' of 'function' objects is not writable"),
+    ],
+)
+def test_what_is_missing_is_named(text, kind, message):
+    error = failure(text + "\n")
+    assert (error.kind, error.message) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("pritn(1)", "print"),
+        ("math.sqr(2)", "sqrt"),
+        ("'a'.uper()", "upper"),
+        ("torch.flaot32", "float32"),
+        ("length = 1\nlenght", "length"),
+        ("import toch", "torch"),
+        ("open('x')", "open is not part of gradcli's language"),
+        ("eval('1')", "eval is not part of gradcli's language"),
+    ],
+)
+def test_hints(text, hint):
+    assert hint in " ".join(failure(text + "\n").hints)
