@@ -20,6 +20,8 @@ STRIDE = 20
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Whole folders are tested on every core, single files and tests in this process, where a debugger can look; `-n` decides otherwise."""
+    if hasattr(config, "workerinput"):
+        return  # one of these processes itself
     option = config.option
     unchosen = getattr(option, "numprocesses", 0) is None  # 0 without pytest-xdist
     if unchosen and not option.collectonly and option.capture != "no" and all(Path(word).is_dir() for word in config.args):
