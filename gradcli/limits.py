@@ -210,11 +210,19 @@ class Memory:
 
     def begin(self) -> None:
         """Count from now on, in this process."""
+        self.exchange(self.baseline())
+
+    def baseline(self) -> int:
+        """What this process holds now, for `exchange`."""
         if self._process != os.getpid():
             self._open()
-        self._base = 0
-        self._base = self.held()
+        return self.total()
+
+    def exchange(self, baseline: int) -> int:
+        """Count from `baseline` on, in bytes; returns the baseline there was."""
+        before, self._base = self._base, baseline
         self._claimed = 0.0
+        return before
 
     def _open(self) -> None:
         if self._statm >= 0:

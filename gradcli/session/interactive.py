@@ -15,9 +15,10 @@ from gradcli.core.functions.function import Function
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
+from gradcli.core.vocabulary.session_state import SessionState, in_force
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.names import bare_names, builtins
+from gradcli.lang.names import bare_names
 from gradcli.lang.prompt import completion, editing, script_writer
 from gradcli.lang.prompt.checkpoint import Checkpoint
 from gradcli.lang.prompt.script_writer import Input
@@ -55,20 +56,24 @@ Echo = Callable[[Evaluation], None]
 
 
 class Interactive:
-    """The names of an interpreter as a prompt uses them. `seed` is what the generator began with."""
+    """The names of an interpreter as a prompt uses them, in force with `state`. `seed` is what the generator began with."""
 
-    def __init__(self, interpreter: Interpreter, seed: int) -> None:
+    def __init__(self, interpreter: Interpreter, state: SessionState, seed: int) -> None:
+        self.state = state
         self._interpreter = interpreter
         #: values of steps, and what a backward walk has freed, for a look at them afterwards
         self._recorder = Recorder()
-        self._setup = _setup_lines(seed)
         #: those that succeeded
         self.inputs: list[Input] = []
         #: what to go back to, with the inputs there were
         self._undo: list[tuple[Checkpoint, list[Input]]] = []
         self._last: Checkpoint | None = None
-        self._first = Checkpoint(interpreter.variables)
-        builtins.CHOICES.wanted = True
+        #: whose function calls of bare `sum`, `max` ... called
+        self._choices: dict[object, str] = {}
+        interpreter.choices = self._choices
+        with state:
+            self._setup = _setup_lines(seed)
+            self._first = Checkpoint(interpreter.variables)
 
     # --- inputs ---
 
@@ -95,6 +100,7 @@ class Interactive:
         """Whether the text should be run now, instead of going on in another line."""
         return editing.is_complete(self.prepared(text))
 
+    @in_force
     def enter(self, text: str, name: str, echo: Echo) -> None:
         """Run one input; `echo` gets each value to be shown. After an error everything is as before."""
         with _Atomic(self):
@@ -125,6 +131,7 @@ class Interactive:
         echo(Evaluation(statement.text, self._show(value), node.type_name if node else None, node is not None))
         return "repr" if isinstance(value, _SHOWN_OTHERWISE) else "print"
 
+    @in_force
     def load(self, text: str, name: str) -> None:
         """Run the text of a file, in which `sum` and its like are Python's. After an error everything is as before."""
         with _Atomic(self):
@@ -139,12 +146,14 @@ class Interactive:
         """Whether the user has bound the name."""
         return name in self._interpreter.variables
 
+    @in_force
     def value(self, text: str) -> Any:
         """The value of an expression, for commands."""
         return self._interpreter.evaluate(parser.parse_expression(Source("<expression>", text)))
 
     # --- going back ---
 
+    @in_force
     def begin(self) -> Checkpoint:
         """The state now."""
         self._last = Checkpoint(self._interpreter.variables, self._last)
@@ -160,6 +169,7 @@ class Interactive:
                 del self._undo[: at + 1]
                 break
 
+    @in_force
     def undo(self) -> str:
         """Take the last input back; the text that says so. Raises UsageError when there is none."""
         if not self._undo:
@@ -172,6 +182,7 @@ class Interactive:
         note = "" if checkpoint.complete else "; what was written into large tensors stays, as there was no room for copies"
         return f"undone: {text}{note}" if text else f"undone{note}"
 
+    @in_force
     def reset(self) -> None:
         """No names, settings as at the start, and a script that begins anew."""
         with _Atomic(self):
@@ -179,6 +190,7 @@ class Interactive:
             self._interpreter.variables.clear()
             self.inputs.clear()
 
+    @in_force
     def zero(self) -> list[str]:
         """Set the gradient of every named tensor to None; the names that had one."""
         tensors = [(name, value) for name, value in self._interpreter.variables.items() if type(value) is Tensor]
@@ -187,6 +199,7 @@ class Interactive:
             self.setting("; ".join(f"{name}.grad = None" for name in found))
         return found
 
+    @in_force
     def setting(self, text: str) -> None:
         """Run a line that belongs to the script, such as `torch.manual_seed(1)`."""
         with _Atomic(self):
@@ -196,6 +209,7 @@ class Interactive:
                 self._statement(program, at, _quiet, {})
             self.inputs.append(Input(program, ("",) * len(program.body), bound))
 
+    @in_force
     def bound(self, name: str, bind: Callable[[], None]) -> None:
         """`bind` binds a name to data from outside; the script gets the numbers themselves."""
         with _Atomic(self):
@@ -220,13 +234,15 @@ class Interactive:
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """Look at values, by evaluating and walking backward, and leave everything as it is."""
-        before = self.begin()
-        try:
-            with recorded(self._recorder):
-                yield
-        finally:
-            before.restore()
+        with self.state:
+            before = self.begin()
+            try:
+                with recorded(self._recorder):
+                    yield
+            finally:
+                before.restore()
 
+    @in_force
     def preview(self, text: str) -> str:
         """What the text would give, as one text; "" for nothing. It is run for good: call this on a copy."""
         program = parser.parse_input(Source("<preview>", self.prepared(text)))
@@ -240,6 +256,7 @@ class Interactive:
             return ""
         return "" if value is None else self._interpreter.text(value)
 
+    @in_force
     def timed(self, text: str) -> tuple[float, int]:
         """Seconds that one evaluation of an expression takes, the best of several, and how many there were; nothing stays."""
         expression = parser.parse_expression(Source("<expression>", self.prepared(text)))
@@ -255,6 +272,7 @@ class Interactive:
                     break
         return best, runs
 
+    @in_force
     def variables(self) -> tuple[Variable, ...]:
         """The names that are bound, with what their values are."""
         return tuple(self._variable(name, value) for name, value in self._interpreter.variables.items())
@@ -273,6 +291,7 @@ class Interactive:
             grad,
         )
 
+    @in_force
     def gradients(self, text: str) -> GraphNodes:
         """Every node of the graph behind an expression; behind the last value for "". Raises ProgramError."""
         with self.untouched():
@@ -294,6 +313,7 @@ class Interactive:
     def _show(self, value: Any) -> Value:
         return result_value(value, self._interpreter.text, self._interpreter.text)
 
+    @in_force
     def describe(self, path: str) -> Entry | Description | Variable:
         """What `path` is: something of torch's, with an example that is run now, a function or a value. Raises ProgramError."""
         value = self._lookup(path)
@@ -312,6 +332,7 @@ class Interactive:
         value = completion.lookup(path, self._interpreter.variables)
         return completion.lookup(f"F.{path}", {}) if value is MISSING and "." not in path else value
 
+    @in_force
     def complete(self, text: str) -> list[Completion]:
         """What may follow `text`, the input up to the cursor."""
         length = len(completion.word_before(text))
@@ -328,12 +349,13 @@ class Interactive:
 
     # --- the script ---
 
+    @in_force
     def script(self) -> str:
         """The inputs that succeeded as a script for gradcli and for PyTorch. Raises DataError for data too large to write out."""
         for one in self.inputs:
             if one.source.text.endswith(_TOO_LARGE):
                 raise DataError(f"{one.source.text.split()[0]} has more than {MOST_DATA:,} numbers: too many to write into a script")
-        return script_writer.Writer(self.inputs, builtins.CHOICES).text(self._setup)
+        return script_writer.Writer(self.inputs, self._choices).text(self._setup)
 
 
 _TOO_LARGE = "None  # too large"

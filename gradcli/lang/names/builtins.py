@@ -352,29 +352,16 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 FUNCTIONS: dict[str, Builtin] = {name: Builtin(name, function) for name, function in _FUNCTIONS.items()}
 
 
-class Choices(dict[object, str]):
-    """By the node of a call of bare `sum`, `max` ...: whether it called torch's function ("torch"), Python's, or "both"."""
-
-    #: whether calls are noted; the prompt sets it, because it writes scripts that name the function
-    wanted = False
-
-    def note(self, choice: str) -> None:
-        """Note that the call at `state.origin` was `choice` this time."""
-        if self.setdefault(state.origin, choice) != choice:
-            self[state.origin] = "both"
-
-
-CHOICES = Choices()
-
-
 def _either(name: str) -> Builtin:
     """Bare `sum` and its like at the prompt: torch's when the first argument is a tensor, Python's otherwise."""
     python = FUNCTIONS[name]
 
     def run(*args: Value, **kwargs: Value) -> Value:
         torchs = (args and type(args[0]) is Tensor) or (not args and type(kwargs.get("input")) is Tensor)
-        if CHOICES.wanted:
-            CHOICES.note("torch" if torchs else "python")
+        if execution.choices is not None:
+            choice = "torch" if torchs else "python"
+            if execution.choices.setdefault(state.origin, choice) != choice:
+                execution.choices[state.origin] = "both"
         if torchs:
             return catalog.function(name)(*args, **kwargs)
         return python(*args, **kwargs)

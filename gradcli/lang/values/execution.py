@@ -54,7 +54,7 @@ class Addresses:
 class Execution:
     """The state of the program that runs. Limits that are not in force are infinite."""
 
-    __slots__ = ("addresses", "deadline", "depth", "display", "handling", "max_depth", "max_steps", "steps", "write", "written")
+    __slots__ = ("addresses", "choices", "deadline", "depth", "display", "handling", "max_depth", "max_steps", "steps", "write", "written")
 
     def __init__(self) -> None:
         self.write: Callable[[str], None] = _nowhere
@@ -69,6 +69,9 @@ class Execution:
         #: bytes of output so far
         self.written = 0
         self.addresses = Addresses()
+        #: by the syntax node of a call of bare `sum`, `max` ...: whether it called torch's function ("torch"), Python's ("python"),
+        #: or each at times ("both"); None where nobody asks
+        self.choices: dict[object, str] | None = None
         #: the errors whose `except` clauses are running, innermost last
         self.handling: list[ProgramError] = []
 
