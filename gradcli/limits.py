@@ -195,13 +195,13 @@ class Memory:
     To ask is cheap but not free, so that `claim` asks only when what was claimed since has come to an eighth of the bound.
     """
 
-    __slots__ = ("_base", "_claimed", "_process", "_statm", "release")
+    __slots__ = ("_claimed", "_process", "_statm", "baseline", "release")
 
     #: what a process may grow by without having made any values: modules, tables, the allocators' spare room
     OWN = 32 * 2**20
 
     def __init__(self) -> None:
-        self._base = 0
+        self.baseline = 0
         self._claimed = 0.0
         self._statm = -1
         self._process = 0
@@ -210,19 +210,14 @@ class Memory:
 
     def begin(self) -> None:
         """Count from now on, in this process."""
-        self.exchange(self.baseline())
+        self.baseline = self.measure()
+        self._claimed = 0.0
 
-    def baseline(self) -> int:
-        """What this process holds now, for `exchange`."""
+    def measure(self) -> int:
+        """All that this process holds, in bytes: a baseline to count from."""
         if self._process != os.getpid():
             self._open()
         return self.total()
-
-    def exchange(self, baseline: int) -> int:
-        """Count from `baseline` on, in bytes; returns the baseline there was."""
-        before, self._base = self._base, baseline
-        self._claimed = 0.0
-        return before
 
     def _open(self) -> None:
         if self._statm >= 0:
@@ -239,7 +234,7 @@ class Memory:
 
     def held(self) -> int:
         """The growth in bytes."""
-        return self.total() - self._base
+        return self.total() - self.baseline
 
     def claim(self, size: float) -> None:
         """Refuse what would come on top when there is no room for it."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gradcli import limits
 from gradcli.analysis import graph_nodes
 from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.analysis.reference import descriptions
@@ -51,6 +52,9 @@ _LINE_END = re.compile(r"[ \t]*;[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 
 #: what `print` shows in another way than the prompt
 _SHOWN_OTHERWISE = (str, NumpyArray, torch_types.Device, ProgramError)
+
+#: the most that a preview may use; time in seconds
+_PREVIEW = {"elements": 1e6, "bytes": 64 * 2.0**20, "work": 1e8, "steps": 1e5, "time": 0.3, "output": 1e6}
 
 Echo = Callable[[Evaluation], None]
 
@@ -244,7 +248,9 @@ class Interactive:
 
     @in_force
     def preview(self, text: str) -> str:
-        """What the text would give, as one text; "" for nothing. It is run for good: call this on a copy."""
+        """What the text would give, as one text; "" for nothing. It is run for good, within small limits: call this on a copy."""
+        now = limits.current
+        limits.use(now.changed(**{name: min(getattr(now, name), most) for name, most in _PREVIEW.items()}))
         program = parser.parse_input(Source("<preview>", self.prepared(text)))
         if not program.body:
             return ""

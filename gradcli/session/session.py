@@ -95,6 +95,7 @@ class Session:
 
     # --- scripts ---
 
+    @in_force
     def read_source(self, name: str) -> str:
         """The text of a program file. Raises DataError, LimitError."""
         return data.read_source(name, self._read_stdin)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from operator import attrgetter
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from gradcli import limits
 from gradcli.core.random import generator
@@ -27,19 +28,19 @@ class SessionState:
     tensors print with.
     """
 
-    __slots__ = ("_modes", "_dtype", "_options", "_generator", "_limits", "_memory", "_depth", "warned")
+    __slots__ = ("_values", "_depth", "bounds", "warned")
 
     def __init__(self, bounds: Limits, *, dtype: DType = dtypes.float32, seed: int = 0, precision: int | None = None) -> None:
-        self._modes = State()
-        self._modes.recount = bounds.nodes
-        self._dtype = dtype
-        self._options = PrintOptions()
+        modes = State()
+        modes.recount = bounds.nodes
+        options = PrintOptions()
         if precision is not None:
-            self._options.precision = precision
-        self._generator = Generator().manual_seed(seed)
-        self._limits = bounds
-        self._memory = limits.memory.baseline()
+            options.precision = precision
+        numbers = Generator().manual_seed(seed)
+        #: while this is in force: what was in force before
+        self._values: _Values = (_MODES(modes), _NUMBERS(numbers), dtype, options, bounds, limits.memory.measure())
         self._depth = 0
+        self.bounds = bounds
         #: the warnings that PyTorch gives once in a process, of those that were given
         self.warned: set[str] = set()
 
@@ -49,32 +50,41 @@ class SessionState:
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:
+        if self._depth == 1:
+            try:
+                self._exchange()
+            except MemoryError:  # the exception on its way has freed memory, or its traceback will
+                self._exchange()
         self._depth -= 1
-        if not self._depth:
-            self._exchange()
 
     def _exchange(self) -> None:
-        """Swap what is in force with what is kept here."""
-        _swap(state, self._modes, State.__slots__)
-        _swap(generator.default, self._generator, Generator.__slots__)
-        dtype = dtypes.get_default()
-        dtypes.set_default(self._dtype)
-        self._dtype = dtype
-        self._options, printing.options = printing.options, self._options
-        bounds = limits.current
-        limits.use(self._limits)
-        self._limits = bounds
-        self._memory = limits.memory.exchange(self._memory)
+        """Swap what is in force with what is kept here: wholly, or not at all where memory runs out."""
+        before = _read()
+        try:
+            _write(self._values)
+        except BaseException:
+            _write(before)
+            raise
+        self._values = before
 
 
-_Object = TypeVar("_Object")
+#: fields of `state` and of the default generator, default dtype, print options, limits, baseline of `limits.memory`
+_Values = tuple[tuple[Any, ...], tuple[Any, ...], DType, PrintOptions, Limits, int]
+_MODES, _NUMBERS = attrgetter(*State.__slots__), attrgetter(*Generator.__slots__)
 
 
-def _swap(one: _Object, other: _Object, names: tuple[str, ...]) -> None:
-    for name in names:
-        value = getattr(one, name)
-        setattr(one, name, getattr(other, name))
-        setattr(other, name, value)
+def _read() -> _Values:
+    return _MODES(state), _NUMBERS(generator.default), dtypes.get_default(), printing.options, limits.current, limits.memory.baseline
+
+
+def _write(values: _Values) -> None:
+    modes, numbers, dtype, printing.options, bounds, limits.memory.baseline = values
+    for name, value in zip(State.__slots__, modes, strict=True):
+        setattr(state, name, value)
+    for name, value in zip(Generator.__slots__, numbers, strict=True):
+        setattr(generator.default, name, value)
+    dtypes.set_default(dtype)
+    limits.use(bounds)
 
 
 class HasState(Protocol):
