@@ -198,13 +198,13 @@ class Memory:
     Asking the system takes some time, so that `claim` asks only when an eighth of the bound was claimed since it last asked.
     """
 
-    __slots__ = ("_base", "_claimed", "_process", "_statm", "release")
+    __slots__ = ("_claimed", "_process", "_statm", "baseline", "release")
 
     #: bytes that a process may grow by without any values: modules, tables, spare room of the allocators
     OWN = 32 * 2**20
 
     def __init__(self) -> None:
-        self._base = 0
+        self.baseline = 0
         self._claimed = 0.0
         self._statm = -1
         self._process = 0
@@ -213,11 +213,14 @@ class Memory:
 
     def begin(self) -> None:
         """Measure growth from now on, in this process."""
+        self.baseline = self.measure()
+        self._claimed = 0.0
+
+    def measure(self) -> int:
+        """All that this process holds, in bytes: a baseline to count from."""
         if self._process != os.getpid():
             self._open()
-        self._base = 0
-        self._base = self.held()
-        self._claimed = 0.0
+        return self.total()
 
     def _open(self) -> None:
         if self._statm >= 0:
@@ -234,7 +237,7 @@ class Memory:
 
     def held(self) -> int:
         """The growth since `begin`, in bytes."""
-        return self.total() - self._base
+        return self.total() - self.baseline
 
     def claim(self, size: float) -> None:
         """Count `size` bytes that are about to be allocated. Raises LimitError when the bound is reached."""

@@ -78,6 +78,7 @@ def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[st
     """The session that the options ask for; `write` gets what programs print."""
     bounds = limits.with_options(shared.limit or [], untrusted=shared.untrusted)
     guard.begin(bounds, interactive=interactive)
+    limits.use(bounds)  # for what happens outside of the session, such as writing results
     return Session(
         bounds=bounds,
         dtype=shared.dtype,

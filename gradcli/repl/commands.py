@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from gradcli import limits
 from gradcli.errors import UsageError
 from gradcli.render.colour import paint
 from gradcli.render.explain import explanation_table
@@ -165,7 +164,7 @@ def _set(prompt: Prompt, argument: str) -> None:
 
 
 def _load(prompt: Prompt, argument: str) -> None:
-    _refuse_untrusted("load")
+    _refuse_untrusted(prompt, "load")
     path = os.path.expanduser(argument)
     text = prompt.session.read_source(path)
     prompt.names.load(text, path)
@@ -173,7 +172,7 @@ def _load(prompt: Prompt, argument: str) -> None:
 
 
 def _save(prompt: Prompt, argument: str) -> None:
-    _refuse_untrusted("save")
+    _refuse_untrusted(prompt, "save")
     path = os.path.expanduser(argument)
     text = prompt.names.script()
     prompt.save(path, text.encode("utf-8", "backslashreplace"), prompt.inputs)
@@ -186,7 +185,7 @@ def _data(prompt: Prompt, argument: str) -> None:
         raise UsageError(f":data takes NAME=@FILE, not {argument!r}")
     name, equals, value = match.groups()
     if value.startswith("@"):
-        _refuse_untrusted("data")
+        _refuse_untrusted(prompt, "data")
         if value == "@-":
             raise UsageError("standard input is the terminal here")
         value = "@" + os.path.expanduser(value[1:])
@@ -199,8 +198,8 @@ def _vars_of(prompt: Prompt, name: str) -> None:
     prompt.screen.show(variables_table(found, colour=prompt.screen.colour, columns=prompt.screen.columns()))
 
 
-def _refuse_untrusted(name: str) -> None:
-    if limits.current.untrusted:
+def _refuse_untrusted(prompt: Prompt, name: str) -> None:
+    if prompt.session.state.bounds.untrusted:
         raise UsageError(f":{name} uses files, which --untrusted refuses")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gradcli import limits
 from gradcli.analysis import graph_nodes
 from gradcli.analysis.recorder import Recorder, recorded
 from gradcli.analysis.reference import descriptions
@@ -15,6 +16,7 @@ from gradcli.core.functions.function import Function
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
+from gradcli.core.vocabulary.session_state import SessionState, in_force
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.names import bare_names
@@ -49,25 +51,30 @@ _LINE_END = re.compile(r"[ \t]*;[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 #: types that the prompt shows in another way than `print`
 _SHOWN_OTHERWISE = (str, NumpyArray, torch_types.Device, ProgramError)
 
+#: the most that a preview may use; time in seconds
+_PREVIEW = {"elements": 1e6, "bytes": 64 * 2.0**20, "work": 1e8, "steps": 1e5, "time": 0.3, "output": 1e6}
+
 Echo = Callable[[Evaluation], None]
 
 
 class Interactive:
-    """The names of an interpreter as a prompt uses them. `seed` is the seed of the session's generator."""
+    """The names of an interpreter as a prompt uses them. `state` is in force during its methods, `seed` is that of the generator."""
 
-    def __init__(self, interpreter: Interpreter, seed: int) -> None:
+    def __init__(self, interpreter: Interpreter, state: SessionState, seed: int) -> None:
+        self.state = state
         self._interpreter = interpreter
         #: the values of steps, and saved tensors that a backward pass has freed, for `:grads` and `:explain`
         self._recorder = Recorder()
-        self._setup = _setup_lines(seed)
         #: the inputs that succeeded
         self.inputs: list[Input] = []
         #: the states before the inputs, each with the inputs up to it
         self._undo: list[tuple[Checkpoint, list[Input]]] = []
         self._last: Checkpoint | None = None
-        self._first = Checkpoint(interpreter.variables)
         self._choices: dict[object, str] = {}
         interpreter.choices = self._choices
+        with state:
+            self._setup = _setup_lines(seed)
+            self._first = Checkpoint(interpreter.variables)
 
     # --- inputs ---
 
@@ -94,6 +101,7 @@ class Interactive:
         """Whether the text is a whole input; else the prompt reads another line."""
         return editing.is_complete(self.prepared(text))
 
+    @in_force
     def enter(self, text: str, name: str, echo: Echo) -> None:
         """Run one input called `name`; `echo` gets each value that the prompt shows.
 
@@ -127,6 +135,7 @@ class Interactive:
         echo(Evaluation(statement.text, self._show(value), node.type_name if node else None, node is not None))
         return "repr" if isinstance(value, _SHOWN_OTHERWISE) else "print"
 
+    @in_force
     def load(self, text: str, name: str) -> None:
         """Run the text of a file, in which `sum`, `max` ... are Python's. Raises what `enter` raises; then nothing has changed."""
         with _Atomic(self):
@@ -141,12 +150,14 @@ class Interactive:
         """Whether the user has bound the name."""
         return name in self._interpreter.variables
 
+    @in_force
     def value(self, text: str) -> Any:
         """The value of an expression. Raises LanguageError, ProgramError, LimitError."""
         return self._interpreter.evaluate(parser.parse_expression(Source("<expression>", text)))
 
     # --- going back ---
 
+    @in_force
     def begin(self) -> Checkpoint:
         """A checkpoint of the current state."""
         self._last = Checkpoint(self._interpreter.variables, self._last)
@@ -162,6 +173,7 @@ class Interactive:
                 del self._undo[: at + 1]
                 break
 
+    @in_force
     def undo(self) -> str:
         """Take the last input back; a message that says so. Raises UsageError where there is none."""
         if not self._undo:
@@ -174,6 +186,7 @@ class Interactive:
         note = "" if checkpoint.complete else "; what was written into large tensors stays, as there was no room for copies"
         return f"undone: {text}{note}" if text else f"undone{note}"
 
+    @in_force
     def reset(self) -> None:
         """Forget all names and inputs, and put the settings back to those of the start."""
         with _Atomic(self):
@@ -181,6 +194,7 @@ class Interactive:
             self._interpreter.variables.clear()
             self.inputs.clear()
 
+    @in_force
     def zero(self) -> list[str]:
         """Set the gradient of every named leaf to None; the names of those that had one."""
         tensors = [(name, value) for name, value in self._interpreter.variables.items() if type(value) is Tensor]
@@ -189,6 +203,7 @@ class Interactive:
             self.setting("; ".join(f"{name}.grad = None" for name in found))
         return found
 
+    @in_force
     def setting(self, text: str) -> None:
         """Run a line, such as `torch.manual_seed(1)`, without echo, as a part of the script that `script` writes."""
         with _Atomic(self):
@@ -198,6 +213,7 @@ class Interactive:
                 self._statement(program, at, _quiet, {})
             self.inputs.append(Input(program, ("",) * len(program.body), bound))
 
+    @in_force
     def bound(self, name: str, bind: Callable[[], None]) -> None:
         """Call `bind`, which binds `name` to data from outside; the script gets an assignment of the numbers."""
         with _Atomic(self):
@@ -222,15 +238,20 @@ class Interactive:
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """A block that may evaluate and walk backward; the state is put back at its end."""
-        before = self.begin()
-        try:
-            with recorded(self._recorder):
-                yield
-        finally:
-            before.restore()
+        with self.state:
+            before = self.begin()
+            try:
+                with recorded(self._recorder):
+                    yield
+            finally:
+                before.restore()
 
+    @in_force
     def preview(self, text: str) -> str:
-        """The text of the value that an input would have, "" for none. The input is run: call this in a copy of the process."""
+        """The text of the value that an input would have, "" for none. The input is run within small limits: call this in a copy of
+        the process."""
+        now = limits.current
+        limits.use(now.changed(**{name: min(getattr(now, name), most) for name, most in _PREVIEW.items()}))
         program = parser.parse_input(Source("<preview>", self.prepared(text)))
         if not program.body:
             return ""
@@ -242,6 +263,7 @@ class Interactive:
             return ""
         return "" if value is None else self._interpreter.text(value)
 
+    @in_force
     def timed(self, text: str) -> tuple[float, int]:
         """The shortest time in seconds that an evaluation of the expression took, and how many there were; nothing stays."""
         expression = parser.parse_expression(Source("<expression>", self.prepared(text)))
@@ -257,6 +279,7 @@ class Interactive:
                     break
         return best, runs
 
+    @in_force
     def variables(self) -> tuple[Variable, ...]:
         """The names that are bound, with their values."""
         return tuple(self._variable(name, value) for name, value in self._interpreter.variables.items())
@@ -275,6 +298,7 @@ class Interactive:
             grad,
         )
 
+    @in_force
     def gradients(self, text: str) -> GraphNodes:
         """Every node of the graph behind an expression; for "" behind the last value, else the newest. Raises ProgramError, UsageError."""
         with self.untouched():
@@ -296,6 +320,7 @@ class Interactive:
     def _show(self, value: Any) -> Value:
         return result_value(value, self._interpreter.text, self._interpreter.text)
 
+    @in_force
     def describe(self, path: str) -> Entry | Description | Variable:
         """The reference entry of `path` with its example, else the description of a function, else the value. Raises ProgramError."""
         value = self._lookup(path)
@@ -314,6 +339,7 @@ class Interactive:
         value = completion.lookup(path, self._interpreter.variables)
         return completion.lookup(f"F.{path}", {}) if value is MISSING and "." not in path else value
 
+    @in_force
     def complete(self, text: str) -> list[Completion]:
         """The completions of `text`, the input up to the cursor."""
         length = len(completion.word_before(text))
@@ -330,6 +356,7 @@ class Interactive:
 
     # --- the script ---
 
+    @in_force
     def script(self) -> str:
         """The inputs that succeeded as a script for gradcli and PyTorch. Raises DataError for data that is too large to write out."""
         for one in self.inputs:

@@ -7,7 +7,6 @@ from pkgutil import walk_packages
 
 import numpy as np
 
-from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.vocabulary import library
@@ -46,10 +45,8 @@ def preload() -> None:
     catalog.all_functions()
     for name in library.PLACES:
         library.find(name)
-    before = limits.current
     session = Session(bounds=Limits(), write=_nothing, warn=_nothing, read_stdin=bytes)
     session.run(Source("<preload>", _PROGRAM))
     blocks.defer(np.ones(blocks.threshold))
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)
     np.ones((64, 64)) @ np.ones((64, 64))
-    limits.use(before)

@@ -7,12 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from gradcli import data, limits
-from gradcli.core.autograd import grad_mode
-from gradcli.core.random import seeds
-from gradcli.core.tensor import dtypes, printing
-from gradcli.core.tensor.node import Node, bound_nodes, state
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.node import Node, state
 from gradcli.core.tensor.tensor import Tensor, ones_like
-from gradcli.core.vocabulary import settings
+from gradcli.core.vocabulary.session_state import SessionState, in_force
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
@@ -44,7 +42,7 @@ class Session:
     """Names and settings that expressions and scripts share.
 
     `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
-    are put in force at once.
+    are the limits of what it runs. All that it can change is in force during its own methods only.
     """
 
     def __init__(
@@ -58,24 +56,16 @@ class Session:
         seed: int | None = None,
         precision: int | None = None,
     ) -> None:
-        limits.use(bounds)
-        limits.memory.begin()
-        bound_nodes()
-        settings.reset()
-        grad_mode.reset_modes()
-        if dtype is not None:
-            dtypes.set_default(dtypes.NAMED[dtype])
-        if seed is not None:
-            seeds.manual_seed(seed)
-        if precision is not None:
-            printing.options.precision = precision
+        chosen = dtypes.float32 if dtype is None else dtypes.NAMED[dtype]
+        self.state = SessionState(bounds, dtype=chosen, seed=seed or 0, precision=precision)
         self._seed = seed or 0
         self._read_stdin = read_stdin
-        self._interpreter = Interpreter(write=write, warn=warn, one_off=True)
+        self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned)
         self._names = Bindings(self._interpreter, read_stdin)
 
     # --- names ---
 
+    @in_force
     def bind(self, name: str, text: str, *, exact: bool) -> None:
         """Bind what `text` says: as a float leaf that requires grad, or (`exact`) as PyTorch reads it.
 
@@ -83,10 +73,12 @@ class Session:
         """
         self._names.bind(name, text, exact=exact)
 
+    @in_force
     def bind_data(self, name: str, value: Numbers | str) -> None:
         """Bind numbers, or the text of an expression, as a float leaf that requires grad. Raises what `bind` raises."""
         self._names.bind_data(name, value)
 
+    @in_force
     def bind_range(self, name: str, text: str) -> bool:
         """Bind a point of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
         return self._names.bind_range(name, text)
@@ -103,10 +95,12 @@ class Session:
 
     # --- scripts ---
 
+    @in_force
     def read_source(self, name: str) -> str:
         """The text of a program file. Raises DataError, LimitError."""
         return data.read_source(name, self._read_stdin)
 
+    @in_force
     def run(self, source: Source, *, reuse: bool = False) -> None:
         """Run a script, which is parsed whole before; with `reuse` its tree is kept for other sessions with the same script.
 
@@ -118,10 +112,11 @@ class Session:
         """The names of this session for a prompt, which runs one input after the other."""
         from gradcli.session.interactive import Interactive
 
-        return Interactive(self._interpreter, self._seed)
+        return Interactive(self._interpreter, self.state, self._seed)
 
     # --- values and derivatives ---
 
+    @in_force
     def evaluate(self, source: Source, text: Text = "repr") -> Evaluation:
         """The value of an expression. `text` says which text a value that is no tensor gets: its repr, its str where it is a string
         (for others the repr), or none. Raises LanguageError, ProgramError, LimitError.
@@ -136,6 +131,7 @@ class Session:
         node = value.grad_fn
         return Evaluation(source.text.strip(), found, None if node is None else node.type_name, value.requires_grad)
 
+    @in_force
     def gradient(
         self, source: Source, vectors: Sequence[str], names: Sequence[str] | None = None, *, intermediates: bool = False
     ) -> GradientTable:
@@ -154,6 +150,7 @@ class Session:
         weights = [self._names.weights(text, out) for text in vectors]
         return gradient_table(source, span, out, weights, self._names.chosen(names), made)
 
+    @in_force
     def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:
         """All first derivatives of an expression by the variables. Raises what `evaluate` raises."""
         from gradcli.session import derivatives
@@ -167,6 +164,7 @@ class Session:
             raise
         return derivatives.jacobian_result(source, out, variables, blocks)
 
+    @in_force
     def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
         """All second derivatives of an expression with one value. Raises what `evaluate` raises."""
         from gradcli.session import derivatives
@@ -180,6 +178,7 @@ class Session:
             raise
         return derivatives.hessian_result(source, out, variables, slopes if with_gradient else None, blocks)
 
+    @in_force
     def several(
         self, source: Source, names: Sequence[str] | None, vector: Numbers | str | None, *, gradient: bool, jacobian: bool, hessian: bool
     ) -> tuple[Evaluation, GradientTable | None, Derivatives | None, Derivatives | None]:
@@ -203,6 +202,7 @@ class Session:
         wanted = derivatives.Wanted(gradient, jacobian, hessian)
         return evaluation, *derivatives.derived(source, span, out, weights, self._names.chosen(names), wanted)
 
+    @in_force
     def minimize(
         self,
         source: Source,
@@ -227,6 +227,7 @@ class Session:
             text, span, partial(evaluate, {}), variables, method=method, lr=lr, steps=steps, tolerance=tolerance, progress=progress
         )
 
+    @in_force
     def check(self, source: Source, vector: str | None = None, names: Sequence[str] | None = None) -> CheckResult:
         """The gradients by rule against differences, for the variables, or those of `names`. Raises what `gradient` raises.
 
@@ -250,6 +251,7 @@ class Session:
 
     # --- plots and reports ---
 
+    @in_force
     def plot(self, source: Source, *, order: int, points: Sequence[int]) -> Curves | HeatMap:
         """The values over one or two ranges, with derivatives up to `order`. `points` says how many for each range that does not say
         so itself. Raises what `evaluate` raises, UsageError.
@@ -264,6 +266,7 @@ class Session:
             return plotting.curves(text, span, evaluate, names[0], axes[0], order)
         return plotting.heat_map(text, span, evaluate, (names[0], names[1]), axes[0], axes[1], order)
 
+    @in_force
     def report(self, source: Source, vector: str | None = None, *, script: bool = False, of: str | None = None) -> Report:
         """What a page shows of an expression or, with `script`, of a script and its name `of` (None: what `backward()` was called
         on last, else the newest value with a graph).
@@ -279,6 +282,7 @@ class Session:
 
     # --- explanations ---
 
+    @in_force
     def explain(
         self,
         source: Source | str,
@@ -295,6 +299,7 @@ class Session:
         """
         return self._explained(source, vector, of, script=script, full=full, summed=summed)
 
+    @in_force
     def graph(
         self,
         source: Source | str,

@@ -31,6 +31,11 @@ def _nothing(*values: object) -> None:
 
 def condition(one: Interactive) -> object:
     """What an input could have changed."""
+    with one.state:
+        return _condition(one)
+
+
+def _condition(one: Interactive) -> object:
     shown = [(v.name, v.value.repr(), v.requires_grad, v.grad_fn, v.grad and v.grad.repr()) for v in one.variables()]
     modes = (state.enabled, state.inference, state.anomaly, dtypes.get_default().name, state.watch, limits.evaluation.depth)
     drawn = str(generator.default.get_state().tolist())

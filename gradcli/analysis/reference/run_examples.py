@@ -8,20 +8,19 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.analysis.reference import examples
 from gradcli.core.autograd import backward
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS
 from gradcli.core.functions.function import InplaceFunction, Sample
 from gradcli.core.ops.create.from_data import from_data
-from gradcli.core.random import seeds
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.vocabulary import library
+from gradcli.core.vocabulary.session_state import SessionState
 from gradcli.errors import GradcliError
 from gradcli.lang.interpreter.interpreter import Interpreter
-from gradcli.lang.prompt.checkpoint import Checkpoint
 from gradcli.lang.syntax import parser
 from gradcli.source import Source
 
@@ -63,15 +62,9 @@ def of_lines(lines: tuple[str, ...]) -> Example:
 
 @contextmanager
 def _fresh() -> Iterator[Interpreter]:
-    """An interpreter with the settings of a new session, which are put back."""
-    kept = Checkpoint({})
-    try:
-        state.enabled, state.inference = True, False
-        dtypes.set_default(dtypes.float32)
-        seeds.manual_seed(0)
+    """An interpreter with the state of a new session."""
+    with SessionState(limits.current):
         yield Interpreter(write=_nothing, warn=_nothing, one_off=True)
-    finally:
-        kept.restore()
 
 
 def _nothing(*message: object) -> None:

@@ -150,9 +150,9 @@ def _timed(bounds: Limits, make: Callable[[], str]) -> str:
     from gradcli import limits
     from gradcli.cli import guard
 
+    limits.use(bounds)
     if bounds.time == limits.NONE:
         return make()
-    limits.use(bounds)
     guard.set_alarm(bounds.time)
     try:
         return make()

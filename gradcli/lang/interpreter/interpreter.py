@@ -49,10 +49,11 @@ class Interpreter:
     """Runs programs that share their names.
 
     `write` gets the program's output, `warn` each warning's category, text and place. With `one_off` bare `sum`, `max` ...
-    are torch's when their first argument is a tensor, as in one-off expressions and at the prompt.
+    are torch's when their first argument is a tensor, as in one-off expressions and at the prompt. `warned` collects the keys of
+    the warnings that PyTorch gives once in a process.
     """
 
-    def __init__(self, *, write: Write, warn: Warn, one_off: bool = False) -> None:
+    def __init__(self, *, write: Write, warn: Warn, one_off: bool = False, warned: set[str] | None = None) -> None:
         self._write = write
         self._warn = warn
         self._one_off = one_off
@@ -63,7 +64,7 @@ class Interpreter:
         #: warnings given so far: category, text, name of the source, line
         self._warned: set[tuple[str, str, str, int]] = set()
         #: keys of the warnings that are given once only
-        self._warned_once: set[str] = set()
+        self._warned_once = set() if warned is None else warned
         self._written = 0
         self._steps = 0
         self._running = False
