@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.script_types import Attributes, ScriptType, script_type
 from gradcli.core.functions import catalog
-from gradcli.core.nn.layers import checked_size, floating
+from gradcli.core.nn.linear import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
 from gradcli.core.ops.operators import truth

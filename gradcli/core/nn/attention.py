@@ -11,7 +11,7 @@ from gradcli.core.calling.script_types import Attributes, script_type
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.init import xavier_uniform_
-from gradcli.core.nn.layers import Linear, checked_size, floating
+from gradcli.core.nn.linear import Linear, checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
 from gradcli.core.ops.layers.attention import additive

@@ -11,7 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.functions import catalog
 from gradcli.core.nn.init import uniform_array
-from gradcli.core.nn.layers import checked_size, floating
+from gradcli.core.nn.linear import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
 from gradcli.core.tensor.dtypes import DType

@@ -16,7 +16,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
 from gradcli.core.nn.init import uniform_array
-from gradcli.core.nn.layers import floating
+from gradcli.core.nn.linear import floating
 from gradcli.core.nn.module import Module, module_type
 from gradcli.core.nn.parameter import new_parameter
 from gradcli.core.ops.layers import recurrent

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.optim import arithmetic, checks
+from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.optimizer import Group, Optimizer, advance, counter, optimizer_type, written, zeros_like
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -51,17 +51,17 @@ def _gradient(group: Group, param: Tensor, decoupled: bool) -> Array:
     if not decay:
         return grad
     if decoupled:
-        arithmetic.multiply(param.array, 1 - checks.number(group["lr"]) * decay)
+        fused_arithmetic.multiply(param.array, 1 - checks.number(group["lr"]) * decay)
         written(param)
         return grad
-    return arithmetic.plus(grad, param.array, decay)
+    return fused_arithmetic.plus(grad, param.array, decay)
 
 
 def _update_moments(state: dict[str, Any], grad: Array, beta1: float, beta2: float) -> tuple[Array, Array]:
     mean, square = state["exp_avg"].array, state["exp_avg_sq"].array
-    arithmetic.lerp(mean, grad, 1 - beta1)
-    arithmetic.multiply(square, beta2)
-    arithmetic.add_product(square, grad, grad, 1 - beta2)
+    fused_arithmetic.lerp(mean, grad, 1 - beta1)
+    fused_arithmetic.multiply(square, beta2)
+    fused_arithmetic.add_product(square, grad, grad, 1 - beta2)
     return mean, square
 
 
@@ -125,7 +125,7 @@ class Adam(Moments):
             square = np.maximum(largest, square, out=largest)
         size = checks.number(group["lr"]) / (1 - beta1**step)
         spread = np.asarray(np.sqrt(square) / square.dtype.type((1 - beta2**step) ** 0.5) + square.dtype.type(group["eps"]))
-        arithmetic.add_quotient(param.array, mean, spread, -size)
+        fused_arithmetic.add_quotient(param.array, mean, spread, -size)
 
 
 class AdamW(Adam):
@@ -203,10 +203,10 @@ class Adamax(Moments):
         beta1, beta2 = map(checks.number, group["betas"])
         grad = _gradient(group, param, False)
         mean, largest = state["exp_avg"].array, state["exp_inf"].array
-        arithmetic.lerp(mean, grad, 1 - beta1)
-        arithmetic.multiply(largest, beta2)
+        fused_arithmetic.lerp(mean, grad, 1 - beta1)
+        fused_arithmetic.multiply(largest, beta2)
         np.maximum(largest, np.abs(grad) + grad.dtype.type(group["eps"]), out=largest)
-        arithmetic.add_quotient(param.array, mean, largest, -(checks.number(group["lr"]) / (1 - beta1**step)))
+        fused_arithmetic.add_quotient(param.array, mean, largest, -(checks.number(group["lr"]) / (1 - beta1**step)))
 
 
 class NAdam(Moments):
@@ -256,12 +256,12 @@ class NAdam(Moments):
         mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
         mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * group["momentum_decay"]))
         product = state["mu_product"].array
-        arithmetic.multiply(product, mu)
+        fused_arithmetic.multiply(product, mu)
         mean, square = _update_moments(state, grad, beta1, beta2)
         spread = np.asarray(np.sqrt(square / square.dtype.type(1 - beta2**step)) + square.dtype.type(group["eps"]))
-        arithmetic.add_quotient(param.array, grad, spread, -lr * (1.0 - mu) / (1.0 - product.item()))
+        fused_arithmetic.add_quotient(param.array, grad, spread, -lr * (1.0 - mu) / (1.0 - product.item()))
         written(param)
-        arithmetic.add_quotient(param.array, mean, spread, -lr * mu_next / (1.0 - product.item() * mu_next))
+        fused_arithmetic.add_quotient(param.array, mean, spread, -lr * mu_next / (1.0 - product.item() * mu_next))
 
 
 class RAdam(Moments):
@@ -310,7 +310,7 @@ class RAdam(Moments):
             shrink = ((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)) ** 0.5
             spread = np.asarray(np.sqrt(square) + square.dtype.type(group["eps"]))
             direction = np.asarray(direction * (square.dtype.type(left**0.5) / spread) * mean.dtype.type(shrink))
-        arithmetic.add(param.array, direction, -1.0)
+        fused_arithmetic.add(param.array, direction, -1.0)
 
 
 ADAM_TYPE = optimizer_type(Adam, "adam")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.optim import arithmetic, checks
+from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.optimizer import Group, Optimizer, advance, counter, like, optimizer_type, written, zeros_like
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -47,7 +47,7 @@ def _gradient(group: Group, param: Tensor) -> Array:
     if group["maximize"]:
         grad = np.asarray(np.negative(grad))
     decay = checks.number(group.get("weight_decay", 0))
-    return arithmetic.plus(grad, param.array, decay) if decay else grad
+    return fused_arithmetic.plus(grad, param.array, decay) if decay else grad
 
 
 class Adadelta(Scaled):
@@ -94,12 +94,12 @@ class Adadelta(Scaled):
         rho = checks.number(group["rho"])
         square, moved = state["square_avg"].array, state["acc_delta"].array
         eps = square.dtype.type(group["eps"])
-        arithmetic.multiply(square, rho)
-        arithmetic.add_product(square, grad, grad, 1 - rho)
+        fused_arithmetic.multiply(square, rho)
+        fused_arithmetic.add_product(square, grad, grad, 1 - rho)
         delta = np.asarray(np.sqrt(moved + eps) / np.sqrt(square + eps) * grad)
-        arithmetic.multiply(moved, rho)
-        arithmetic.add_product(moved, delta, delta, 1 - rho)
-        arithmetic.add(param.array, delta, -checks.number(group["lr"]))
+        fused_arithmetic.multiply(moved, rho)
+        fused_arithmetic.add_product(moved, delta, delta, 1 - rho)
+        fused_arithmetic.add(param.array, delta, -checks.number(group["lr"]))
 
 
 class Adagrad(Scaled):
@@ -152,8 +152,8 @@ class Adagrad(Scaled):
     def move(self, group: Group, param: Tensor, grad: Array, state: dict[str, Any], step: float) -> None:
         rate = checks.number(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
         total = state["sum"].array
-        arithmetic.add_product(total, grad, grad)
-        arithmetic.add_quotient(param.array, grad, np.asarray(np.sqrt(total) + total.dtype.type(group["eps"])), -rate)
+        fused_arithmetic.add_product(total, grad, grad)
+        fused_arithmetic.add_quotient(param.array, grad, np.asarray(np.sqrt(total) + total.dtype.type(group["eps"])), -rate)
 
 
 class RMSprop(Scaled):
@@ -205,21 +205,21 @@ class RMSprop(Scaled):
     def move(self, group: Group, param: Tensor, grad: Array, state: dict[str, Any], step: float) -> None:
         alpha, lr = checks.number(group["alpha"]), checks.number(group["lr"])
         square = state["square_avg"].array
-        arithmetic.multiply(square, alpha)
-        arithmetic.add_product(square, grad, grad, 1 - alpha)
+        fused_arithmetic.multiply(square, alpha)
+        fused_arithmetic.add_product(square, grad, grad, 1 - alpha)
         if group["centered"]:
             mean = state["grad_avg"].array
-            arithmetic.lerp(mean, grad, 1 - alpha)
+            fused_arithmetic.lerp(mean, grad, 1 - alpha)
             square = np.array(square)
-            arithmetic.add_product(square, mean, mean, -1)
+            fused_arithmetic.add_product(square, mean, mean, -1)
         spread = np.asarray(np.sqrt(square) + square.dtype.type(group["eps"]))
         if checks.number(group["momentum"]) > 0:
             buffer = state["momentum_buffer"].array
-            arithmetic.multiply(buffer, checks.number(group["momentum"]))
-            arithmetic.add_quotient(buffer, grad, spread)
-            arithmetic.add(param.array, buffer, -lr)
+            fused_arithmetic.multiply(buffer, checks.number(group["momentum"]))
+            fused_arithmetic.add_quotient(buffer, grad, spread)
+            fused_arithmetic.add(param.array, buffer, -lr)
         else:
-            arithmetic.add_quotient(param.array, grad, spread, -lr)
+            fused_arithmetic.add_quotient(param.array, grad, spread, -lr)
 
 
 class Rprop(Scaled):
@@ -266,7 +266,7 @@ class Rprop(Scaled):
         change = np.where(agreement > 0, grow, np.where(agreement < 0, shrink, 1.0)).astype(size.dtype)
         np.clip(size * change, size.dtype.type(least), size.dtype.type(most), out=size)
         grad = np.where(agreement < 0, grad.dtype.type(0), grad)
-        arithmetic.add_product(param.array, np.asarray(np.sign(grad)), size, -1)
+        fused_arithmetic.add_product(param.array, np.asarray(np.sign(grad)), size, -1)
         before[...] = grad
 
 
@@ -312,9 +312,9 @@ class ASGD(Scaled):
     def move(self, group: Group, param: Tensor, grad: Array, state: dict[str, Any], step: float) -> None:
         lr, lambd = checks.number(group["lr"]), group["lambd"]
         eta, mu, average = state["eta"].array, state["mu"].array, state["ax"].array
-        arithmetic.multiply(param.array, 1 - lambd * eta.item())
+        fused_arithmetic.multiply(param.array, 1 - lambd * eta.item())
         written(param)
-        arithmetic.add(param.array, grad, -eta.item())
+        fused_arithmetic.add(param.array, grad, -eta.item())
         if mu.item() == 1:
             average[...] = param.array
         else:

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.kernels import blocks
 from gradcli.core.kernels.products import matmul
-from gradcli.core.optim import arithmetic, checks
+from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.line_search import Point, search
 from gradcli.core.optim.optimizer import Group, Optimizer, called, optimizer_type, written
 from gradcli.core.tensor.node import recording
@@ -147,12 +147,12 @@ class _Run:
         for i in range(len(changes) - 1, -1, -1):
             weight = matmul(moves[i].array, direction) * ro[i].array[()]
             weights[i] = Tensor(np.asarray(weight), dtype)
-            arithmetic.add(direction, changes[i].array, -float(weight))
+            fused_arithmetic.add(direction, changes[i].array, -float(weight))
         scale = state["H_diag"]
         direction = direction * (scale.array if type(scale) is Tensor else scale)
         for i in range(len(changes)):
             weight = matmul(changes[i].array, direction) * ro[i].array[()]
-            arithmetic.add(direction, moves[i].array, float(weights[i].array - weight))
+            fused_arithmetic.add(direction, moves[i].array, float(weights[i].array - weight))
         state.update(d=Tensor(direction, dtype), al=weights)
 
     def advance(self, direction: Array, slope: Any, last: bool) -> int:
@@ -193,7 +193,7 @@ class _Run:
         at = 0
         for param in self.params:
             part = direction[at : at + param.array.size].reshape(param.array.shape)
-            arithmetic.add(param.array, part, float(step))
+            fused_arithmetic.add(param.array, part, float(step))
             written(param)
             at += param.array.size
 

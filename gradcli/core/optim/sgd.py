@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.optim import arithmetic, checks
+from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.optimizer import Group, Optimizer, like, optimizer_type, written
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -60,9 +60,9 @@ class SGD(Optimizer):
             if gradient is None:
                 continue
             if plain:
-                arithmetic.add(param.array, gradient.array, factor)
+                fused_arithmetic.add(param.array, gradient.array, factor)
             else:
-                arithmetic.add(param.array, self._direction(group, param, gradient.array), -lr)
+                fused_arithmetic.add(param.array, self._direction(group, param, gradient.array), -lr)
             written(param)
 
     def _direction(self, group: Group, param: Tensor, grad: Array) -> Array:
@@ -70,7 +70,7 @@ class SGD(Optimizer):
         if group["maximize"]:
             grad = np.negative(grad)
         if group["weight_decay"]:
-            grad = arithmetic.plus(grad, param.array, checks.number(group["weight_decay"]))
+            grad = fused_arithmetic.plus(grad, param.array, checks.number(group["weight_decay"]))
         momentum = checks.number(group["momentum"])
         if not momentum:
             return grad
@@ -81,9 +81,9 @@ class SGD(Optimizer):
             state["momentum_buffer"] = like(param, buffer)
         else:
             buffer = kept.array
-            arithmetic.multiply(buffer, momentum)
-            arithmetic.add(buffer, grad, 1 - checks.number(group["dampening"]))
-        return arithmetic.plus(grad, buffer, momentum) if group["nesterov"] else buffer
+            fused_arithmetic.multiply(buffer, momentum)
+            fused_arithmetic.add(buffer, grad, 1 - checks.number(group["dampening"]))
+        return fused_arithmetic.plus(grad, buffer, momentum) if group["nesterov"] else buffer
 
 
 SGD_TYPE = optimizer_type(SGD, "sgd")

@@ -170,36 +170,36 @@ _TYPES = {
     ("optim", "optim.adam"): "Adam AdamW Adamax NAdam RAdam",
     ("optim", "optim.adaptive"): "Adadelta Adagrad RMSprop Rprop ASGD",
     ("optim", "optim.lbfgs"): "LBFGS",
-    ("optim.lr_scheduler", "optim.scheduler"): "LRScheduler",
-    ("optim.lr_scheduler", "optim.by_epoch"): (
+    ("optim.lr_scheduler", "optim.lr_scheduler"): "LRScheduler",
+    ("optim.lr_scheduler", "optim.epoch_schedules"): (
         "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR ConstantLR LinearLR PolynomialLR"
     ),
-    ("optim.lr_scheduler", "optim.composite"): "SequentialLR ChainedScheduler CyclicLR",
-    ("optim.lr_scheduler", "optim.cyclic"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
+    ("optim.lr_scheduler", "optim.combined_schedules"): "SequentialLR ChainedScheduler CyclicLR",
+    ("optim.lr_scheduler", "optim.cyclic_schedules"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
     ("utils.data", "data.datasets"): "Dataset TensorDataset Subset ConcatDataset",
     ("utils.data", "data.loading"): "Sampler SequentialSampler RandomSampler BatchSampler DataLoader",
     ("nn", "nn.module"): "Module",
-    ("nn", "nn.layers"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
+    ("nn", "nn.linear"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
     ("nn", "nn.convolution"): "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     ("nn", "nn.pooling"): (
         "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
         "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d"
     ),
-    ("nn", "nn.norms"): "BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm LocalResponseNorm",
+    ("nn", "nn.normalization"): "BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm LocalResponseNorm",
     ("nn", "nn.padding"): (
         "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d "
         "ReplicationPad1d ReplicationPad2d ReplicationPad3d CircularPad1d CircularPad2d CircularPad3d"
     ),
-    ("nn", "nn.dropouts"): "Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
-    ("nn", "nn.resize"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
+    ("nn", "nn.dropout"): "Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
+    ("nn", "nn.reshaping"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
     ("nn", "nn.recurrent"): "RNNBase RNN LSTM GRU",
-    ("nn", "nn.cells"): "RNNCell LSTMCell GRUCell",
-    ("nn", "nn.embedding_bag"): "EmbeddingBag Unfold Fold RReLU",
+    ("nn", "nn.recurrent_cells"): "RNNCell LSTMCell GRUCell",
+    ("nn", "nn.embedding"): "EmbeddingBag Unfold Fold RReLU",
     ("nn", "nn.attention"): "MultiheadAttention",
     ("nn", "nn.distances"): "CosineSimilarity PairwiseDistance Bilinear Softmax2d",
     ("nn", "nn.margins"): "MultiMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss TripletMarginWithDistanceLoss",
     ("nn", "nn.containers"): "Sequential ModuleList",
-    ("nn", "nn.containers_by_name"): "ModuleDict ParameterList ParameterDict",
+    ("nn", "nn.parameter_containers"): "ModuleDict ParameterList ParameterDict",
     ("nn", "nn.activations"): (
         "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "
         "Softmax LogSoftmax Softmin GLU Sigmoid Tanh LogSigmoid Softsign Tanhshrink PReLU"

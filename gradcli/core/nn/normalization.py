@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.functions import catalog
-from gradcli.core.nn.layers import BatchNorm1d, check_dimensions, checked_size, floating
+from gradcli.core.nn.linear import BatchNorm1d, check_dimensions, checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import new_parameter
 from gradcli.core.ops.layers.batch_norm import instance_norm

@@ -8,9 +8,9 @@ from typing import Any
 
 from gradcli.core.calling.script_types import Attributes, Routine
 from gradcli.core.calling.signature import hooks
-from gradcli.core.optim.cyclic import each_group
+from gradcli.core.optim.cyclic_schedules import each_group
+from gradcli.core.optim.lr_scheduler import Scheduler, checked, scheduler_type
 from gradcli.core.optim.optimizer import Group
-from gradcli.core.optim.scheduler import Scheduler, checked, scheduler_type
 from gradcli.errors import ProgramError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.functions import catalog
-from gradcli.core.nn.layers import checked_size, floating
+from gradcli.core.nn.linear import checked_size, floating
 from gradcli.core.nn.module import Module, module_type, parameters_of
 from gradcli.core.nn.parameter import as_parameter, new_parameter
 from gradcli.core.random import generator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.functions import catalog
-from gradcli.core.nn.layers import Dropout
+from gradcli.core.nn.linear import Dropout
 from gradcli.core.nn.module import module_type
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from gradcli.core.calling.script_types import Attributes, Routine
 from gradcli.core.calling.type_errors import type_error
+from gradcli.core.optim.lr_scheduler import Scheduler, checked, scheduler_type
 from gradcli.core.optim.optimizer import Group
-from gradcli.core.optim.scheduler import Scheduler, checked, scheduler_type
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

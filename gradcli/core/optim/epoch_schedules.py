@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.script_types import Attributes, Routine, sequence_of
 from gradcli.core.calling.type_errors import not_callable
-from gradcli.core.optim.scheduler import Scheduler, scheduler_type
+from gradcli.core.optim.lr_scheduler import Scheduler, scheduler_type
 from gradcli.errors import ProgramError
 
 
