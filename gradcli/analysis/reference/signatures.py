@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.core.calling.declared_arguments import DeclaredConstructor
 from gradcli.core.calling.script_types import Constructor, Routine, ScriptType
 from gradcli.core.functions.function import Function, PythonMethod
 
@@ -41,10 +42,14 @@ def overloads(name: str, function: Function, *, is_method: bool) -> tuple[str, .
 
 def _call(name: str, routine: Routine, skip: int) -> str:
     """The signature of a routine without its first `skip` parameters, with the defaults."""
-    target: Callable[..., Any] = routine.made if isinstance(routine, Constructor) else routine.function
     parts: list[str] = []
-    signature = inspect.signature(inspect.getattr_static(target, "__init__") if isinstance(target, type) else target)
-    for parameter in list(signature.parameters.values())[skip if routine.positional else 0 :]:
+    if isinstance(routine, DeclaredConstructor):
+        parameters = list(routine.signature().parameters.values())
+    else:
+        target: Callable[..., Any] = routine.made if isinstance(routine, Constructor) else routine.function
+        signature = inspect.signature(inspect.getattr_static(target, "__init__") if isinstance(target, type) else target)
+        parameters = list(signature.parameters.values())[skip if routine.positional else 0 :]
+    for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts and not any(part.startswith("*") for part in parts):
             parts.append("*")
         stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""

@@ -46,9 +46,15 @@ class Dataset:
     """The base of data sets."""
 
     SCRIPT_NAME = "Dataset"
+    SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.SCRIPT_NAME = cls.__name__
+        cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | {name: Routine(vars(cls)[name]) for name in ("__len__", "__getitem__")}
+        script_type(cls, "torch.utils.data.dataset")
 
     def __init__(self) -> None:
         pass
@@ -60,26 +66,19 @@ class Dataset:
         raise ProgramError("NotImplementedError", "Subclasses of Dataset should implement __getitem__.")
 
     def __iter__(self) -> Iterator[Any]:
-        """Python's way through what has numbered items: from 0 until an IndexError."""
+        """The samples from the first to the last, as Python iterates over a class without `__iter__`."""
         for index in range(len(self)):
             yield self[index]
 
     def __add__(self, other: Any) -> Dataset:
         return ConcatDataset([self, other])
 
-
-_NAMES = ("__len__", "__getitem__", "__iter__", "__add__")
-Dataset.SCRIPT_METHODS = {name: Routine(vars(Dataset)[name], name) for name in _NAMES}
-
-
-def _methods(made: type[Dataset]) -> dict[str, Routine]:
-    return Dataset.SCRIPT_METHODS | {name: Routine(vars(made)[name], name) for name in ("__len__", "__getitem__")}
+    SCRIPT_METHODS |= {function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)}
 
 
 class TensorDataset(Dataset):
     """Tensors whose first dimension counts the samples; a sample is a tuple."""
 
-    SCRIPT_NAME = "TensorDataset"
     SCRIPT_ATTRIBUTES = Attributes.read("tensors")
 
     def __init__(self, *tensors: Any) -> None:
@@ -99,13 +98,9 @@ class TensorDataset(Dataset):
         return tuple(getitem(tensor, index) for tensor in self.tensors)
 
 
-TensorDataset.SCRIPT_METHODS = _methods(TensorDataset)
-
-
 class Subset(Dataset):
     """Chosen samples of a data set."""
 
-    SCRIPT_NAME = "Subset"
     SCRIPT_ATTRIBUTES = Attributes.read("dataset indices")
 
     def __init__(self, dataset: Any, indices: Any) -> None:
@@ -121,13 +116,9 @@ class Subset(Dataset):
         return sample_of(self.dataset, sample_of(self.indices, index))
 
 
-Subset.SCRIPT_METHODS = _methods(Subset)
-
-
 class ConcatDataset(Dataset):
     """Data sets one after the other."""
 
-    SCRIPT_NAME = "ConcatDataset"
     SCRIPT_ATTRIBUTES = Attributes.read("datasets cumulative_sizes")
 
     def __init__(self, datasets: Any) -> None:
@@ -151,9 +142,6 @@ class ConcatDataset(Dataset):
         return sample_of(self.datasets[place], index - before)
 
 
-ConcatDataset.SCRIPT_METHODS = _methods(ConcatDataset)
-
-
 def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
     """Lengths that are parts of 1 as counts; what is left over goes one by one to the first."""
     if not (math.isclose(sum(lengths), 1) and sum(lengths) <= 1):
@@ -170,6 +158,7 @@ def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
     return sizes
 
 
+@Routine
 def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subset]:
     """A data set in parts without common samples, drawn at random."""
     total = size_of(dataset)
@@ -190,13 +179,4 @@ def source_of(source: Any) -> generator.Generator:
     return source
 
 
-def dataset_type(made: type[Dataset]) -> ScriptType:
-    """The type of a data set."""
-    return script_type(made, "torch.utils.data.dataset")
-
-
-DATASET_TYPE = dataset_type(Dataset)
-TENSORDATASET_TYPE = dataset_type(TensorDataset)
-SUBSET_TYPE = dataset_type(Subset)
-CONCATDATASET_TYPE = dataset_type(ConcatDataset)
-RANDOM_SPLIT = Routine(random_split)
+script_type(Dataset, "torch.utils.data.dataset")

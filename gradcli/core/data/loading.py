@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.script_types import Attributes, Routine, script_type
+from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.data.datasets import sample_of, size_of, source_of
 from gradcli.core.ops.create.from_data import from_data
@@ -27,9 +27,15 @@ class Sampler:
     """The base of samplers."""
 
     SCRIPT_NAME = "Sampler"
+    SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.SCRIPT_NAME = cls.__name__
+        cls.SCRIPT_METHODS = {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
+        script_type(cls, "torch.utils.data.sampler")
 
     def __init__(self, data_source: Any = None) -> None:
         self.data_source = data_source
@@ -40,11 +46,12 @@ class Sampler:
     def __len__(self) -> int:
         raise ProgramError("TypeError", f"object of type '{self.SCRIPT_NAME}' has no len()")
 
+    SCRIPT_METHODS |= {function.__name__: Routine(function) for function in (__iter__, __len__)}
+
 
 class SequentialSampler(Sampler):
     """From the first sample to the last."""
 
-    SCRIPT_NAME = "SequentialSampler"
     SCRIPT_ATTRIBUTES = Attributes.read("data_source")
 
     def __init__(self, data_source: Any) -> None:
@@ -60,7 +67,6 @@ class SequentialSampler(Sampler):
 class RandomSampler(Sampler):
     """In random order; each pass seeds a generator of its own from the default one, unless one is given."""
 
-    SCRIPT_NAME = "RandomSampler"
     SCRIPT_ATTRIBUTES = Attributes.read("data_source replacement generator") | {"num_samples": len}
 
     def __init__(self, data_source: Any, replacement: Any = False, num_samples: Any = None, generator: Any = None) -> None:
@@ -93,7 +99,6 @@ class RandomSampler(Sampler):
 class BatchSampler(Sampler):
     """The numbers of another sampler in lists."""
 
-    SCRIPT_NAME = "BatchSampler"
     SCRIPT_ATTRIBUTES = Attributes.read("sampler batch_size drop_last")
 
     def __init__(self, sampler: Any, batch_size: Any, drop_last: Any) -> None:
@@ -121,11 +126,7 @@ class BatchSampler(Sampler):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
-for _kind in (Sampler, SequentialSampler, RandomSampler, BatchSampler):
-    _kind.SCRIPT_METHODS = {"__iter__": Routine(_kind.__iter__), "__len__": Routine(_kind.__len__)}
-
-
-def default_collate(batch: Any) -> Any:
+def _collate(batch: Any) -> Any:
     """Samples of one shape as a batch: tensors stacked, numbers as a tensor, tuples and dicts part by part."""
     if not batch:
         raise ProgramError("IndexError", "list index out of range")
@@ -139,15 +140,18 @@ def default_collate(batch: Any) -> Any:
     if isinstance(first, str):
         return batch
     if isinstance(first, dict):
-        return {key: default_collate([sample_of(sample, key) for sample in batch]) for key in first}
+        return {key: _collate([sample_of(sample, key) for sample in batch]) for key in first}
     if isinstance(first, (list, tuple)):
         if any(len(sample) != len(first) for sample in batch):
             raise ProgramError("RuntimeError", "each element in list of batch should be of equal size")
-        return [default_collate(list(part)) for part in zip(*batch, strict=True)]
+        return [_collate(list(part)) for part in zip(*batch, strict=True)]
     raise ProgramError(
         "TypeError",
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{hooks.type_name(first)}'>",
     )
+
+
+default_collate = Routine(_collate, "default_collate")
 
 
 def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_memory: Any) -> None:
@@ -232,7 +236,9 @@ class DataLoader:
                 yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
                 continue
             batch = [sample_of(self.dataset, index) for index in chosen]
-            yield default_collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+            yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+
+    SCRIPT_METHODS |= {function.__name__: Routine(function) for function in (__iter__, __len__)}
 
 
 def _converted(sample: Any) -> Any:
@@ -244,12 +250,5 @@ def _converted(sample: Any) -> Any:
     return sample
 
 
-DataLoader.SCRIPT_METHODS = {"__iter__": Routine(DataLoader.__iter__), "__len__": Routine(DataLoader.__len__)}
-
-_SAMPLING = "torch.utils.data.sampler"
-SAMPLER_TYPE = script_type(Sampler, _SAMPLING)
-SEQUENTIALSAMPLER_TYPE = script_type(SequentialSampler, _SAMPLING)
-RANDOMSAMPLER_TYPE = script_type(RandomSampler, _SAMPLING)
-BATCHSAMPLER_TYPE = script_type(BatchSampler, _SAMPLING)
-DATALOADER_TYPE = script_type(DataLoader, "torch.utils.data.dataloader")
-DEFAULT_COLLATE = Routine(default_collate)
+script_type(Sampler, "torch.utils.data.sampler")
+script_type(DataLoader, "torch.utils.data.dataloader")

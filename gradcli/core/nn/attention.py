@@ -1,28 +1,27 @@
-"""Attention with several heads as a module."""
+"""Attention with several heads."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.script_types import Attributes, script_type
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
+from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.init import xavier_uniform_
-from gradcli.core.nn.linear import Linear, checked_size, floating
-from gradcli.core.nn.module import Module, module_type, parameters_of
-from gradcli.core.nn.parameter import new_parameter
+from gradcli.core.nn.linear import NonDynamicallyQuantizableLinear
+from gradcli.core.nn.module import Module
+from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.layers.attention import additive
 from gradcli.core.ops.layers.dropout import dropout as drop_out
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-
-_OWN = "in_proj_weight in_proj_bias q_proj_weight k_proj_weight v_proj_weight bias_k bias_v"
-_PARAMETERS, _ = parameters_of(_OWN)
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -37,57 +36,56 @@ def _compact(x: Any) -> Any:
     return catalog.method("contiguous").method(x, (), {})
 
 
-def _assertion(text: str) -> ProgramError:
-    return ProgramError("AssertionError", text)
+def _parameter(name: str) -> Callable[[Any], Any]:
+    return lambda module: module.own_parameters[name]
 
 
-class OutputLinear(Linear):
-    """The last map, which PyTorch calls by another name."""
-
-    SCRIPT_NAME = "NonDynamicallyQuantizableLinear"
+_PARAMETERS = "in_proj_weight in_proj_bias q_proj_weight k_proj_weight v_proj_weight bias_k bias_v"
 
 
-class MultiheadAttention(Module):
+class MultiheadAttention(FunctionModule, place="activation"):
     """Attention of several heads side by side, each of a part of the features (Vaswani et al. 2017)."""
 
-    SCRIPT_NAME = "MultiheadAttention"
-    _SETTINGS = "embed_dim kdim vdim num_heads dropout batch_first head_dim add_zero_attn"
+    SETTINGS = "embed_dim kdim vdim num_heads dropout batch_first head_dim add_zero_attn"
     SCRIPT_ATTRIBUTES = (
-        Module.SCRIPT_ATTRIBUTES | Attributes.read(_SETTINGS) | _PARAMETERS | {"out_proj": lambda m: m.children_by_name["out_proj"]}
+        Module.SCRIPT_ATTRIBUTES
+        | {name: _parameter(name) for name in _PARAMETERS.split()}
+        | {"out_proj": lambda module: module.children_by_name["out_proj"]}
     )
+    ARGUMENTS = {
+        "embed_dim": REQUIRED,
+        "num_heads": REQUIRED,
+        "dropout": 0.0,
+        "bias": True,
+        "add_bias_kv": False,
+        "add_zero_attn": False,
+        "kdim": None,
+        "vdim": None,
+        "batch_first": False,
+        "device": None,
+        "dtype": None,
+    }
+    embed_dim: int
+    kdim: int
+    vdim: int
+    num_heads: int
+    head_dim: int
+    dropout: float
+    batch_first: bool
 
-    def __init__(
-        self,
-        embed_dim: Any,
-        num_heads: Any,
-        dropout: Any = 0.0,
-        bias: Any = True,
-        add_bias_kv: Any = False,
-        add_zero_attn: Any = False,
-        kdim: Any = None,
-        vdim: Any = None,
-        batch_first: Any = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        if embed_dim <= 0 or num_heads <= 0:
-            text = f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead"
+    def keep(self, given: dict[str, Any]) -> None:
+        size, heads = given["embed_dim"], given["num_heads"]
+        if size <= 0 or heads <= 0:
+            text = f"embed_dim and num_heads must be greater than 0, got embed_dim={size} and num_heads={heads} instead"
             raise ProgramError("ValueError", text)
-        super().__init__()
-        if add_bias_kv or add_zero_attn:
+        if given["add_bias_kv"] or given["add_zero_attn"]:
             raise ProgramError("NotImplementedError", "MultiheadAttention with add_bias_kv or add_zero_attn is not part of gradcli")
-        wanted = floating(dtype)
-        self.embed_dim = embed_dim
-        self.kdim = embed_dim if kdim is None else kdim
-        self.vdim = embed_dim if vdim is None else vdim
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.batch_first = batch_first
-        self.head_dim = embed_dim // num_heads
-        self.add_zero_attn = add_zero_attn
-        if self.head_dim * num_heads != embed_dim:
-            raise _assertion("embed_dim must be divisible by num_heads")
-        self._draw(bool(bias), wanted)
+        dtype = floating(given["dtype"])
+        sizes = {name: size if given[name] is None else given[name] for name in ("kdim", "vdim")}
+        super().keep(given | sizes | {"head_dim": size // heads})
+        if self.head_dim * heads != size:
+            raise ProgramError("AssertionError", "embed_dim must be divisible by num_heads")
+        self._draw(bool(given["bias"]), dtype)
 
     @property
     def alike(self) -> bool:
@@ -99,12 +97,12 @@ class MultiheadAttention(Module):
         shapes = {"in_proj_weight": (3 * size, size)}
         if not self.alike:
             shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
-        self.own_parameters = dict.fromkeys(_OWN.split())
+        self.own_parameters = dict.fromkeys(_PARAMETERS.split())
         for name, shape in shapes.items():
             self.own_parameters[name] = new_parameter(np.empty(checked_size(shape, dtype), dtype.np), dtype)
         if bias:
             self.own_parameters["in_proj_bias"] = new_parameter(np.zeros(3 * size, dtype.np), dtype)
-        last = self.children_by_name["out_proj"] = OutputLinear(size, size, bias, dtype=dtype)
+        last = self.children_by_name["out_proj"] = NonDynamicallyQuantizableLinear(size, size, bias, dtype=dtype)
         for name in shapes:
             xavier_uniform_(self.own_parameters[name])
         if bias:
@@ -112,7 +110,7 @@ class MultiheadAttention(Module):
 
     # --- calls ---
 
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         query: Any,
         key: Any,
@@ -128,13 +126,14 @@ class MultiheadAttention(Module):
                 raise no_attribute(one, "dim")
         rank = query.array.ndim
         if rank not in (2, 3):
-            raise _assertion(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+            raise ProgramError("AssertionError", f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
         for one in (key, value):
             if one.array.ndim != rank:
                 kind = "batched" if rank == 3 else "unbatched"
-                raise _assertion(
+                raise ProgramError(
+                    "AssertionError",
                     f"For {kind} ({rank}-D) `query`, expected `key` and `value` to be {rank}-D but found {key.array.ndim}-D and "
-                    f"{value.array.ndim}-D tensors respectively"
+                    f"{value.array.ndim}-D tensors respectively",
                 )
         if self.batch_first and rank == 3:
             query, key, value = _each_once(query, key, value, lambda x: _call("transpose", x, 1, 0))
@@ -155,13 +154,14 @@ class MultiheadAttention(Module):
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         if query.array.shape[-1] != self.embed_dim:
-            raise _assertion(f"was expecting embedding dimension of {self.embed_dim}, but got {query.array.shape[-1]}")
+            raise ProgramError("AssertionError", f"was expecting embedding dimension of {self.embed_dim}, but got {query.array.shape[-1]}")
         if self.alike and key.array.shape != value.array.shape:
-            raise _assertion(f"key shape {key.shape!r} does not match value shape {value.shape!r}")
+            raise ProgramError("AssertionError", f"key shape {key.shape!r} does not match value shape {value.shape!r}")
         if not self.alike and key.array.shape[:2] != value.array.shape[:2]:
-            raise _assertion(
+            raise ProgramError(
+                "AssertionError",
                 f"key's sequence and batch dims {type(key.shape)(key.array.shape[:2])!r} do not match value's "
-                f"{type(key.shape)(value.array.shape[:2])!r}"
+                f"{type(key.shape)(value.array.shape[:2])!r}",
             )
 
     def _mask(self, query: Tensor, key: Tensor, attn_mask: Any, padding: Any) -> Any:
@@ -182,7 +182,7 @@ class MultiheadAttention(Module):
         if padding is not None:
             if padding.array.shape != (batch, columns):
                 text = f"expecting key_padding_mask shape of {(batch, columns)}, but got {padding.shape!r}"
-                raise _assertion(text)
+                raise ProgramError("AssertionError", text)
             hidden: Any = _hidden(padding, query)
             hidden = catalog.method("expand").method(_view(hidden, batch, 1, 1, columns), ((-1, self.num_heads, -1, -1),), {})
             hidden = _call("reshape", hidden, (batch * self.num_heads, 1, columns))
@@ -252,7 +252,3 @@ def _taken_apart(x: Any, count: int, size: int) -> list[Any]:
     x = _call("squeeze", _call("transpose", _call("unsqueeze", x, 0), 0, -2), -2)
     x = _compact(x)
     return [_call("select", x, 0, i) for i in range(count)]
-
-
-OUTPUTLINEAR_TYPE = script_type(OutputLinear, "torch.nn.modules.linear")
-MULTIHEADATTENTION_TYPE = module_type(MultiheadAttention, "activation")

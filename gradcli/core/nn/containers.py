@@ -1,27 +1,42 @@
-"""Modules that hold modules in order: Sequential and ModuleList."""
+"""Modules that hold modules: Sequential, ModuleList, ModuleDict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.core.calling.mappings import OrderedDict
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import not_an_integer
-from gradcli.core.nn.module import Module, indented, module_type
+from gradcli.core.nn.module import Module, indented
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
 
 
-class ModuleSequence(Module):
-    """What both share. Modules are numbered; slices of a Sequential keep the numbers."""
+def checked_module(module: Any) -> Module:
+    """The module itself. TypeError for anything else."""
+    if not isinstance(module, Module):
+        raise ProgramError("TypeError", f"{hooks.type_name(module)} is not a Module subclass")
+    return module
 
-    def add(self, name: str, module: Any) -> None:
-        """Register a module. TypeError for what is none."""
-        if not isinstance(module, Module):
-            raise ProgramError("TypeError", f"{hooks.type_name(module)} is not a Module subclass")
-        self.children_by_name[name] = module
+
+def checked_position(index: Any, size: int) -> int:
+    """An index into `size` values, which may be negative. TypeError or IndexError for anything else."""
+    if type(index) is not int:
+        raise not_an_integer(index)
+    if not -size <= index < size:
+        raise ProgramError("IndexError", f"index {index} is out of range")
+    return index
+
+
+# --- in order ---
+
+_SEQUENCE = "__len__ __iter__ __getitem__ __setitem__ __delitem__ append extend insert"
+
+
+class ModuleSequence(Module):
+    """Modules in order, whose names are numbers."""
 
     def __len__(self) -> int:
         return len(self.children_by_name)
@@ -30,35 +45,34 @@ class ModuleSequence(Module):
         return iter(list(self.children_by_name.values()))
 
     def position(self, index: Any) -> str:
-        """The name of the module at an index, counted from the end where negative."""
+        """The name of the module at an index, which may be a tensor of one element."""
         if type(index) is Tensor and index.array.size == 1:
             index = index.array.item()
-        if type(index) is not int:
-            raise not_an_integer(index)
-        size = len(self)
-        if not -size <= index < size:
-            raise ProgramError("IndexError", f"index {index} is out of range")
-        return list(self.children_by_name)[index]
+        return list(self.children_by_name)[checked_position(index, len(self))]
 
-    def __getitem__(self, index: Any) -> Module:
-        if not isinstance(index, slice):
-            return self.children_by_name[self.position(index)]
-        chosen = list(self.children_by_name.items())[index]
+    def chosen(self, part: slice) -> ModuleSequence:
+        """A container of the same class with some of the modules."""
         made = type(self)()
-        for i, (name, module) in enumerate(chosen):
-            made.add(name if isinstance(self, Sequential) else str(i), module)
+        made.renumber(list(self)[part])
         return made
 
+    def renumber(self, modules: list[Module]) -> None:
+        """Hold these modules, under the names 0, 1, 2 ..."""
+        self.children_by_name = {str(i): module for i, module in enumerate(modules)}
+
+    def __getitem__(self, index: Any) -> Module:
+        return self.chosen(index) if isinstance(index, slice) else self.children_by_name[self.position(index)]
+
     def __setitem__(self, index: Any, module: Any) -> None:
-        self.add(self.position(index), module)
+        self.children_by_name[self.position(index)] = checked_module(module)
 
     def __delitem__(self, index: Any) -> None:
         del self.children_by_name[self.position(index)]
-        self.children_by_name = {str(i): m for i, m in enumerate(self)}
+        self.renumber(list(self))
 
     def append(self, module: Any) -> ModuleSequence:
         """Add a module at the end."""
-        self.add(str(len(self)), module)
+        self.children_by_name[str(len(self))] = checked_module(module)
         return self
 
     def extend(self, modules: Any) -> ModuleSequence:
@@ -69,33 +83,32 @@ class ModuleSequence(Module):
 
     def insert(self, index: Any, module: Any) -> ModuleSequence:
         """Put a module before the one at an index."""
-        if not isinstance(module, Module):
-            raise ProgramError("TypeError", f"{hooks.type_name(module)} is not a Module subclass")
         modules = list(self)
-        modules.insert(index, module)
-        self.children_by_name = {str(i): m for i, m in enumerate(modules)}
+        modules.insert(index, checked_module(module))
+        self.renumber(modules)
         return self
 
 
-_NAMES = ("__len__", "__iter__", "__getitem__", "__setitem__", "__delitem__", "append", "extend", "insert")
-ModuleSequence.SCRIPT_METHODS = Module.SCRIPT_METHODS | {n: Routine(vars(ModuleSequence)[n], n) for n in _NAMES}
+class Sequential(ModuleSequence, place="container"):
+    """Modules one after the other; an OrderedDict gives them names."""
 
-
-class Sequential(ModuleSequence):
-    """Modules one after the other; also from an OrderedDict."""
-
-    SCRIPT_NAME = "Sequential"
+    METHODS = f"{_SEQUENCE} __add__"
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
         named = args[0].table if len(args) == 1 and isinstance(args[0], OrderedDict) else {str(i): m for i, m in enumerate(args)}
-        for name, module in named.items():
-            self.add(name, module)
+        self.children_by_name = {name: checked_module(module) for name, module in named.items()}
 
     def forward(self, input: Any) -> Any:
         for module in self.children_by_name.values():
             input = module(input)
         return input
+
+    def chosen(self, part: slice) -> Sequential:
+        """Some of the modules, under the names that they have."""
+        made = Sequential()
+        made.children_by_name = dict(list(self.children_by_name.items())[part])
+        return made
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
@@ -106,13 +119,10 @@ class Sequential(ModuleSequence):
         return Sequential(*self, *other)
 
 
-Sequential.SCRIPT_METHODS = ModuleSequence.SCRIPT_METHODS | {"__add__": Routine(Sequential.__add__, "__add__")}
-
-
-class ModuleList(ModuleSequence):
+class ModuleList(ModuleSequence, place="container"):
     """A list of modules; not callable."""
 
-    SCRIPT_NAME = "ModuleList"
+    METHODS = _SEQUENCE
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -121,18 +131,140 @@ class ModuleList(ModuleSequence):
 
     def lines(self) -> list[str]:
         """Equal neighbours are shown once, with their numbers."""
-        shown: list[tuple[int, int, str]] = []
+        runs: list[tuple[int, int, str]] = []
         for i, module in enumerate(self):
             text = repr(module)
-            if shown and shown[-1][2] == text:
-                shown[-1] = (shown[-1][0], i, text)
+            if runs and runs[-1][2] == text:
+                runs[-1] = (runs[-1][0], i, text)
             else:
-                shown.append((i, i, text))
+                runs.append((i, i, text))
         return [
             f"({first}): {indented(text)}" if first == last else f"({first}-{last}): {last - first + 1} x {indented(text)}"
-            for first, last, text in shown
+            for first, last, text in runs
         ]
 
 
-SEQUENTIAL_TYPE = module_type(Sequential, "container")
-MODULELIST_TYPE = module_type(ModuleList, "container")
+# --- by name ---
+
+MAPPING = "__len__ __iter__ __getitem__ __setitem__ __delitem__ __contains__ update pop clear keys values items"
+
+
+class MappingModule(Module):
+    """A module that holds values by name; subclasses say how one is found, set and taken out."""
+
+    def names(self) -> list[str]:
+        """The names, in the order in which they were set."""
+        raise NotImplementedError
+
+    def held(self, name: str) -> Any:
+        """The value of a name."""
+        raise NotImplementedError
+
+    def drop(self, name: str) -> Any:
+        """Take the value of a name out."""
+        raise NotImplementedError
+
+    def known(self, key: Any) -> str:
+        """The key itself. KeyError, or what PyTorch raises in its place, if there is no value of that name."""
+        raise NotImplementedError
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __contains__(self, key: Any) -> bool:
+        return key in dict.fromkeys(self.names())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.held(self.known(key))
+
+    def __delitem__(self, key: Any) -> None:
+        self.drop(self.known(key))
+
+    def pop(self, key: Any) -> Any:
+        """Take a value out."""
+        return self.drop(self.known(key))
+
+    def clear(self) -> None:
+        """Take all values out."""
+        for name in self.names():
+            self.drop(name)
+
+    def update(self, given: Any) -> None:
+        """Set what a mapping, or an iterable of pairs, holds."""
+        for key, value in self.pairs(given):
+            self[key] = value
+
+    def pairs(self, given: Any) -> list[tuple[Any, Any]]:
+        """Keys and values of a mapping, of a module that is one, or of an iterable of pairs."""
+        name = self.SCRIPT_NAME
+        if isinstance(given, (Mapping, dict, MappingModule)):
+            return list(given.items())
+        if not hasattr(given, "__iter__"):
+            kind = hooks.type_name(given)
+            raise ProgramError("TypeError", f"{name}.update should be called with an iterable of key/value pairs, but got {kind}")
+        found = []
+        for at, pair in enumerate(given):
+            if not hasattr(pair, "__iter__"):
+                raise ProgramError("TypeError", f"{name} update sequence element #{at} should be Iterable; is{hooks.type_name(pair)}")
+            if len(pair) != 2:
+                raise ProgramError("ValueError", f"{name} update sequence element #{at} has length {len(pair)}; 2 is required")
+            found.append((pair[0], pair[1]))
+        return found
+
+    def keys(self) -> MappingView:
+        """The names."""
+        return MappingView("dict_keys", self.names())
+
+    def values(self) -> MappingView:
+        """The values."""
+        return MappingView("dict_values", [self.held(name) for name in self.names()])
+
+    def items(self) -> MappingView:
+        """Pairs of name and value."""
+        return MappingView("dict_items", [(name, self.held(name)) for name in self.names()])
+
+
+class ModuleDict(MappingModule, place="container"):
+    """Modules by name; not callable."""
+
+    METHODS = MAPPING
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def names(self) -> list[str]:
+        return list(self.children_by_name)
+
+    def held(self, name: str) -> Module:
+        return self.children_by_name[name]
+
+    def drop(self, name: str) -> Module:
+        return self.children_by_name.pop(name)
+
+    def known(self, key: Any) -> str:
+        if key not in self.children_by_name:
+            raise ProgramError("KeyError", shown(key), args=(key,))
+        return str(key)
+
+    def __setitem__(self, key: Any, module: Any) -> None:
+        checked_module(module)
+        if not isinstance(key, str):
+            raise ProgramError("TypeError", f"module name should be a string. Got {hooks.type_name(key)}")
+        wrong = ""
+        if key not in self.children_by_name and (key in self.SCRIPT_ATTRIBUTES or key in self.SCRIPT_METHODS):
+            wrong = f"attribute '{key}' already exists"
+        elif "." in key:
+            wrong = f'module name can\'t contain ".", got: {key}'
+        elif not key:
+            wrong = 'module name can\'t be empty string ""'
+        if wrong:
+            raise ProgramError("KeyError", shown(wrong), args=(wrong,))
+        self.children_by_name[key] = module

@@ -1,61 +1,47 @@
-"""Other kinds of dropout as modules: in training mode; the identity in evaluation mode."""
+"""Dropout: active in training mode, the identity in evaluation mode."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gradcli.core.functions import catalog
-from gradcli.core.nn.linear import Dropout
-from gradcli.core.nn.module import module_type
+from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.ops.layers.dropout import dropout
+from gradcli.errors import ProgramError
 
 
-class OtherDropout(Dropout):
-    """What they share: `FUNCTION` under torch.nn.functional."""
+class Dropout(FunctionModule, place="dropout", exact=True):
+    """Dropout in training mode, the identity in evaluation mode."""
 
-    FUNCTION = ""
+    INIT_NAME = "_DropoutNd"
+    ARGUMENTS = {"p": 0.5, "inplace": False}
+    ASSIGNED = "p inplace"
+    SHOWN = "p inplace"
+
+    def keep(self, given: dict[str, Any]) -> None:
+        self.p, self.inplace = given["p"], given["inplace"]
+        if not 0 <= self.p <= 1:
+            raise ProgramError("ValueError", f"dropout probability has to be between 0 and 1, but got {self.p}")
 
     def forward(self, input: Any) -> Any:
-        arguments = (self.p, self.training) if self.SCRIPT_NAME.endswith("AlphaDropout") else (self.p, self.training, self.inplace)
-        return catalog.function(f"nn.functional.{self.FUNCTION}")(input, *arguments)
+        return dropout(input, self.p, self.training, self.inplace)
 
 
-class Dropout1d(OtherDropout):
-    """`F.dropout1d`."""
+class ChannelDropout(Dropout):
+    """Dropout of whole channels."""
 
-    SCRIPT_NAME = "Dropout1d"
-    FUNCTION = "dropout1d"
-
-
-class Dropout2d(OtherDropout):
-    """`F.dropout2d`."""
-
-    SCRIPT_NAME = "Dropout2d"
-    FUNCTION = "dropout2d"
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, self.p, self.training, self.inplace)
 
 
-class Dropout3d(OtherDropout):
-    """`F.dropout3d`."""
+class ScaledDropout(Dropout):
+    """Dropout that keeps mean and variance; it ignores `inplace`."""
 
-    SCRIPT_NAME = "Dropout3d"
-    FUNCTION = "dropout3d"
-
-
-class AlphaDropout(OtherDropout):
-    """`F.alpha_dropout`."""
-
-    SCRIPT_NAME = "AlphaDropout"
-    FUNCTION = "alpha_dropout"
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, self.p, self.training)
 
 
-class FeatureAlphaDropout(OtherDropout):
-    """`F.feature_alpha_dropout`."""
-
-    SCRIPT_NAME = "FeatureAlphaDropout"
-    FUNCTION = "feature_alpha_dropout"
-
-
-DROPOUT1D_TYPE = module_type(Dropout1d, "dropout")
-DROPOUT2D_TYPE = module_type(Dropout2d, "dropout")
-DROPOUT3D_TYPE = module_type(Dropout3d, "dropout")
-ALPHADROPOUT_TYPE = module_type(AlphaDropout, "dropout")
-FEATUREALPHADROPOUT_TYPE = module_type(FeatureAlphaDropout, "dropout")
+CLASSES = {
+    **rows("dropout", ChannelDropout, {"Dropout1d": "F.dropout1d", "Dropout2d": "F.dropout2d", "Dropout3d": "F.dropout3d"}),
+    **rows("dropout", ScaledDropout, {"AlphaDropout": "F.alpha_dropout", "FeatureAlphaDropout": "F.feature_alpha_dropout"}),
+}

@@ -1,152 +1,111 @@
-"""Bags of rows of a table, windows of images as columns and back, and leaky slopes drawn by chance, as modules."""
+"""Embeddings: tables of vectors whose rows are looked up by index."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.linear import checked_size, floating
-from gradcli.core.nn.module import Module, module_type, parameters_of
-from gradcli.core.nn.parameter import as_parameter, new_parameter
+from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.parameter import as_parameter, checked_size, floating
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-_WEIGHT, _SET_WEIGHT = parameters_of("weight")
+
+class VectorTable(FunctionModule):
+    """A module whose parameter is a table of vectors."""
+
+    NOT_KEPT = "_weight _freeze device dtype"
+    #: how PyTorch's error calls the argument `padding_idx`
+    PADDING = "padding_idx"
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def keep(self, given: dict[str, Any]) -> None:
+        count, padding, weight = given["num_embeddings"], given["padding_idx"], given["_weight"]
+        if padding is not None:
+            if not -count <= padding < count:
+                raise ProgramError("AssertionError", f"{self.PADDING} must be within num_embeddings")
+            padding %= count
+        super().keep(given | {"padding_idx": padding})
+        if type(weight) is not Tensor:
+            weight = self._drawn(floating(given["dtype"]))
+        self.own_parameters["weight"] = as_parameter(weight, not given.get("_freeze"))
+
+    def _drawn(self, dtype: DType) -> Tensor:
+        """A table from the standard normal distribution, with zeros in the row `padding_idx`."""
+        size = checked_size((self.num_embeddings, self.embedding_dim), dtype)
+        values = generator.default.normal(size, dtype.np, bfloat16=dtype is dtypes.bfloat16)
+        if self.padding_idx is not None:
+            values[self.padding_idx] = 0
+        return Tensor(values, dtype)
+
+    def settings(self) -> dict[str, Any]:
+        return {name: value for name, value in super().settings().items() if name not in ("num_embeddings", "embedding_dim")}
 
 
-class EmbeddingBag(Module):
+class Embedding(VectorTable, place="sparse"):
+    """A table of vectors, which begin normal."""
+
+    FUNCTION = "nn.functional.embedding"
+    PADDING = "Padding_idx"
+    ARGUMENTS = {
+        "num_embeddings": REQUIRED,
+        "embedding_dim": REQUIRED,
+        "padding_idx": None,
+        "max_norm": None,
+        "norm_type": 2.0,
+        "scale_grad_by_freq": False,
+        "sparse": False,
+        "_weight": None,
+        "_freeze": False,
+        "device": None,
+        "dtype": None,
+    }
+    PARAMETERS = "weight"
+
+    def keep(self, given: dict[str, Any]) -> None:
+        if given["sparse"]:
+            raise ProgramError("NotImplementedError", "sparse gradients are not part of gradcli")
+        super().keep(given)
+
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, self.own_parameters["weight"], *self.settings().values())
+
+    def extra(self) -> str:
+        shown = self.unusual("padding_idx max_norm norm_type scale_grad_by_freq")
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown])
+
+
+class EmbeddingBag(VectorTable, place="sparse"):
     """Sums, means or maxima of rows of a table, which begin normal."""
 
-    SCRIPT_NAME = "EmbeddingBag"
-    _SETTINGS = "num_embeddings embedding_dim max_norm norm_type scale_grad_by_freq mode sparse include_last_offset padding_idx"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(_SETTINGS) | _WEIGHT
-    SCRIPT_SETTERS = Module.SCRIPT_SETTERS | _SET_WEIGHT
-
-    def __init__(
-        self,
-        num_embeddings: Any,
-        embedding_dim: Any,
-        max_norm: Any = None,
-        norm_type: Any = 2.0,
-        scale_grad_by_freq: Any = False,
-        mode: Any = "mean",
-        sparse: Any = False,
-        _weight: Any = None,
-        include_last_offset: Any = False,
-        padding_idx: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise ProgramError("AssertionError", "padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
-        self.padding_idx = padding_idx
-        if type(_weight) is Tensor:
-            self.own_parameters["weight"] = as_parameter(_weight)
-            return
-        wanted = floating(dtype)
-        values = generator.default.normal(
-            checked_size((num_embeddings, embedding_dim), wanted), wanted.np, bfloat16=wanted is dtypes.bfloat16
-        )
-        if padding_idx is not None:
-            values[padding_idx] = 0
-        self.own_parameters["weight"] = new_parameter(values, wanted)
+    FUNCTION = "nn.functional.embedding_bag"
+    ARGUMENTS = {
+        "num_embeddings": REQUIRED,
+        "embedding_dim": REQUIRED,
+        "max_norm": None,
+        "norm_type": 2.0,
+        "scale_grad_by_freq": False,
+        "mode": "mean",
+        "sparse": False,
+        "_weight": None,
+        "include_last_offset": False,
+        "padding_idx": None,
+        "device": None,
+        "dtype": None,
+    }
+    PARAMETERS = "weight"
+    mode: str
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
-        return catalog.function("nn.functional.embedding_bag")(
-            input,
-            self.own_parameters["weight"],
-            offsets,
-            max_norm=self.max_norm,
-            norm_type=self.norm_type,
-            scale_grad_by_freq=self.scale_grad_by_freq,
-            mode=self.mode,
-            sparse=self.sparse,
-            per_sample_weights=per_sample_weights,
-            include_last_offset=self.include_last_offset,
-            padding_idx=self.padding_idx,
-        )
+        weight = self.own_parameters["weight"]
+        return catalog.function(self.FUNCTION)(input, weight, offsets, per_sample_weights=per_sample_weights, **self.settings())
 
     def extra(self) -> str:
-        shown = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for name, usual in (("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False)):
-            if vars(self)[name] != usual:
-                shown.append(f"{name}={vars(self)[name]}")
-        shown.append(f"mode={self.mode!r}")
-        return ", ".join(shown if self.padding_idx is None else [*shown, f"padding_idx={self.padding_idx}"])
-
-
-class Unfold(Module):
-    """`F.unfold`."""
-
-    SCRIPT_NAME = "Unfold"
-    SHOWN = "kernel_size dilation padding stride"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
-
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
-
-    def forward(self, input: Any) -> Any:
-        return catalog.function("nn.functional.unfold")(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-
-class Fold(Module):
-    """`F.fold`."""
-
-    SCRIPT_NAME = "Fold"
-    SHOWN = "output_size kernel_size dilation padding stride"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
-
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.kernel_size = kernel_size
-        self.dilation = dilation
-        self.padding = padding
-        self.stride = stride
-
-    def forward(self, input: Any) -> Any:
-        options = (self.kernel_size, self.dilation, self.padding, self.stride)
-        return catalog.function("nn.functional.fold")(input, self.output_size, *options)
-
-
-class RReLU(Module):
-    """`F.rrelu`."""
-
-    SCRIPT_NAME = "RReLU"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read("lower upper inplace")
-
-    def __init__(self, lower: Any = 1.0 / 8, upper: Any = 1.0 / 3, inplace: Any = False) -> None:
-        super().__init__()
-        self.lower = lower
-        self.upper = upper
-        self.inplace = inplace
-
-    def forward(self, input: Any) -> Any:
-        return catalog.function("nn.functional.rrelu")(input, self.lower, self.upper, self.training, bool(self.inplace))
-
-    def extra(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
-
-
-EMBEDDINGBAG_TYPE = module_type(EmbeddingBag, "sparse")
-UNFOLD_TYPE = module_type(Unfold, "fold")
-FOLD_TYPE = module_type(Fold, "fold")
-RRELU_TYPE = module_type(RReLU, "activation")
+        shown = self.unusual("max_norm norm_type scale_grad_by_freq")
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown, f"mode={self.mode!r}", *self.unusual("padding_idx")])

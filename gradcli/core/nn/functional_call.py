@@ -34,6 +34,7 @@ def _given(dictionaries: Any) -> dict[Any, Any]:
     return made
 
 
+@Routine
 def functional_call(
     module: Any,
     parameter_and_buffer_dicts: Any,
@@ -71,6 +72,7 @@ def functional_call(
             table[own] = tensor
 
 
+@Routine
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The parameters of modules of one class, stacked under their names, and their buffers: what `vmap` takes for an ensemble."""
     if not models:
@@ -99,7 +101,3 @@ def _stacked_leaf(name: str, tensors: tuple[Tensor, ...]) -> Tensor:
     made = detach(catalog.function("stack")(tensors))
     made.requires_grad = required == {True}
     return made
-
-
-FUNCTIONAL_CALL = Routine(functional_call)
-STACK_MODULE_STATE = Routine(stack_module_state)

@@ -56,31 +56,37 @@ def _source(source: Any) -> generator.Generator:
     return source
 
 
+@Routine
 def uniform_(tensor: Any, a: Any = 0.0, b: Any = 1.0, generator: Any = None) -> Tensor:
     """Uniform between a and b."""
     return _draw_uniform(tensor, number(a), number(b), generator)
 
 
+@Routine
 def normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Tensor:
     """Normal."""
     return _draw_normal(tensor, number(mean), number(std), generator)
 
 
+@Routine
 def constant_(tensor: Any, val: Any) -> Tensor:
     """One value everywhere."""
     return _fill(tensor, val)
 
 
+@Routine
 def ones_(tensor: Any) -> Tensor:
     """Ones."""
     return _fill(tensor, 1)
 
 
+@Routine
 def zeros_(tensor: Any) -> Tensor:
     """Zeros."""
     return _fill(tensor, 0)
 
 
+@Routine
 def eye_(tensor: Any) -> Tensor:
     """Ones on the diagonal of a matrix."""
     if _checked(tensor).array.ndim != 2:
@@ -97,6 +103,7 @@ def fans(tensor: Any) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
+@Routine
 def xavier_uniform_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
     """Uniform with variance gain**2 * 2 / (fan in + fan out)."""
     fan_in, fan_out = fans(tensor)
@@ -104,6 +111,7 @@ def xavier_uniform_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tens
     return _draw_uniform(tensor, -bound, bound, generator)
 
 
+@Routine
 def xavier_normal_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
     """Normal with variance gain**2 * 2 / (fan in + fan out)."""
     fan_in, fan_out = fans(tensor)
@@ -121,6 +129,7 @@ def _kaiming_std(tensor: Any, a: Any, mode: Any, nonlinearity: Any) -> float | N
     return float(calculate_gain(nonlinearity, a) / math.sqrt(fan))
 
 
+@Routine
 def kaiming_uniform_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
     """Uniform with variance gain**2 / fan."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
@@ -130,6 +139,7 @@ def kaiming_uniform_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity
     return _draw_uniform(tensor, -bound, bound, generator)
 
 
+@Routine
 def kaiming_normal_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
     """Normal with variance gain**2 / fan."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
@@ -141,6 +151,7 @@ def _below(x: float) -> float:
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
+@Routine
 def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b: Any = 2.0, generator: Any = None) -> Tensor:
     """Normal within [a, b], by rejection: from normals where they often fall there, from uniforms otherwise."""
     t = _checked(tensor)
@@ -174,6 +185,7 @@ def _rejected(t: Tensor, draws: Array, mean: float, std: float, peak: float, sou
         return np.array(np.log(_draw_uniform(t, 0.0, 1.0, source).array) > density)
 
 
+@Routine
 def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
     """Rows (or columns, where there are fewer) that are orthonormal, times gain (Saxe et al. 2013)."""
     t = _checked(tensor)
@@ -190,6 +202,7 @@ def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
     return _fill(t, (q.T if rows < columns else q).reshape(shape) * t.dtype.np.type(gain))
 
 
+@Routine
 def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) -> Tensor:
     """Normal, with a part of each column set to zero (Martens 2010)."""
     t = _checked(tensor)
@@ -205,6 +218,7 @@ def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
 
 
+@Routine
 def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
     """By how much a nonlinearity shrinks the deviation of what passes through it."""
     if nonlinearity in _LINEAR:
@@ -223,22 +237,48 @@ def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
     return math.sqrt(2.0 / (1 + slope**2))
 
 
-def uniform_array(shape: tuple[int, ...], bound: float, dtype: dtypes.DType) -> Array:
-    """What layers begin with: uniform between -bound and bound."""
-    return generator.default.uniform(shape, dtype.np, -bound, bound, bfloat16=dtype is dtypes.bfloat16)
+@Routine
+def dirac_(tensor: Any, groups: Any = 1) -> Tensor:
+    """Kernels with a 1 in the middle of their own channel, so that a convolution gives the input back."""
+    if type(tensor) is not Tensor:
+        raise no_attribute(tensor, "ndimension")
+    shape = tensor.array.shape
+    if len(shape) not in (3, 4, 5):
+        raise ProgramError("ValueError", "Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise ProgramError("ValueError", "dim 0 must be divisible by groups")
+    made = np.zeros(shape, tensor.dtype.np)
+    each = shape[0] // groups
+    middle = tuple(n // 2 for n in shape[2:])
+    for group in range(groups):
+        for channel in range(min(each, shape[1])):
+            made[(group * each + channel, channel, *middle)] = 1
+    return _fill(tensor, made)
 
 
-UNIFORM_ = Routine(uniform_)
-NORMAL_ = Routine(normal_)
-CONSTANT_ = Routine(constant_)
-ONES_ = Routine(ones_)
-ZEROS_ = Routine(zeros_)
-EYE_ = Routine(eye_)
-XAVIER_UNIFORM_ = Routine(xavier_uniform_)
-XAVIER_NORMAL_ = Routine(xavier_normal_)
-KAIMING_UNIFORM_ = Routine(kaiming_uniform_)
-KAIMING_NORMAL_ = Routine(kaiming_normal_)
-TRUNC_NORMAL_ = Routine(trunc_normal_)
-ORTHOGONAL_ = Routine(orthogonal_)
-SPARSE_ = Routine(sparse_)
-CALCULATE_GAIN = Routine(calculate_gain)
+# --- deprecated names ---
+
+
+def _deprecated(current: Routine) -> Routine:
+    """A function under its deprecated name, which has no underscore at the end."""
+    name = current.name.removesuffix("_")
+
+    def warned(*args: Any, **kwargs: Any) -> Any:
+        """The deprecated name of the function with an underscore."""
+        warnings.emit(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", "FutureWarning")
+        return current(*args, **kwargs)
+
+    return Routine(warned, name)
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from gradcli.core.calling.mappings import Mapping, OrderedDict
-from gradcli.core.calling.script_types import Generated, Hooks, Removable, Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
@@ -17,16 +18,52 @@ from gradcli.errors import ProgramError
 
 
 class Module:
-    """A module. Subclasses have `forward`, and fields that `extra` shows in the repr."""
+    """The base class of modules.
+
+    A subclass defines `forward` and declares by name what scripts reach of it; `class Linear(Module, place="linear")` is
+    the class that scripts know as `torch.nn.modules.linear.Linear`. A class without a place only shares code.
+    """
 
     SCRIPT_NAME = "Module"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"training": lambda module: module.training}
+    SCRIPT_TYPE: ScriptType
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"training": attrgetter("training")}
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
     SCRIPT_METHODS: dict[str, Routine] = {}
-    #: fields to show in the repr: `name=value` for each
+    #: names of fields that scripts read
+    SETTINGS = ""
+    #: names of fields that scripts assign
+    ASSIGNED = ""
+    #: names of parameters, which scripts read and assign
+    PARAMETERS = ""
+    #: names of buffers, which scripts read
+    BUFFERS = ""
+    #: names of further methods that scripts call
+    METHODS = ""
+    #: names of fields that the repr shows as `name=value`
     SHOWN = ""
+    #: the repr's text between the parentheses, in place of SHOWN: a format string of fields, and of parameters as whether there are any
+    EXTRA = ""
     #: `forward` with Python's errors for wrong calls, by class
     _forwards: dict[type, Routine] = {}
+
+    def __init_subclass__(cls, place: str = "", exact: bool = False) -> None:
+        """Make the tables of a class and its type; `exact`: instances of its subclasses are not instances of that type."""
+        own = {name: vars(cls).get(name, "").split() for name in ("SETTINGS", "ASSIGNED", "PARAMETERS", "BUFFERS")}
+        getters = {name: attrgetter(name) for name in own["SETTINGS"]}
+        getters |= {name: _from_table("own_parameters", name) for name in own["PARAMETERS"]}
+        getters |= {name: _from_table("own_buffers", name) for name in own["BUFFERS"]}
+        setters = Attributes.write(" ".join(own["ASSIGNED"])) | {name: _parameter_setter(name) for name in own["PARAMETERS"]}
+        if getters:
+            cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | getters
+        if setters:
+            cls.SCRIPT_SETTERS = cls.SCRIPT_SETTERS | setters
+        if place:
+            cls.SCRIPT_NAME = cls.__name__
+        if "METHODS" in vars(cls):
+            further = {name: Routine(getattr(cls, name), f"{cls.__name__}.{name}") for name in cls.METHODS.split()}
+            cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | further
+        if place:
+            script_type(cls, f"torch.nn.modules.{place}", exact)
 
     def __init__(self) -> None:
         self.training = True
@@ -62,8 +99,10 @@ class Module:
     # --- repr ---
 
     def extra(self) -> str:
-        """What stands between the parentheses of the repr."""
+        """The text between the parentheses of the repr."""
         fields = vars(self)
+        if self.EXTRA:
+            return self.EXTRA.format_map(fields | {name: held is not None for name, held in self.own_parameters.items()})
         return ", ".join(f"{name}={fields[name]}" for name in self.SHOWN.split())
 
     def lines(self) -> list[str]:
@@ -132,16 +171,12 @@ def indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def parameters_of(names: str) -> tuple[dict[str, Callable[[Any], Any]], dict[str, Callable[[Any, Any], None]]]:
-    """Getters and setters of parameters, for the tables of a class."""
+def _from_table(table: str, name: str) -> Callable[[Any], Any]:
+    return lambda module: vars(module)[table][name]
 
-    def getter(name: str) -> Callable[[Any], Any]:
-        return lambda module: module.own_parameters[name]
 
-    def setter(name: str) -> Callable[[Any, Any], None]:
-        return lambda module, value: module.set_parameter(name, value)
-
-    return {n: getter(n) for n in names.split()}, {n: setter(n) for n in names.split()}
+def _parameter_setter(name: str) -> Callable[[Any, Any], None]:
+    return lambda module, value: module.set_parameter(name, value)
 
 
 # --- methods ---
@@ -325,39 +360,31 @@ def _caster(dtype: DType) -> Callable[[Module], Module]:
 
 
 Module.SCRIPT_METHODS |= {
-    name: Routine(function, f"Module.{name}")
-    for name, function in (
-        ("parameters", _parameters),
-        ("named_parameters", _named_parameters),
-        ("buffers", _buffers),
-        ("modules", _modules),
-        ("named_modules", _named_modules),
-        ("children", _children),
-        ("named_children", _named_children),
-        ("state_dict", _state_dict),
-        ("load_state_dict", _load_state_dict),
-        ("zero_grad", _zero_grad),
-        ("train", _train),
-        ("eval", _eval),
-        ("requires_grad_", _requires_grad_),
-        ("to", _to),
-        ("apply", _apply),
-        ("extra_repr", _extra_repr),
-        ("register_forward_hook", _register_forward_hook),
-        ("register_forward_pre_hook", _register_forward_pre_hook),
-        ("float", _caster(dtypes.float32)),
-        ("double", _caster(dtypes.float64)),
-        ("half", _caster(dtypes.float16)),
-        ("bfloat16", _caster(dtypes.bfloat16)),
-        ("forward", lambda self, *args, **kwargs: self(*args, **kwargs)),
-        ("__call__", lambda self, *args, **kwargs: self(*args, **kwargs)),
+    function.__name__[1:]: Routine(function, f"Module.{function.__name__[1:]}")
+    for function in (
+        _parameters,
+        _named_parameters,
+        _buffers,
+        _modules,
+        _named_modules,
+        _children,
+        _named_children,
+        _state_dict,
+        _load_state_dict,
+        _zero_grad,
+        _train,
+        _eval,
+        _requires_grad_,
+        _to,
+        _apply,
+        _extra_repr,
+        _register_forward_hook,
+        _register_forward_pre_hook,
     )
 }
+for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16)):
+    Module.SCRIPT_METHODS[_name] = Routine(_caster(_dtype), f"Module.{_name}")
+for _name in ("forward", "__call__"):
+    Module.SCRIPT_METHODS[_name] = Routine(lambda self, *args, **kwargs: self(*args, **kwargs), f"Module.{_name}")
 
-
-def module_type(made: type[Module], module: str) -> ScriptType:
-    """The type of a module, under the name that the class declares."""
-    return script_type(made, f"torch.nn.modules.{module}")
-
-
-MODULE_TYPE = module_type(Module, "module")
+script_type(Module, "torch.nn.modules.module")

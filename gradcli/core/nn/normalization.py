@@ -1,4 +1,4 @@
-"""Normalisation as modules: images in batches, groups of channels, single images, the root of the mean square."""
+"""Normalisation over batches, layers, groups of channels and single images; weights begin with ones, biases with zeros."""
 
 from __future__ import annotations
 
@@ -7,95 +7,111 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.nn.linear import BatchNorm1d, check_dimensions, checked_size, floating
-from gradcli.core.nn.module import Module, module_type, parameters_of
-from gradcli.core.nn.parameter import new_parameter
-from gradcli.core.ops.layers.batch_norm import instance_norm
+from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.parameter import checked_size, floating, new_parameter
+from gradcli.core.ops.layers.batch_norm import batch_norm, instance_norm
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-_WEIGHT, _SET_WEIGHT = parameters_of("weight")
-_BOTH, _SET_BOTH = parameters_of("weight bias")
+
+class Norm(FunctionModule):
+    """A normalisation with a weight and a bias, of which the bias, or both, can be left out."""
+
+    def begin(self, size: tuple[int, ...], dtype: DType, weight: Any, bias: Any) -> None:
+        """Make the weight and the bias; they are None if they are not wanted, and there is no bias without a weight."""
+        self.own_parameters["weight"] = new_parameter(np.ones(size, dtype.np), dtype) if weight else None
+        self.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype) if weight and bias else None
 
 
-class BatchNorm2d(BatchNorm1d):
+def shape_of(shape: Any, dtype: DType) -> tuple[int, ...]:
+    """The shape that a module normalises over, from its sizes or from the only size."""
+    return checked_size(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), dtype)
+
+
+class BatchNorm1d(Norm, place="batchnorm", exact=True):
+    """Mean 0 and variance 1 for each channel, over the batch in training mode, else with running figures."""
+
+    INIT_NAME = "_BatchNorm"
+    ARGUMENTS = {
+        "num_features": REQUIRED,
+        "eps": 1e-5,
+        "momentum": 0.1,
+        "affine": True,
+        "track_running_stats": True,
+        "device": None,
+        "dtype": None,
+        "bias": True,
+    }
+    KEYWORD_ONLY = "bias"
+    PARAMETERS = "weight bias"
+    BUFFERS = "running_mean running_var num_batches_tracked"
+    EXTRA = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, track_running_stats={track_running_stats}"
+    #: the numbers of dimensions that an input may have
+    DIMENSIONS: tuple[int, ...] = (2, 3)
+    num_features: int
+    eps: Any
+    momentum: Any
+    affine: Any
+    track_running_stats: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype = floating(given["dtype"])
+        size = checked_size((given["num_features"],), dtype)
+        super().keep(given)
+        self.begin(size, dtype, self.affine, given["bias"])
+        self.own_buffers = dict.fromkeys(self.BUFFERS.split())
+        if self.track_running_stats:
+            self.own_buffers["running_mean"] = Tensor(np.zeros(size, dtype.np), dtype)
+            self.own_buffers["running_var"] = Tensor(np.ones(size, dtype.np), dtype)
+            self.own_buffers["num_batches_tracked"] = Tensor(np.zeros((), np.int64), dtypes.int64)
+
+    def check_dimensions(self, input: Any) -> None:
+        """Refuse an input of another number of dimensions."""
+        if type(input) is not Tensor:
+            raise no_attribute(input, "dim")
+        if input.array.ndim not in self.DIMENSIONS:
+            wanted = " or ".join(f"{n}D" for n in self.DIMENSIONS)
+            raise ProgramError("ValueError", f"expected {wanted} input (got {input.array.ndim}D input)")
+
+    def forward(self, input: Any) -> Any:
+        self.check_dimensions(input)
+        mean, var, count = self.own_buffers.values()
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and count is not None:
+            count.array += 1
+            count.counter().count += 1
+            if self.momentum is None:
+                momentum = 1.0 / count.array.item()
+        weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
+        return batch_norm(input, mean, var, weight, bias, self.training or mean is None, momentum, self.eps)
+
+
+class BatchNorm2d(BatchNorm1d, place="batchnorm"):
     """Batch normalisation of images."""
 
-    SCRIPT_NAME = "BatchNorm2d"
     DIMENSIONS = (4,)
 
 
-class BatchNorm3d(BatchNorm1d):
+class BatchNorm3d(BatchNorm1d, place="batchnorm"):
     """Batch normalisation of volumes."""
 
-    SCRIPT_NAME = "BatchNorm3d"
     DIMENSIONS = (5,)
 
 
-class GroupNorm(Module):
-    """`F.group_norm`."""
+class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):
+    """Mean 0 and variance 1 for each channel of each image; the input may also be one image without a batch."""
 
-    SCRIPT_NAME = "GroupNorm"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read("num_groups num_channels eps affine") | _BOTH
-    SCRIPT_SETTERS = Module.SCRIPT_SETTERS | _SET_BOTH
-
-    def __init__(
-        self,
-        num_groups: Any,
-        num_channels: Any,
-        eps: Any = 1e-5,
-        affine: Any = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: Any = True,
-    ) -> None:
-        super().__init__()
-        wanted = floating(dtype)
-        if num_channels % num_groups != 0:
-            raise ProgramError("ValueError", f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.num_groups = num_groups
-        self.num_channels = num_channels
-        self.eps = eps
-        self.affine = affine
-        size = checked_size((num_channels,), wanted)
-        self.own_parameters["weight"] = new_parameter(np.ones(size, wanted.np), wanted) if affine else None
-        self.own_parameters["bias"] = new_parameter(np.zeros(size, wanted.np), wanted) if affine and bias else None
-
-    def forward(self, input: Any) -> Any:
-        weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
-        return catalog.function("nn.functional.group_norm")(input, self.num_groups, weight, bias, self.eps)
-
-    def extra(self) -> str:
-        bias = self.own_parameters["bias"] is not None
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={bias}"
-
-
-class InstanceNorm1d(BatchNorm1d):
-    """Mean 0 and variance 1 for each channel of each image; one without a batch too."""
-
-    SCRIPT_NAME = "InstanceNorm1d"
     INIT_NAME = "_InstanceNorm"
-
-    def __init__(
-        self,
-        num_features: Any,
-        eps: Any = 1e-5,
-        momentum: Any = 0.1,
-        affine: Any = False,
-        track_running_stats: Any = False,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: Any = True,
-    ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+    ARGUMENTS = {**BatchNorm1d.ARGUMENTS, "affine": False, "track_running_stats": False}
 
     def forward(self, input: Any) -> Any:
-        check_dimensions(input, self.DIMENSIONS)
-        alone = self.DIMENSIONS[0]
-        at = input.array.ndim - alone
+        self.check_dimensions(input)
+        at = input.array.ndim - self.DIMENSIONS[0]
         found = input.array.shape[at]
         if found != self.num_features:
             if self.affine:
@@ -110,83 +126,106 @@ class InstanceNorm1d(BatchNorm1d):
         return catalog.function("squeeze")(self._normal(catalog.function("unsqueeze")(input, 0)), 0)
 
     def _normal(self, input: Any) -> Any:
-        parameters, buffers = self.own_parameters, self.own_buffers
-        return instance_norm(
-            input,
-            buffers["running_mean"],
-            buffers["running_var"],
-            parameters["weight"],
-            parameters["bias"],
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
+        mean, var, _ = self.own_buffers.values()
+        weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
+        momentum = 0.0 if self.momentum is None else self.momentum
+        use_input = self.training or not self.track_running_stats
+        return instance_norm(input, mean, var, weight, bias, use_input, momentum, self.eps)
 
 
-class InstanceNorm2d(InstanceNorm1d):
-    """The same of images."""
+class InstanceNorm2d(InstanceNorm1d, place="instancenorm"):
+    """Mean 0 and variance 1 for each channel of each two-dimensional image."""
 
-    SCRIPT_NAME = "InstanceNorm2d"
     DIMENSIONS = (3, 4)
 
 
-class InstanceNorm3d(InstanceNorm1d):
-    """The same of volumes."""
+class InstanceNorm3d(InstanceNorm1d, place="instancenorm"):
+    """Mean 0 and variance 1 for each channel of each volume."""
 
-    SCRIPT_NAME = "InstanceNorm3d"
     DIMENSIONS = (4, 5)
 
 
-class RMSNorm(Module):
-    """`F.rms_norm`."""
+class GroupNorm(Norm, place="normalization"):
+    """`F.group_norm`."""
 
-    SCRIPT_NAME = "RMSNorm"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read("normalized_shape eps elementwise_affine") | _WEIGHT
-    SCRIPT_SETTERS = Module.SCRIPT_SETTERS | _SET_WEIGHT
+    FUNCTION = "nn.functional.group_norm"
+    ARGUMENTS = {
+        "num_groups": REQUIRED,
+        "num_channels": REQUIRED,
+        "eps": 1e-5,
+        "affine": True,
+        "device": None,
+        "dtype": None,
+        "bias": True,
+    }
+    KEYWORD_ONLY = "bias"
+    PARAMETERS = "weight bias"
+    EXTRA = "{num_groups}, {num_channels}, eps={eps}, affine={affine}, bias={bias}"
+    num_groups: int
+    eps: Any
 
-    def __init__(
-        self, normalized_shape: Any, eps: Any = None, elementwise_affine: Any = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        wanted = floating(dtype)
-        size = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
-        self.normalized_shape = checked_size(size, wanted)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        self.own_parameters["weight"] = new_parameter(np.ones(size, wanted.np), wanted) if elementwise_affine else None
-
-    def forward(self, x: Any) -> Any:
-        return catalog.function("nn.functional.rms_norm")(x, self.normalized_shape, self.own_parameters["weight"], self.eps)
-
-    def extra(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
-
-class LocalResponseNorm(Module):
-    """`F.local_response_norm`."""
-
-    SCRIPT_NAME = "LocalResponseNorm"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read("size alpha beta k")
-
-    def __init__(self, size: Any, alpha: Any = 1e-4, beta: Any = 0.75, k: Any = 1.0) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype, groups, channels = floating(given["dtype"]), given["num_groups"], given["num_channels"]
+        if channels % groups != 0:
+            raise ProgramError("ValueError", f"num_channels ({channels}) must be divisible by num_groups ({groups})")
+        super().keep(given)
+        self.begin(checked_size((channels,), dtype), dtype, given["affine"], given["bias"])
 
     def forward(self, input: Any) -> Any:
-        return catalog.function("nn.functional.local_response_norm")(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        return catalog.function(self.FUNCTION)(input, self.num_groups, *self.own_parameters.values(), self.eps)
 
 
-BATCHNORM2D_TYPE = module_type(BatchNorm2d, "batchnorm")
-BATCHNORM3D_TYPE = module_type(BatchNorm3d, "batchnorm")
-GROUPNORM_TYPE = module_type(GroupNorm, "normalization")
-INSTANCENORM1D_TYPE = module_type(InstanceNorm1d, "instancenorm")
-INSTANCENORM2D_TYPE = module_type(InstanceNorm2d, "instancenorm")
-INSTANCENORM3D_TYPE = module_type(InstanceNorm3d, "instancenorm")
-RMSNORM_TYPE = module_type(RMSNorm, "normalization")
-LOCALRESPONSENORM_TYPE = module_type(LocalResponseNorm, "normalization")
+class LayerNorm(Norm, place="normalization"):
+    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
+
+    FUNCTION = "nn.functional.layer_norm"
+    ARGUMENTS = {
+        "normalized_shape": REQUIRED,
+        "eps": 1e-5,
+        "elementwise_affine": True,
+        "bias": True,
+        "device": None,
+        "dtype": None,
+    }
+    PARAMETERS = "weight bias"
+    EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
+    normalized_shape: tuple[int, ...]
+    eps: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype = floating(given["dtype"])
+        size = shape_of(given["normalized_shape"], dtype)
+        super().keep(given | {"normalized_shape": size})
+        self.begin(size, dtype, given["elementwise_affine"], given["bias"])
+
+    def forward(self, input: Any) -> Any:
+        return catalog.function(self.FUNCTION)(input, self.normalized_shape, *self.own_parameters.values(), self.eps)
+
+
+class RMSNorm(FunctionModule, place="normalization"):
+    """`F.rms_norm`."""
+
+    FUNCTION = "nn.functional.rms_norm"
+    ARGUMENTS = {"normalized_shape": REQUIRED, "eps": None, "elementwise_affine": True, "device": None, "dtype": None}
+    PARAMETERS = "weight"
+    EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"
+    normalized_shape: tuple[int, ...]
+    eps: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype = floating(given["dtype"])
+        size = shape_of(given["normalized_shape"], dtype)
+        super().keep(given | {"normalized_shape": size})
+        weight = new_parameter(np.ones(size, dtype.np), dtype) if given["elementwise_affine"] else None
+        self.own_parameters["weight"] = weight
+
+    def forward(self, x: Any) -> Any:
+        return catalog.function(self.FUNCTION)(x, self.normalized_shape, self.own_parameters["weight"], self.eps)
+
+
+class LocalResponseNorm(FunctionModule, place="normalization"):
+    """`F.local_response_norm`."""
+
+    FUNCTION = "nn.functional.local_response_norm"
+    ARGUMENTS = {"size": REQUIRED, "alpha": 1e-4, "beta": 0.75, "k": 1.0}
+    EXTRA = "{size}, alpha={alpha}, beta={beta}, k={k}"

@@ -1,20 +1,27 @@
-"""`nn.Parameter`: a leaf tensor that modules know as theirs."""
+"""`nn.Parameter`, a leaf tensor that modules know as theirs, and the parameters that modules begin with."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.core.autograd.tensor_state import detach
+from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.errors import ProgramError
 
 
 def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
-    """A parameter that shares memory with a tensor."""
+    """A parameter that shares memory with a tensor. RuntimeError for a dtype that cannot require gradients."""
     if requires_grad and not tensor.dtype.is_floating_point:
         raise dtypes.cannot_require_grad()
     made = detach(tensor)
@@ -23,8 +30,8 @@ def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
     return made
 
 
-def new_parameter(array: Array, dtype: dtypes.DType | None = None) -> Tensor:
-    """A parameter of an array."""
+def new_parameter(array: Array, dtype: DType | None = None) -> Tensor:
+    """A parameter with an array as its memory."""
     return as_parameter(Tensor(array, dtypes.of(array.dtype) if dtype is None else dtype))
 
 
@@ -37,4 +44,56 @@ def _parameter(data: Any = None, requires_grad: Any = True) -> Tensor:
     return as_parameter(data, bool(requires_grad))
 
 
-PARAMETER = ScriptType("Parameter", "torch.nn.parameter", _parameter, lambda value: type(value) is Tensor and value.is_parameter)
+Parameter = ScriptType("Parameter", "torch.nn.parameter", _parameter, lambda value: type(value) is Tensor and value.is_parameter)
+
+
+# --- parameters that modules begin with ---
+
+
+def floating(dtype: Any) -> DType:
+    """The dtype of new parameters: the `dtype` argument of a module, or the default. RuntimeError if it is not floating point."""
+    if dtype is None:
+        return dtypes.get_default()
+    wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
+    if wanted is None or not wanted.is_floating_point:
+        raise dtypes.cannot_require_grad()
+    return wanted
+
+
+def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
+    """The shape of a new parameter, checked with the errors of `torch.empty` and against the limit of elements."""
+    for position, n in enumerate(size, 1):
+        if type(n) is not int:
+            raise ProgramError(
+                "TypeError",
+                f"empty(): argument 'size' failed to unpack the object at pos {position} with error "
+                f'"type must be tuple of ints,but got {hooks.type_name(n)}"',
+            )
+    for n in size:
+        if n < 0:
+            raise ProgramError("RuntimeError", f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    limits.check_elements(math.prod(size), dtype.itemsize)
+    return size
+
+
+def uniform_parameter(size: tuple[int, ...], bound: float, dtype: DType) -> Tensor:
+    """A parameter drawn uniformly between -bound and bound."""
+    draws = generator.default.uniform(size, dtype.np, -bound, bound, bfloat16=dtype is dtypes.bfloat16)
+    return new_parameter(draws, dtype)
+
+
+def kaiming_parameter(size: tuple[int, ...], fan_in: int, dtype: DType) -> Tensor:
+    """A weight drawn as by kaiming_uniform_ with a = sqrt(5): uniform within 1 / sqrt(fan_in), but for rounding."""
+    if 0 in size:
+        warnings.emit("Initializing zero-element tensors is a no-op")
+        return new_parameter(np.zeros(size, dtype.np), dtype)
+    return uniform_parameter(size, math.sqrt(3.0) * (math.sqrt(2.0 / (1 + math.sqrt(5) ** 2)) / math.sqrt(fan_in)), dtype)
+
+
+def normal_rows(rows: Any, columns: Any, zero_row: int | None, dtype: DType) -> Tensor:
+    """The table of an embedding, drawn from the standard normal distribution; `zero_row` is filled with zeros."""
+    size = checked_size((rows, columns), dtype)
+    values = generator.default.normal(size, dtype.np, bfloat16=dtype is dtypes.bfloat16)
+    if zero_row is not None:
+        values[zero_row] = 0
+    return Tensor(values, dtype)

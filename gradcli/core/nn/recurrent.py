@@ -10,15 +10,13 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Attributes, Routine
+from gradcli.core.calling.script_types import Routine
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
-from gradcli.core.nn.init import uniform_array
-from gradcli.core.nn.linear import floating
-from gradcli.core.nn.module import Module, module_type
-from gradcli.core.nn.parameter import new_parameter
+from gradcli.core.nn.module import Module
+from gradcli.core.nn.parameter import floating, uniform_parameter
 from gradcli.core.ops.layers import recurrent
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -28,14 +26,10 @@ _NAMED_LAYERS = 8
 _MODES = {"RNN_TANH": ("rnn_tanh", 1), "RNN_RELU": ("rnn_relu", 1), "LSTM": ("lstm", 4), "GRU": ("gru", 3)}
 
 
-def _fail(text: str, kind: str = "RuntimeError") -> ProgramError:
-    return ProgramError(kind, text)
-
-
 def _parameter(name: str) -> Callable[[Any], Any]:
     def read(module: Any) -> Any:
         if name not in module.own_parameters:
-            raise _fail(f"'{module.SCRIPT_NAME}' object has no attribute '{name}'", "AttributeError")
+            raise ProgramError("AttributeError", f"'{module.SCRIPT_NAME}' object has no attribute '{name}'")
         return module.own_parameters[name]
 
     return read
@@ -47,15 +41,15 @@ _NAMES = [
     for suffix in ("", "_reverse")
     for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
 ]
-_SETTINGS = "mode input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
 
 
-class RNNBase(Module):
-    """What all share; `mode` says which."""
+class RNNBase(Module, place="rnn"):
+    """A recurrent network; `mode` says of which kind."""
 
-    SCRIPT_NAME = "RNNBase"
     INIT_NAME = "RNNBase"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(_SETTINGS) | {name: _parameter(name) for name in _NAMES}
+    METHODS = "flatten_parameters"
+    SETTINGS = "mode input_size hidden_size num_layers bias batch_first dropout bidirectional proj_size"
+    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | {name: _parameter(name) for name in _NAMES}
 
     def __init__(
         self,
@@ -75,7 +69,7 @@ class RNNBase(Module):
         wanted = floating(dtype)
         _check_settings(input_size, hidden_size, num_layers, dropout, proj_size)
         if mode not in _MODES:
-            raise _fail(f"Unrecognized RNN mode: {mode}", "ValueError")
+            raise ProgramError("ValueError", f"Unrecognized RNN mode: {mode}")
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -89,7 +83,7 @@ class RNNBase(Module):
         limits.check_work(num_layers * 1_000_000)  # to draw the parameters of a layer takes as long
         for name, shape in self._shapes():
             limits.check_elements(math.prod(shape), wanted.itemsize)
-            self.own_parameters[name] = new_parameter(uniform_array(shape, bound, wanted), wanted)
+            self.own_parameters[name] = uniform_parameter(shape, bound, wanted)
 
     def _shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of the parameters, layer by layer, the forward direction first."""
@@ -126,7 +120,7 @@ class RNNBase(Module):
             raise no_attribute(input, "dim")
         rank = input.array.ndim
         if rank not in (2, 3):
-            raise _fail(f"{self.kind}: Expected input to be 2D or 3D, got {rank}D instead", "ValueError")
+            raise ProgramError("ValueError", f"{self.kind}: Expected input to be 2D or 3D, got {rank}D instead")
         for one in states or ():
             if type(one) is not Tensor:
                 raise no_attribute(one, "dim")
@@ -135,7 +129,7 @@ class RNNBase(Module):
             found = f"hx and cx should also be {rank}-D but got ({ranks}) tensors"
             if len(states) == 1:
                 found = f"hx should also be {rank}-D but got {ranks} tensor"
-            raise _fail(f"For {'batched' if rank == 3 else 'unbatched'} {rank}-D input, {found}")
+            raise ProgramError("RuntimeError", f"For {'batched' if rank == 3 else 'unbatched'} {rank}-D input, {found}")
         if rank == 3:
             return input, states, True
         framed = catalog.function("unsqueeze")(input, 0 if self.batch_first else 1)
@@ -145,20 +139,20 @@ class RNNBase(Module):
         weight = self.own_parameters["weight_ih_l0"]
         assert weight is not None
         if input.dtype is not weight.dtype:
-            raise _fail(
+            raise ProgramError(
+                "ValueError",
                 f"RNN input dtype ({input.dtype!r}) does not match weight dtype ({weight.dtype!r}). Convert input: input.to("
                 f"{weight.dtype!r}), or convert model: model.to({input.dtype!r})",
-                "ValueError",
             )
         if input.array.shape[-1] != self.input_size:
             found = input.array.shape[-1]
-            raise _fail(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
+            raise ProgramError("RuntimeError", f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
         batch = input.array.shape[0 if self.batch_first else 1]
         directions = 2 if self.bidirectional else 1
         for state, size, name in zip(states, sizes, names, strict=True):
             wanted = (self.num_layers * directions, batch, size)
             if state.array.shape != wanted:
-                raise _fail(f"Expected {name} size {wanted}, got {list(state.array.shape)}")
+                raise ProgramError("RuntimeError", f"Expected {name} size {wanted}, got {list(state.array.shape)}")
 
     def run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         """Outputs and last states."""
@@ -190,10 +184,16 @@ class RNNBase(Module):
         out, final = self.run(input, None if hx is None else (hx,))
         return out, final[0]
 
+    def flatten_parameters(self) -> None:
+        """Has no effect: PyTorch moves the parameters into one piece of memory for CUDA."""
+        blocks.settle()
+
 
 def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout: Any, proj_size: Any) -> None:
     if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
-        raise _fail("dropout should be a number in range [0, 1] representing the probability of an element being zeroed", "ValueError")
+        raise ProgramError(
+            "ValueError", "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
     if dropout > 0 and num_layers == 1:
         warnings.emit(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but "
@@ -201,35 +201,32 @@ def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout:
         )
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
         if not isinstance(value, int):
-            raise _fail(f"{name} should be of type int, got: {hooks.type_name(value)}", "TypeError")
+            raise ProgramError("TypeError", f"{name} should be of type int, got: {hooks.type_name(value)}")
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
         if value <= 0:
-            raise _fail(f"{name} must be greater than zero", "ValueError")
+            raise ProgramError("ValueError", f"{name} must be greater than zero")
     if proj_size < 0:
-        raise _fail("proj_size should be a positive integer or zero to disable projections", "ValueError")
+        raise ProgramError("ValueError", "proj_size should be a positive integer or zero to disable projections")
     if proj_size >= hidden_size:
-        raise _fail("proj_size has to be smaller than hidden_size", "ValueError")
+        raise ProgramError("ValueError", "proj_size has to be smaller than hidden_size")
 
 
-class RNN(RNNBase):
+class RNN(RNNBase, place="rnn"):
     """`tanh` or `relu` of linear maps of input and state."""
 
-    SCRIPT_NAME = "RNN"
-    SCRIPT_ATTRIBUTES = RNNBase.SCRIPT_ATTRIBUTES | Attributes.read("nonlinearity")
+    SETTINGS = "nonlinearity"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise _fail("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
+            raise ProgramError("ValueError", "proj_size argument is only supported for LSTM, not RNN or GRU")
         self.nonlinearity = args[3] if len(args) > 3 else kwargs.pop("nonlinearity", "tanh")
         if self.nonlinearity not in ("tanh", "relu"):
-            raise _fail(f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.", "ValueError")
+            raise ProgramError("ValueError", f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
         _base(self, f"RNN_{self.nonlinearity.upper()}", *args[:3], *args[4:], **kwargs)
 
 
-class LSTM(RNNBase):
+class LSTM(RNNBase, place="rnn"):
     """Long short-term memory (Hochreiter and Schmidhuber 1997); the state is a pair."""
-
-    SCRIPT_NAME = "LSTM"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _base(self, "LSTM", *args, **kwargs)
@@ -240,14 +237,12 @@ class LSTM(RNNBase):
         return self.run(input, None if hx is None else tuple(hx))
 
 
-class GRU(RNNBase):
+class GRU(RNNBase, place="rnn"):
     """Gated recurrent units (Cho et al. 2014)."""
-
-    SCRIPT_NAME = "GRU"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise _fail("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
+            raise ProgramError("ValueError", "proj_size argument is only supported for LSTM, not RNN or GRU")
         _base(self, "GRU", *args, **kwargs)
 
 
@@ -258,18 +253,3 @@ def _base(module: RNNBase, *args: Any, **kwargs: Any) -> None:
     """The base's `__init__`, with Python's errors for wrong calls of it."""
     _INIT.check((module, *args), kwargs)
     RNNBase.__init__(module, *args, **kwargs)
-
-
-def _flatten_parameters(self: RNNBase) -> None:
-    """PyTorch's arrangement in memory; there is nothing to do."""
-    blocks.settle()
-
-
-RNNBase.SCRIPT_METHODS = Module.SCRIPT_METHODS | {"flatten_parameters": Routine(_flatten_parameters, "RNNBase.flatten_parameters")}
-for _kind in (RNN, LSTM, GRU):
-    _kind.SCRIPT_METHODS = RNNBase.SCRIPT_METHODS
-
-RNNBASE_TYPE = module_type(RNNBase, "rnn")
-RNN_TYPE = module_type(RNN, "rnn")
-LSTM_TYPE = module_type(LSTM, "rnn")
-GRU_TYPE = module_type(GRU, "rnn")

@@ -1,4 +1,4 @@
-"""One step of a recurrent network as a module: RNNCell, LSTMCell, GRUCell."""
+"""One step of a recurrent network: RNNCell, LSTMCell, GRUCell."""
 
 from __future__ import annotations
 
@@ -7,42 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
-from gradcli.core.nn.init import uniform_array
-from gradcli.core.nn.linear import checked_size, floating
-from gradcli.core.nn.module import Module, module_type, parameters_of
-from gradcli.core.nn.parameter import new_parameter
+from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.parameter import checked_size, floating, uniform_parameter
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-_OWN, _SET_OWN = parameters_of("weight_ih weight_hh bias_ih bias_hh")
 
+class Cell(FunctionModule):
+    """A cell with GATES linear maps of the input and of the state."""
 
-class Cell(Module):
-    """What all share; GATES is how many maps of input and state there are."""
-
+    ARGUMENTS = {"input_size": REQUIRED, "hidden_size": REQUIRED, "bias": True, "device": None, "dtype": None}
+    PARAMETERS = "weight_ih weight_hh bias_ih bias_hh"
     GATES = 1
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read("input_size hidden_size bias") | _OWN
-    SCRIPT_SETTERS = Module.SCRIPT_SETTERS | _SET_OWN
+    hidden_size: int
 
-    def set_up(self, input_size: Any, hidden_size: Any, bias: Any, dtype: Any) -> None:
-        """Keep the settings and draw the parameters."""
-        wanted = floating(dtype)
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        bound = 1.0 / math.sqrt(hidden_size) if hidden_size > 0 else 0.0
-        rows = self.GATES * hidden_size
-        shapes = {"weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size), "bias_ih": (rows,), "bias_hh": (rows,)}
+    def keep(self, given: dict[str, Any]) -> None:
+        super().keep(given)
+        dtype, hidden, seen = floating(given["dtype"]), given["hidden_size"], given["input_size"]
+        bound = 1.0 / math.sqrt(hidden) if hidden > 0 else 0.0
+        rows = self.GATES * hidden
+        shapes = {"weight_ih": (rows, seen), "weight_hh": (rows, hidden), "bias_ih": (rows,), "bias_hh": (rows,)}
         for name, shape in shapes.items():
-            size = checked_size(shape, wanted)
-            drawn = bias or name.startswith("weight")
-            self.own_parameters[name] = new_parameter(uniform_array(size, bound, wanted), wanted) if drawn else None
+            size = checked_size(shape, dtype)
+            drawn = given["bias"] or name.startswith("weight")
+            self.own_parameters[name] = uniform_parameter(size, bound, dtype) if drawn else None
 
     def step(self, function: str, input: Any, states: tuple[Any, ...] | None) -> Any:
-        """One step; a row alone is a batch of one for the time being."""
+        """One step of a batch, or of one row, which becomes a batch of one for the call."""
         if type(input) is not Tensor:
             raise no_attribute(input, "dim")
         rank = input.array.ndim
@@ -67,21 +61,24 @@ class Cell(Module):
         return tuple(squeeze(s, 0) for s in made) if pair else squeeze(made, 0)
 
     def extra(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias is True else f", bias={self.bias}")
+        settings = self.settings()
+        shown = [str(settings["input_size"]), str(self.hidden_size)]
+        return ", ".join(shown if settings["bias"] is True else [*shown, f"bias={settings['bias']}"])
 
 
-class RNNCell(Cell):
+class RNNCell(Cell, place="rnn"):
     """`tanh` or `relu` of linear maps of input and state."""
 
-    SCRIPT_NAME = "RNNCell"
-    SCRIPT_ATTRIBUTES = Cell.SCRIPT_ATTRIBUTES | Attributes.read("nonlinearity")
-
-    def __init__(
-        self, input_size: Any, hidden_size: Any, bias: Any = True, nonlinearity: Any = "tanh", device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.set_up(input_size, hidden_size, bias, dtype)
-        self.nonlinearity = nonlinearity
+    SETTINGS = "input_size hidden_size bias nonlinearity"
+    ARGUMENTS = {
+        "input_size": REQUIRED,
+        "hidden_size": REQUIRED,
+        "bias": True,
+        "nonlinearity": "tanh",
+        "device": None,
+        "dtype": None,
+    }
+    nonlinearity: str
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
@@ -89,18 +86,13 @@ class RNNCell(Cell):
         return self.step(f"rnn_{self.nonlinearity}_cell", input, None if hx is None else (hx,))
 
     def extra(self) -> str:
-        return super().extra() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
+        return ", ".join([super().extra(), *self.unusual("nonlinearity")])
 
 
-class LSTMCell(Cell):
+class LSTMCell(Cell, place="rnn"):
     """One step of an LSTM; the state is a pair."""
 
-    SCRIPT_NAME = "LSTMCell"
     GATES = 4
-
-    def __init__(self, input_size: Any, hidden_size: Any, bias: Any = True, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        self.set_up(input_size, hidden_size, bias, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if type(hx) is Tensor:
@@ -108,20 +100,10 @@ class LSTMCell(Cell):
         return self.step("lstm_cell", input, None if hx is None else tuple(hx))
 
 
-class GRUCell(Cell):
+class GRUCell(Cell, place="rnn"):
     """One step of gated recurrent units."""
 
-    SCRIPT_NAME = "GRUCell"
     GATES = 3
-
-    def __init__(self, input_size: Any, hidden_size: Any, bias: Any = True, device: Any = None, dtype: Any = None) -> None:
-        super().__init__()
-        self.set_up(input_size, hidden_size, bias, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         return self.step("gru_cell", input, None if hx is None else (hx,))
-
-
-RNNCELL_TYPE = module_type(RNNCell, "rnn")
-LSTMCELL_TYPE = module_type(LSTMCell, "rnn")
-GRUCELL_TYPE = module_type(GRUCell, "rnn")

@@ -1,140 +1,84 @@
-"""Other shapes and sizes as modules: dimensions taken apart, channels as pixels, interpolation."""
+"""Modules that give a tensor another shape or size: flattening, shuffling of pixels and channels, windows, interpolation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.calling.script_types import Attributes
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.signature import hooks
-from gradcli.core.functions import catalog
-from gradcli.core.nn.module import Module, module_type
+from gradcli.core.nn.function_modules import FunctionModule, rows
 from gradcli.errors import ProgramError
 
 
-class Unflatten(Module):
-    """`Tensor.unflatten`."""
+class Reshaping(FunctionModule):
+    """A module that gives a tensor another shape; its repr shows all settings."""
 
-    SCRIPT_NAME = "Unflatten"
-    SHOWN = "dim unflattened_size"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
+    def extra(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.settings().items())
 
-    def __init__(self, dim: Any, unflattened_size: Any) -> None:
-        super().__init__()
-        if not isinstance(unflattened_size, (tuple, list)):
-            kind = hooks.type_name(unflattened_size)
-            raise ProgramError("TypeError", f"unflattened_size must be a tuple of ints, but found type {kind}")
-        for at, n in enumerate(unflattened_size):
+
+class Unflattening(Reshaping):
+    """`Tensor.unflatten`, with sizes that are checked when the module is made."""
+
+    def keep(self, given: dict[str, Any]) -> None:
+        size = given["unflattened_size"]
+        if not isinstance(size, (tuple, list)):
+            raise ProgramError("TypeError", f"unflattened_size must be a tuple of ints, but found type {hooks.type_name(size)}")
+        for at, n in enumerate(size):
             if not isinstance(n, int):
                 kind = hooks.type_name(n)
                 raise ProgramError("TypeError", f"unflattened_size must be tuple of ints, but found element of type {kind} at pos {at}")
-        self.dim = dim
-        self.unflattened_size = unflattened_size
-
-    def forward(self, input: Any) -> Any:
-        return catalog.function("unflatten")(input, self.dim, self.unflattened_size)
+        super().keep(given)
 
 
-class PixelShuffle(Module):
-    """`F.pixel_shuffle`."""
-
-    SCRIPT_NAME = "PixelShuffle"
-    SHOWN = "upscale_factor"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
-
-    def __init__(self, upscale_factor: Any) -> None:
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input: Any) -> Any:
-        return catalog.function("pixel_shuffle")(input, self.upscale_factor)
-
-
-class PixelUnshuffle(Module):
-    """`F.pixel_unshuffle`."""
-
-    SCRIPT_NAME = "PixelUnshuffle"
-    SHOWN = "downscale_factor"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
-
-    def __init__(self, downscale_factor: Any) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def forward(self, input: Any) -> Any:
-        return catalog.function("pixel_unshuffle")(input, self.downscale_factor)
-
-
-class ChannelShuffle(Module):
-    """`F.channel_shuffle`."""
-
-    SCRIPT_NAME = "ChannelShuffle"
-    SHOWN = "groups"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(SHOWN)
-
-    def __init__(self, groups: Any) -> None:
-        super().__init__()
-        self.groups = groups
-
-    def forward(self, input: Any) -> Any:
-        return catalog.function("channel_shuffle")(input, self.groups)
-
-
-class Upsample(Module):
+class Upsample(FunctionModule, place="upsampling"):
     """`F.interpolate`."""
 
-    SCRIPT_NAME = "Upsample"
-    _SETTINGS = "size scale_factor mode align_corners recompute_scale_factor"
-    SCRIPT_ATTRIBUTES = Module.SCRIPT_ATTRIBUTES | Attributes.read(_SETTINGS)
+    FUNCTION = "nn.functional.interpolate"
+    ARGUMENTS = {"size": None, "scale_factor": None, "mode": "nearest", "align_corners": None, "recompute_scale_factor": None}
 
-    def __init__(
-        self,
-        size: Any = None,
-        scale_factor: Any = None,
-        mode: Any = "nearest",
-        align_corners: Any = None,
-        recompute_scale_factor: Any = None,
-    ) -> None:
-        super().__init__()
-        self.size = size
-        self.scale_factor: Any = tuple(map(float, scale_factor)) if isinstance(scale_factor, tuple) else None
-        if self.scale_factor is None and scale_factor:
-            self.scale_factor = float(scale_factor)
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
-
-    def forward(self, input: Any) -> Any:
-        return catalog.function("nn.functional.interpolate")(
-            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
-        )
+    def keep(self, given: dict[str, Any]) -> None:
+        scale = given["scale_factor"]
+        factor = tuple(map(float, scale)) if isinstance(scale, tuple) else float(scale) if scale else None
+        super().keep(given | {"scale_factor": factor})
 
     def extra(self) -> str:
-        size = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
-        return f"{size}, mode={self.mode!r}"
+        shown = self.settings()
+        size = f"size={shown['size']!r}" if shown["scale_factor"] is None else f"scale_factor={shown['scale_factor']!r}"
+        return f"{size}, mode={shown['mode']!r}"
 
 
-class UpsamplingNearest2d(Upsample):
-    """Images of another size, of copies of pixels."""
-
-    SCRIPT_NAME = "UpsamplingNearest2d"
+class UpsamplingNearest2d(Upsample, place="upsampling"):
+    """Images of another size, whose pixels are copies."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
-class UpsamplingBilinear2d(Upsample):
-    """Images of another size, between pixels; corners stay corners."""
-
-    SCRIPT_NAME = "UpsamplingBilinear2d"
+class UpsamplingBilinear2d(Upsample, place="upsampling"):
+    """Images of another size, whose pixels are interpolated; corners stay corners."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
 
 
-UNFLATTEN_TYPE = module_type(Unflatten, "flatten")
-PIXELSHUFFLE_TYPE = module_type(PixelShuffle, "pixelshuffle")
-PIXELUNSHUFFLE_TYPE = module_type(PixelUnshuffle, "pixelshuffle")
-CHANNELSHUFFLE_TYPE = module_type(ChannelShuffle, "channelshuffle")
-UPSAMPLE_TYPE = module_type(Upsample, "upsampling")
-UPSAMPLINGNEAREST2D_TYPE = module_type(UpsamplingNearest2d, "upsampling")
-UPSAMPLINGBILINEAR2D_TYPE = module_type(UpsamplingBilinear2d, "upsampling")
+CLASSES = {
+    **rows("flatten", Reshaping, {"Flatten": "torch.flatten"}, ARGUMENTS={"start_dim": 1, "end_dim": -1}),
+    **rows(
+        "flatten",
+        Unflattening,
+        {"Unflatten": "torch.unflatten"},
+        ARGUMENTS={"dim": REQUIRED, "unflattened_size": REQUIRED},
+        DOC="One dimension taken apart into several.",
+    ),
+    **rows("pixelshuffle", Reshaping, {"PixelShuffle": "F.pixel_shuffle"}, ARGUMENTS={"upscale_factor": REQUIRED}),
+    **rows("pixelshuffle", Reshaping, {"PixelUnshuffle": "F.pixel_unshuffle"}, ARGUMENTS={"downscale_factor": REQUIRED}),
+    **rows("channelshuffle", Reshaping, {"ChannelShuffle": "F.channel_shuffle"}, ARGUMENTS={"groups": REQUIRED}),
+    **rows("fold", Reshaping, {"Unfold": "F.unfold"}, ARGUMENTS={"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}),
+    **rows(
+        "fold",
+        Reshaping,
+        {"Fold": "F.fold"},
+        ARGUMENTS={"output_size": REQUIRED, "kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
+    ),
+}

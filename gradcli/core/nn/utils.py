@@ -59,6 +59,7 @@ def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) ->
     return Tensor(total, tensors[0].dtype)
 
 
+@Routine
 def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
     """Scale gradients so that their norm together is `max_norm` at most; the norm before."""
     gradients = _gradients(parameters)
@@ -72,6 +73,7 @@ def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_
     return total
 
 
+@Routine
 def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> None:
     """Cut gradients off at plus and minus a value."""
     bound = float(number(clip_value))
@@ -81,17 +83,20 @@ def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> N
         gradient.counter().count += 1
 
 
+@Routine
 def get_total_norm(tensors: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
     """The norm of tensors together."""
     return total_norm(_given(tensors), float(number(norm_type)), bool(error_if_nonfinite))
 
 
+@Routine
 def parameters_to_vector(parameters: Any) -> Any:
     """All elements in one vector."""
     view = catalog.method("view")
     return catalog.function("cat")([view.method(p, (-1,), {}) for p in _given(parameters)])
 
 
+@Routine
 def vector_to_parameters(vec: Any, parameters: Any) -> None:
     """Give the parameters the elements of a vector."""
     if type(vec) is not Tensor:
@@ -104,10 +109,3 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
             raise ProgramError("RuntimeError", f"shape '{list(parameter.array.shape)}' is invalid for input of size {part.size}")
         parameter.array = part.reshape(parameter.array.shape)
         at += count
-
-
-CLIP_GRAD_NORM_ = Routine(clip_grad_norm_)
-CLIP_GRAD_VALUE_ = Routine(clip_grad_value_)
-GET_TOTAL_NORM = Routine(get_total_norm)
-PARAMETERS_TO_VECTOR = Routine(parameters_to_vector)
-VECTOR_TO_PARAMETERS = Routine(vector_to_parameters)

@@ -1,17 +1,22 @@
-"""Checks of the optimisers' options, with PyTorch's texts."""
+"""Checks of the optimisers' options, with PyTorch's errors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import not_ordered, not_subscriptable
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 
 def number(value: Any, sign: str = "<=", left: bool = False) -> float:
-    """A number to compare, from a number or a tensor of one element; `sign` and `left` shape the error for other types."""
+    """A number from a number or a tensor of one element.
+
+    TypeError for other types: the one of Python's comparison with `sign`, which has the wrong type on the left if `left`.
+    """
     if type(value) is Tensor:
         return float(value.item())
     if isinstance(value, (int, float)):
@@ -19,44 +24,61 @@ def number(value: Any, sign: str = "<=", left: bool = False) -> float:
     raise not_ordered(sign, value, 0.0) if left else not_ordered(sign, 0.0, value)
 
 
-def at_least_zero(label: str, value: Any) -> None:
-    """ValueError "Invalid LABEL: VALUE" for what is below zero or nan."""
-    if not number(value) >= 0.0:
-        raise ProgramError("ValueError", f"Invalid {label}: {_text(value)}")
+def option(name: str, value: Any) -> None:
+    """Check an option of an optimiser. TypeError or ValueError if it is not valid."""
+    if name == "lr":
+        one_element(value)
+    if name in _RANGES:
+        _RANGES[name](value)
+    elif not number(value) >= 0.0:  # nan is refused too
+        raise ProgramError("ValueError", f"Invalid {_label(name)}: {formatted(value)}")
 
 
-def not_below_zero(label: str, value: Any) -> None:
-    """The same, but nan passes, and wrong types are named on the left."""
+def not_below_zero(name: str, value: Any) -> None:
+    """Check an option of SGD: nan passes, and the error for a wrong type names that type on the left."""
+    if name == "lr":
+        one_element(value)
     if number(value, "<", True) < 0.0:
-        raise ProgramError("ValueError", f"Invalid {label}: {_text(value)}")
+        raise ProgramError("ValueError", f"Invalid {_label(name)}: {formatted(value)}")
 
 
-def _text(value: Any) -> str:
-    """The value as an f-string shows it."""
-    from gradcli.core.tensor.text import formatted
-
-    return formatted(value)
+def _label(name: str) -> str:
+    return {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
 
 
 def one_element(lr: Any) -> None:
-    """A learning rate given as a tensor has one element."""
+    """ValueError for a learning rate that is a tensor of several elements."""
     if type(lr) is Tensor and lr.array.size != 1:
         raise ProgramError("ValueError", "Tensor lr must be 1-element")
 
 
-def betas(value: Any) -> None:
-    """Both decay rates are in [0, 1)."""
+def _betas(value: Any) -> None:
+    """Check that both decay rates are in [0, 1)."""
     if not isinstance(value, (tuple, list)):
         raise not_subscriptable(value)
     for i in range(2):
         if i >= len(value):
             raise ProgramError("IndexError", f"{hooks.type_name(value)} index out of range")
         if not 0.0 <= number(value[i]) < 1.0:
-            raise ProgramError("ValueError", f"Invalid beta parameter at index {i}: {_text(value[i])}")
+            raise ProgramError("ValueError", f"Invalid beta parameter at index {i}: {formatted(value[i])}")
+
+
+def _rho(value: Any) -> None:
+    if not 0.0 <= number(value) <= 1.0:
+        raise ProgramError("ValueError", f"Invalid rho value: {value}")
+
+
+def _etas(value: Any) -> None:
+    if not 0.0 < number(value[0]) < 1.0 < number(value[1]):
+        raise ProgramError("ValueError", f"Invalid eta values: {value[0]}, {value[1]}")
+
+
+#: checks of options that have another range than the numbers from 0 on
+_RANGES: dict[str, Callable[[Any], None]] = {"betas": _betas, "rho": _rho, "etas": _etas}
 
 
 def fused(value: Any, differentiable: Any, foreach: Any = None) -> None:
-    """`fused` and `foreach` change nothing here, but PyTorch refuses some pairs."""
+    """Refuse the pairs of options that PyTorch refuses; `fused` and `foreach` have no other effect."""
     if value and differentiable:
         raise ProgramError("RuntimeError", "`fused` does not support `differentiable`")
     if value and foreach:

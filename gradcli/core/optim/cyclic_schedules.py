@@ -1,6 +1,6 @@
-"""Learning rate schedules with a course of their own: warm restarts, one cycle, and the one that watches a metric.
+"""Learning rate schedules that rise and fall: warm restarts, triangles, and a single cycle.
 
-Loshchilov and Hutter 2017 (warm restarts), Smith and Topin 2018 (one cycle).
+Loshchilov and Hutter 2017 (warm restarts), Smith 2017 (triangles), Smith and Topin 2018 (one cycle).
 """
 
 from __future__ import annotations
@@ -8,39 +8,37 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.core.calling.script_types import Attributes, Routine
-from gradcli.core.calling.type_errors import type_error
-from gradcli.core.optim.lr_scheduler import Scheduler, checked, scheduler_type
-from gradcli.core.optim.optimizer import Group
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group
+from gradcli.core.optim.optimizer import Group, Optimizer
 from gradcli.errors import ProgramError
 
 
-class CosineAnnealingWarmRestarts(Scheduler):
+class CosineAnnealingWarmRestarts(LRScheduler):
     """Cosines from the initial rate to `eta_min`; each takes `T_mult` times as long as the one before."""
 
-    SCRIPT_NAME = "CosineAnnealingWarmRestarts"
+    ARGUMENTS = {"optimizer": REQUIRED, "T_0": REQUIRED, "T_mult": 1, "eta_min": 0.0, "last_epoch": -1}
     FIELDS = "T_0 T_i T_mult eta_min T_cur"
-    SCRIPT_ATTRIBUTES = Scheduler.SCRIPT_ATTRIBUTES | Attributes.read(FIELDS)
+    T_0: int
+    T_mult: int
+    eta_min: float
 
-    def __init__(self, optimizer: Any, T_0: Any, T_mult: Any = 1, eta_min: Any = 0.0, last_epoch: Any = -1) -> None:
-        if type(T_0) is not int or T_0 <= 0:
-            raise ProgramError("ValueError", f"Expected positive integer T_0, but got {T_0}")
-        if type(T_mult) is not int or T_mult < 1:
-            raise ProgramError("ValueError", f"Expected integer T_mult >= 1, but got {T_mult}")
-        self.T_0 = T_0
-        self.T_i = T_0
-        self.T_mult = T_mult
-        self.eta_min = eta_min
-        self.T_cur = last_epoch
-        super().__init__(optimizer, last_epoch)
+    def begin(self, given: dict[str, Any]) -> None:
+        length, factor = given["T_0"], given["T_mult"]
+        if type(length) is not int or length <= 0:
+            raise ProgramError("ValueError", f"Expected positive integer T_0, but got {length}")
+        if type(factor) is not int or factor < 1:
+            raise ProgramError("ValueError", f"Expected integer T_mult >= 1, but got {factor}")
+        self.T_i = length
+        self.T_cur = given["last_epoch"]
+        super().begin(given)
 
     def rates(self) -> list[Any]:
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
     def step(self, epoch: Any = None) -> None:
-        """Go on by an epoch, or to a place between two."""
+        """Go to the next epoch, or to the one given, which may be a fraction."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -56,7 +54,7 @@ class CosineAnnealingWarmRestarts(Scheduler):
         self.apply(self.rates())
 
     def place(self, epoch: float) -> None:
-        """Find the cosine that `epoch` lies in."""
+        """Find the cosine that `epoch` lies in. ValueError for a negative epoch."""
         if epoch < 0:
             raise ProgramError("ValueError", f"Expected non-negative epoch, but got {epoch}")
         self.T_cur, self.T_i = epoch, self.T_0
@@ -68,62 +66,142 @@ class CosineAnnealingWarmRestarts(Scheduler):
             self.T_i *= self.T_mult
 
 
-class OneCycleLR(Scheduler):
-    """Up to `max_lr` and down again to next to nothing, with momentum the other way round."""
+class MomentumCycle(LRScheduler, known=False):
+    """A schedule that moves momentum the opposite way to the rate, unless `cycle_momentum` is false."""
 
-    SCRIPT_NAME = "OneCycleLR"
-    FIELDS = "total_steps cycle_momentum use_beta1"
-    SCRIPT_ATTRIBUTES = Scheduler.SCRIPT_ATTRIBUTES | Attributes.read(FIELDS)
+    cycle_momentum: bool
 
-    def __init__(
-        self,
-        optimizer: Any,
-        max_lr: Any,
-        total_steps: Any = None,
-        epochs: Any = None,
-        steps_per_epoch: Any = None,
-        pct_start: Any = 0.3,
-        anneal_strategy: Any = "cos",
-        cycle_momentum: Any = True,
-        base_momentum: Any = 0.85,
-        max_momentum: Any = 0.95,
-        div_factor: Any = 25.0,
-        final_div_factor: Any = 1e4,
-        three_phase: Any = False,
-        last_epoch: Any = -1,
-    ) -> None:
-        checked(optimizer)
-        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
-        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ProgramError("ValueError", f"Expected float between 0 and 1 pct_start, but got {pct_start}")
-        if anneal_strategy not in ("cos", "linear"):
-            raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-        self.linear = anneal_strategy == "linear"
-        self.cycle_momentum = cycle_momentum
-        self.phases = _phases(self.total_steps, pct_start, three_phase)
+    def check_momentum(self, optimizer: Optimizer) -> None:
+        """Find out what the optimiser's momentum is. ValueError if it has none."""
         self.use_beta1 = "betas" in optimizer.defaults
-        if cycle_momentum and not self.use_beta1 and "momentum" not in optimizer.defaults:
+        if self.cycle_momentum and not self.use_beta1 and "momentum" not in optimizer.defaults:
             raise ProgramError("ValueError", "optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        groups = optimizer.param_groups
-        for group, most in zip(groups, each_group("max_lr", max_lr, groups), strict=True):
-            if last_epoch == -1:
-                group["initial_lr"] = most / div_factor
-                group["max_lr"] = most
-                group["min_lr"] = group["initial_lr"] / final_div_factor
-        if cycle_momentum and last_epoch == -1:
-            bounds = (each_group("max_momentum", max_momentum, groups), each_group("base_momentum", base_momentum, groups))
-            for group, most, least in zip(groups, *bounds, strict=True):
-                self.set_momentum(group, most)
-                group["max_momentum"] = most
-                group["base_momentum"] = least
-        super().__init__(optimizer, last_epoch)
+
+    def begin_momentum(self, groups: list[Group], most: list[Any], least: list[Any]) -> None:
+        """Write the momentum to begin with, which is the largest, and its bounds into the groups."""
+        for group, high, low in zip(groups, most, least, strict=True):
+            self.set_momentum(group, high)
+            group["max_momentum"] = high
+            group["base_momentum"] = low
 
     def set_momentum(self, group: Group, momentum: Any) -> None:
-        """Write the momentum, which Adam and its kin have as the first beta."""
+        """Write the momentum, which is the first beta of Adam and its variants."""
         if self.use_beta1:
             group["betas"] = (momentum, *group["betas"][1:])
         else:
             group["momentum"] = momentum
+
+
+class CyclicLR(MomentumCycle):
+    """Up from `base_lr` to `max_lr` and down again, over and over; momentum goes the other way."""
+
+    ARGUMENTS = {
+        "optimizer": REQUIRED,
+        "base_lr": REQUIRED,
+        "max_lr": REQUIRED,
+        "step_size_up": 2000,
+        "step_size_down": None,
+        "mode": "triangular",
+        "gamma": 1.0,
+        "scale_fn": None,
+        "scale_mode": "cycle",
+        "cycle_momentum": True,
+        "base_momentum": 0.8,
+        "max_momentum": 0.9,
+        "last_epoch": -1,
+    }
+    FIELDS = "total_size step_ratio mode gamma cycle_momentum max_lrs"
+    mode: str
+    gamma: float
+
+    def begin(self, given: dict[str, Any]) -> None:
+        optimizer, begins = checked(given["optimizer"]), given["last_epoch"] == -1
+        groups = optimizer.param_groups
+        for group, least in zip(groups, each_group("base_lr", given["base_lr"], groups), strict=True):
+            if begins:
+                group["lr"] = least
+        self.max_lrs = each_group("max_lr", given["max_lr"], groups)
+        up, down = float(given["step_size_up"]), given["step_size_down"]
+        self.total_size = up + (up if down is None else float(down))
+        self.step_ratio = up / self.total_size
+        mode, self.scale_fn = given["mode"], given["scale_fn"]
+        if mode not in ("triangular", "triangular2", "exp_range") and self.scale_fn is None:
+            raise ProgramError("ValueError", "mode is invalid and scale_fn is None")
+        #: whether the height depends on the number of the cycle; else it depends on the epoch
+        self.per_cycle = mode != "exp_range" if self.scale_fn is None else given["scale_mode"] == "cycle"
+        self.cycle_momentum = given["cycle_momentum"]
+        if self.cycle_momentum:
+            self.check_momentum(optimizer)
+            self.base_momentums = each_group("base_momentum", given["base_momentum"], groups)
+            self.max_momentums = each_group("max_momentum", given["max_momentum"], groups)
+            if begins:
+                self.begin_momentum(groups, self.max_momentums, self.base_momentums)
+        super().begin(given)
+
+    def scale(self, at: Any) -> Any:
+        """The height of a cycle, or at an epoch."""
+        if self.scale_fn is not None:
+            return self.scale_fn(at)
+        if self.mode == "triangular":
+            return 1.0
+        return 1 / (2.0 ** (at - 1)) if self.mode == "triangular2" else self.gamma**at
+
+    def rates(self) -> list[Any]:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale(cycle if self.per_cycle else self.last_epoch)
+        rates = [base + (most - base) * part * scale for base, most in zip(self.base_lrs, self.max_lrs, strict=True)]
+        if self.cycle_momentum:
+            for group, least, most in zip(self.groups, self.base_momentums, self.max_momentums, strict=True):
+                self.set_momentum(group, most - (most - least) * part * scale)
+        return rates
+
+
+class OneCycleLR(MomentumCycle):
+    """Up to `max_lr` and down again to nearly zero; momentum goes the other way."""
+
+    ARGUMENTS = {
+        "optimizer": REQUIRED,
+        "max_lr": REQUIRED,
+        "total_steps": None,
+        "epochs": None,
+        "steps_per_epoch": None,
+        "pct_start": 0.3,
+        "anneal_strategy": "cos",
+        "cycle_momentum": True,
+        "base_momentum": 0.85,
+        "max_momentum": 0.95,
+        "div_factor": 25.0,
+        "final_div_factor": 1e4,
+        "three_phase": False,
+        "last_epoch": -1,
+    }
+    FIELDS = "total_steps cycle_momentum use_beta1"
+    total_steps: int
+
+    def begin(self, given: dict[str, Any]) -> None:
+        optimizer, begins = checked(given["optimizer"]), given["last_epoch"] == -1
+        total = _total(given["total_steps"], given["epochs"], given["steps_per_epoch"])
+        rise, strategy = given["pct_start"], given["anneal_strategy"]
+        if not isinstance(rise, float) or not 0 <= rise <= 1:
+            raise ProgramError("ValueError", f"Expected float between 0 and 1 pct_start, but got {rise}")
+        if strategy not in ("cos", "linear"):
+            raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}")
+        self.linear = strategy == "linear"
+        self.cycle_momentum = given["cycle_momentum"]
+        self.phases = _phases(total, rise, given["three_phase"])
+        self.check_momentum(optimizer)
+        groups = optimizer.param_groups
+        for group, most in zip(groups, each_group("max_lr", given["max_lr"], groups), strict=True):
+            if begins:
+                group["initial_lr"] = most / given["div_factor"]
+                group["max_lr"] = most
+                group["min_lr"] = group["initial_lr"] / given["final_div_factor"]
+        if self.cycle_momentum and begins:
+            most = each_group("max_momentum", given["max_momentum"], groups)
+            self.begin_momentum(groups, most, each_group("base_momentum", given["base_momentum"], groups))
+        super().begin(given | {"total_steps": total})
 
     def rates(self) -> list[Any]:
         at = self.last_epoch
@@ -139,7 +217,7 @@ class OneCycleLR(Scheduler):
         return [self.between(group[rates[0]], group[rates[1]], part) for group in self.groups]
 
     def between(self, start: float, end: float, part: float) -> float:
-        """The value after a part of the way."""
+        """The value after a part of the way, which is a number from 0 to 1."""
         if self.linear:
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
@@ -158,6 +236,7 @@ def _phases(total: int, part: float, three: bool) -> list[Phase]:
 
 
 def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
+    """The number of steps. ValueError for what is not positive."""
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise ProgramError("ValueError", "You must define either total_steps OR (epochs AND steps_per_epoch)")
     given = {"total_steps": total_steps} if total_steps is not None else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
@@ -167,100 +246,3 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
             raise ProgramError("ValueError", f"Expected positive integer {name}, but got {value}")
         count *= value
     return count
-
-
-def each_group(name: str, value: Any, groups: list[Group]) -> list[Any]:
-    """One value for each group."""
-    if not isinstance(value, (list, tuple)):
-        return [value] * len(groups)
-    if len(value) != len(groups):
-        raise ProgramError("ValueError", f"expected {len(groups)} values for {name}, got {len(value)}")
-    return list(value)
-
-
-class ReduceLROnPlateau(Scheduler):
-    """The rate is multiplied by `factor` when a metric has not improved for more than `patience` epochs."""
-
-    SCRIPT_NAME = "ReduceLROnPlateau"
-    FIELDS = "factor patience cooldown eps best mode threshold threshold_mode num_bad_epochs cooldown_counter min_lrs"
-    SCRIPT_ATTRIBUTES = Scheduler.SCRIPT_ATTRIBUTES | Attributes.read(FIELDS)
-
-    def __init__(
-        self,
-        optimizer: Any,
-        mode: Any = "min",
-        factor: Any = 0.1,
-        patience: Any = 10,
-        threshold: Any = 1e-4,
-        threshold_mode: Any = "rel",
-        cooldown: Any = 0,
-        min_lr: Any = 0,
-        eps: Any = 1e-8,
-    ) -> None:
-        if factor >= 1.0:
-            raise ProgramError("ValueError", "Factor should be < 1.0.")
-        self.optimizer = checked(optimizer)
-        groups = optimizer.param_groups
-        if isinstance(min_lr, (list, tuple)) and len(min_lr) != len(groups):
-            raise ProgramError("ValueError", f"expected {len(groups)} min_lrs, got {len(min_lr)}")
-        self.min_lrs = each_group("min_lrs", min_lr, groups)
-        if mode not in ("min", "max"):
-            raise ProgramError("ValueError", f"mode {mode} is unknown!")
-        if threshold_mode not in ("rel", "abs"):
-            raise ProgramError("ValueError", f"threshold mode {threshold_mode} is unknown!")
-        self.factor = factor
-        self.patience = patience
-        self.threshold = threshold
-        self.threshold_mode = threshold_mode
-        self.mode = mode
-        self.cooldown = cooldown
-        self.eps = eps
-        self.best = math.inf if mode == "min" else -math.inf
-        self.num_bad_epochs = 0
-        self.cooldown_counter = 0
-        self.last_epoch = 0
-        self.steps = 0
-        self.base_lrs = []
-        self.last_rates = self.present()
-
-    def step(self, metrics: Any, epoch: Any = None) -> None:  # type: ignore[override]
-        """Look at a metric."""
-        current = metrics.item() if type(metrics) is Tensor else _float(metrics)
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self.is_better(current):
-            self.best = current
-            self.num_bad_epochs = 0
-        else:
-            self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
-            for group, least in zip(self.groups, self.min_lrs, strict=True):
-                lowered = max(group["lr"] * self.factor, least)
-                if group["lr"] - lowered > self.eps:
-                    group["lr"] = lowered
-            self.cooldown_counter = self.cooldown
-            self.num_bad_epochs = 0
-        self.last_rates = self.present()
-
-    def is_better(self, current: float) -> bool:
-        """Whether the metric improved by more than the threshold."""
-        sign = 1 if self.mode == "min" else -1
-        if self.threshold_mode == "rel":
-            return bool(sign * current < sign * (self.best * (1.0 - sign * self.threshold)))
-        return bool(sign * current < sign * (self.best - sign * self.threshold))
-
-
-def _float(value: Any) -> float:
-    if not isinstance(value, (int, float)):
-        raise type_error("float() argument must be a string or a real number, not '{}'", value)
-    return float(value)
-
-
-ReduceLROnPlateau.SCRIPT_METHODS = Scheduler.SCRIPT_METHODS | {"step": Routine(ReduceLROnPlateau.step, "ReduceLROnPlateau.step")}
-CosineAnnealingWarmRestarts.SCRIPT_METHODS = Scheduler.SCRIPT_METHODS | {"step": Routine(CosineAnnealingWarmRestarts.step)}
-
-COSINEANNEALINGWARMRESTARTS_TYPE = scheduler_type(CosineAnnealingWarmRestarts)
-ONECYCLELR_TYPE = scheduler_type(OneCycleLR)
-REDUCELRONPLATEAU_TYPE = scheduler_type(ReduceLROnPlateau)

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.script_types import Attributes, Routine, sequence_of
 from gradcli.core.calling.type_errors import not_callable
-from gradcli.core.optim.lr_scheduler import Scheduler, scheduler_type
+from gradcli.core.optim.lr_scheduler import LRScheduler
 from gradcli.errors import ProgramError
 
 
-def _fields(names: str) -> dict[str, Any]:
-    return Scheduler.SCRIPT_ATTRIBUTES | Attributes.read(names)
-
-
-class StepLR(Scheduler):
+class StepLR(LRScheduler):
     """Every `step_size` epochs the rate is multiplied by `gamma`."""
 
-    SCRIPT_NAME = "StepLR"
+    ARGUMENTS = {"optimizer": REQUIRED, "step_size": REQUIRED, "gamma": 0.1, "last_epoch": -1}
     FIELDS = "step_size gamma"
-    SCRIPT_ATTRIBUTES = _fields(FIELDS)
-
-    def __init__(self, optimizer: Any, step_size: Any, gamma: Any = 0.1, last_epoch: Any = -1) -> None:
-        self.step_size = step_size
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    step_size: int
+    gamma: float
 
     def rates(self) -> list[Any]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
@@ -33,22 +27,22 @@ class StepLR(Scheduler):
         return self.scaled(self.gamma)
 
     def closed_rates(self) -> list[Any]:
-        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+        return self.initial(self.gamma ** (self.last_epoch // self.step_size))
 
 
-class MultiStepLR(Scheduler):
+class MultiStepLR(LRScheduler):
     """At each milestone the rate is multiplied by `gamma`; a milestone given twice counts twice."""
 
-    SCRIPT_NAME = "MultiStepLR"
+    ARGUMENTS = {"optimizer": REQUIRED, "milestones": REQUIRED, "gamma": 0.1, "last_epoch": -1}
     FIELDS = "milestones gamma"
-    SCRIPT_ATTRIBUTES = _fields("gamma")
+    SCRIPT_ATTRIBUTES = LRScheduler.SCRIPT_ATTRIBUTES | Attributes.read("gamma")
+    #: how often each milestone was given
+    milestones: dict[Any, int]
+    gamma: float
 
-    def __init__(self, optimizer: Any, milestones: Any, gamma: Any = 0.1, last_epoch: Any = -1) -> None:
-        self.milestones: dict[Any, int] = {}
-        for milestone in sequence_of(milestones):
-            self.milestones[milestone] = self.milestones.get(milestone, 0) + 1
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    def begin(self, given: dict[str, Any]) -> None:
+        milestones = sequence_of(given["milestones"])
+        super().begin(given | {"milestones": dict(Counter(milestones))})
 
     def rates(self) -> list[Any]:
         if self.last_epoch not in self.milestones:
@@ -57,38 +51,30 @@ class MultiStepLR(Scheduler):
 
     def closed_rates(self) -> list[Any]:
         passed = sum(count for milestone, count in self.milestones.items() if milestone <= self.last_epoch)
-        return [base * self.gamma**passed for base in self.base_lrs]
+        return self.initial(self.gamma**passed)
 
 
-class ExponentialLR(Scheduler):
+class ExponentialLR(LRScheduler):
     """Every epoch the rate is multiplied by `gamma`."""
 
-    SCRIPT_NAME = "ExponentialLR"
+    ARGUMENTS = {"optimizer": REQUIRED, "gamma": REQUIRED, "last_epoch": -1}
     FIELDS = "gamma"
-    SCRIPT_ATTRIBUTES = _fields(FIELDS)
-
-    def __init__(self, optimizer: Any, gamma: Any, last_epoch: Any = -1) -> None:
-        self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+    gamma: float
 
     def rates(self) -> list[Any]:
         return self.present() if self.last_epoch == 0 else self.scaled(self.gamma)
 
     def closed_rates(self) -> list[Any]:
-        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+        return self.initial(self.gamma**self.last_epoch)
 
 
-class CosineAnnealingLR(Scheduler):
+class CosineAnnealingLR(LRScheduler):
     """The rate follows a cosine from the initial one to `eta_min` in `T_max` epochs, and back."""
 
-    SCRIPT_NAME = "CosineAnnealingLR"
+    ARGUMENTS = {"optimizer": REQUIRED, "T_max": REQUIRED, "eta_min": 0.0, "last_epoch": -1}
     FIELDS = "T_max eta_min"
-    SCRIPT_ATTRIBUTES = _fields(FIELDS)
-
-    def __init__(self, optimizer: Any, T_max: Any, eta_min: Any = 0.0, last_epoch: Any = -1) -> None:
-        self.T_max = T_max
-        self.eta_min = eta_min
-        super().__init__(optimizer, last_epoch)
+    T_max: int
+    eta_min: float
 
     def rates(self) -> list[Any]:
         epoch, period, least = self.last_epoch, self.T_max, self.eta_min
@@ -107,43 +93,42 @@ class CosineAnnealingLR(Scheduler):
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
 
-class _Lambdas(Scheduler):
-    """What the two schedules with functions share: one function, or one for each group."""
+class FunctionSchedule(LRScheduler, known=False):
+    """A schedule that asks functions of the epoch: one for all groups, or one for each."""
 
-    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: Any = -1) -> None:
+    ARGUMENTS = {"optimizer": REQUIRED, "lr_lambda": REQUIRED, "last_epoch": -1}
+
+    def begin(self, given: dict[str, Any]) -> None:
+        optimizer, functions = given["optimizer"], given["lr_lambda"]
         groups = len(optimizer.param_groups) if hasattr(optimizer, "param_groups") else 1
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        self.lr_lambdas = list(functions) if isinstance(functions, (list, tuple)) else [functions] * groups
         if len(self.lr_lambdas) != groups:
             raise ProgramError("ValueError", f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
-        super().__init__(optimizer, last_epoch)
+        super().begin(given)
 
     def factors(self) -> list[Any]:
-        """What the functions say for this epoch."""
+        """The values of the functions at this epoch."""
         for function in self.lr_lambdas:
             if not callable(function):
                 raise not_callable(function)
         return [function(self.last_epoch) for function in self.lr_lambdas]
 
     def state_dict(self) -> dict[str, Any]:
+        """The state with None for each function, as PyTorch has it."""
         return {"lr_lambdas": [None] * len(self.lr_lambdas)} | super().state_dict()
 
+    SCRIPT_METHODS = LRScheduler.SCRIPT_METHODS | {"state_dict": Routine(state_dict)}
 
-_Lambdas.SCRIPT_METHODS = Scheduler.SCRIPT_METHODS | {"state_dict": Routine(_Lambdas.state_dict)}
 
-
-class LambdaLR(_Lambdas):
+class LambdaLR(FunctionSchedule):
     """The initial rate times a function of the epoch."""
-
-    SCRIPT_NAME = "LambdaLR"
 
     def rates(self) -> list[Any]:
         return [base * factor for base, factor in zip(self.base_lrs, self.factors(), strict=True)]
 
 
-class MultiplicativeLR(_Lambdas):
+class MultiplicativeLR(FunctionSchedule):
     """Every epoch the rate is multiplied by a function of the epoch."""
-
-    SCRIPT_NAME = "MultiplicativeLR"
 
     def rates(self) -> list[Any]:
         if self.last_epoch <= 0:
@@ -151,19 +136,18 @@ class MultiplicativeLR(_Lambdas):
         return [group["lr"] * factor for group, factor in zip(self.groups, self.factors(), strict=True)]
 
 
-class ConstantLR(Scheduler):
+class ConstantLR(LRScheduler):
     """The rate is multiplied by `factor` until epoch `total_iters`."""
 
-    SCRIPT_NAME = "ConstantLR"
+    ARGUMENTS = {"optimizer": REQUIRED, "factor": 1.0 / 3, "total_iters": 5, "last_epoch": -1}
     FIELDS = "factor total_iters"
-    SCRIPT_ATTRIBUTES = _fields(FIELDS)
+    factor: float
+    total_iters: int
 
-    def __init__(self, optimizer: Any, factor: Any = 1.0 / 3, total_iters: Any = 5, last_epoch: Any = -1) -> None:
-        if factor > 1.0 or factor < 0:
+    def begin(self, given: dict[str, Any]) -> None:
+        if given["factor"] > 1.0 or given["factor"] < 0:
             raise ProgramError("ValueError", "Constant multiplicative factor expected to be between 0 and 1.")
-        self.factor = factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+        super().begin(given)
 
     def rates(self) -> list[Any]:
         if self.last_epoch == 0:
@@ -171,28 +155,24 @@ class ConstantLR(Scheduler):
         return self.scaled(1.0 / self.factor) if self.last_epoch == self.total_iters else self.present()
 
     def closed_rates(self) -> list[Any]:
-        factor = 1 if self.last_epoch >= self.total_iters else self.factor
-        return [base * factor for base in self.base_lrs]
+        return self.initial(1 if self.last_epoch >= self.total_iters else self.factor)
 
 
-class LinearLR(Scheduler):
+class LinearLR(LRScheduler):
     """The rate goes linearly from `start_factor` to `end_factor` of the initial one in `total_iters` epochs."""
 
-    SCRIPT_NAME = "LinearLR"
+    ARGUMENTS = {"optimizer": REQUIRED, "start_factor": 1.0 / 3, "end_factor": 1.0, "total_iters": 5, "last_epoch": -1}
     FIELDS = "start_factor end_factor total_iters"
-    SCRIPT_ATTRIBUTES = _fields(FIELDS)
+    start_factor: float
+    end_factor: float
+    total_iters: int
 
-    def __init__(
-        self, optimizer: Any, start_factor: Any = 1.0 / 3, end_factor: Any = 1.0, total_iters: Any = 5, last_epoch: Any = -1
-    ) -> None:
-        if start_factor > 1.0 or start_factor <= 0:
+    def begin(self, given: dict[str, Any]) -> None:
+        if given["start_factor"] > 1.0 or given["start_factor"] <= 0:
             raise ProgramError("ValueError", "Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
-        if end_factor > 1.0 or end_factor < 0:
+        if given["end_factor"] > 1.0 or given["end_factor"] < 0:
             raise ProgramError("ValueError", "Ending multiplicative factor expected to be between 0 and 1.")
-        self.start_factor = start_factor
-        self.end_factor = end_factor
-        self.total_iters = total_iters
-        super().__init__(optimizer, last_epoch)
+        super().begin(given)
 
     def rates(self) -> list[Any]:
         if self.last_epoch == 0:
@@ -204,20 +184,16 @@ class LinearLR(Scheduler):
 
     def closed_rates(self) -> list[Any]:
         rise = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * (self.start_factor + rise) for base in self.base_lrs]
+        return self.initial(self.start_factor + rise)
 
 
-class PolynomialLR(Scheduler):
-    """The rate falls to 0 in `total_iters` epochs as the `power` of what is left."""
+class PolynomialLR(LRScheduler):
+    """The rate falls to 0 in `total_iters` epochs, in proportion to a `power` of the epochs left."""
 
-    SCRIPT_NAME = "PolynomialLR"
+    ARGUMENTS = {"optimizer": REQUIRED, "total_iters": 5, "power": 1.0, "last_epoch": -1}
     FIELDS = "total_iters power"
-    SCRIPT_ATTRIBUTES = _fields(FIELDS)
-
-    def __init__(self, optimizer: Any, total_iters: Any = 5, power: Any = 1.0, last_epoch: Any = -1) -> None:
-        self.total_iters = total_iters
-        self.power = power
-        super().__init__(optimizer, last_epoch)
+    total_iters: int
+    power: float
 
     def rates(self) -> list[Any]:
         epoch, total = self.last_epoch, self.total_iters
@@ -226,16 +202,4 @@ class PolynomialLR(Scheduler):
         return self.scaled(((1.0 - epoch / total) / (1.0 - (epoch - 1) / total)) ** self.power)
 
     def closed_rates(self) -> list[Any]:
-        left = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
-        return [base * left for base in self.base_lrs]
-
-
-STEPLR_TYPE = scheduler_type(StepLR)
-MULTISTEPLR_TYPE = scheduler_type(MultiStepLR)
-EXPONENTIALLR_TYPE = scheduler_type(ExponentialLR)
-COSINEANNEALINGLR_TYPE = scheduler_type(CosineAnnealingLR)
-LAMBDALR_TYPE = scheduler_type(LambdaLR)
-MULTIPLICATIVELR_TYPE = scheduler_type(MultiplicativeLR)
-CONSTANTLR_TYPE = scheduler_type(ConstantLR)
-LINEARLR_TYPE = scheduler_type(LinearLR)
-POLYNOMIALLR_TYPE = scheduler_type(PolynomialLR)
+        return self.initial((1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power)

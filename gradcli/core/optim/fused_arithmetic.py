@@ -1,9 +1,9 @@
 """In-place arithmetic of the optimisers on arrays, rounded as PyTorch's CPU kernels round it.
 
-PyTorch's compiled kernels fuse a product that is then added: the sum is rounded once. Sums of float32 are done here in
-float64 and rounded to float32, sums of float64 in the processor's extended precision where there is one, which gives the
-same digits; for large arrays, where it would take three times as long, they are not, and the last bit may differ.
-Factors are rounded to the arrays' dtype first, as PyTorch does.
+PyTorch's compiled kernels fuse a product that is then added: the sum is rounded once. To get the same digits, products of
+float32 are added in float64 and the sum is rounded to float32; those of float64 are added in the processor's extended
+precision if it has one. For large arrays this would take three times as long and is not done; the last bit may differ there.
+Factors are rounded to the dtype of the arrays first, as PyTorch does.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from gradcli.core.tensor.tensor import Array
 
-#: where sums are made for arrays of a dtype
+#: the dtype in which a product is added to an array of a dtype
 _WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float16): np.dtype(np.float32),
     np.dtype(np.float32): np.dtype(np.float64),
     np.dtype(np.float64): np.dtype(np.longdouble),
 }
-#: arrays of more elements than this are added in their own precision
+#: larger arrays are added in their own precision
 _FUSED = 1 << 12
 
 
@@ -28,20 +28,27 @@ def _narrow(factor: float, array: Array) -> float:
     return float(array.dtype.type(factor))
 
 
+def _product_plus(a: Array, x: Array, y: Array | float, wider: np.dtype[Any]) -> Array:
+    """`a + x * y` in a wider dtype, in which the product is exact."""
+    made = x.astype(wider)
+    made *= y
+    made += a
+    return made
+
+
 def plus(a: Array, x: Array, factor: float) -> Array:
     """`a + factor * x`, a new array."""
-    if a.size <= _FUSED and a.dtype in _WIDER:
-        wide = np.multiply(x, _narrow(factor, a), dtype=_WIDER[a.dtype])
-        return np.asarray(np.add(a, wide)).astype(a.dtype)
+    wider = _WIDER.get(a.dtype)
+    if a.size <= _FUSED and wider is not None:
+        return _product_plus(a, x, _narrow(factor, a), wider).astype(a.dtype)
     return np.asarray(a + x * factor)
 
 
 def add(a: Array, x: Array, factor: float) -> None:
     """`a += factor * x`."""
-    dtype = a.dtype
-    if a.size <= _FUSED and dtype in _WIDER:
-        wide = np.multiply(x, float(dtype.type(factor)), dtype=_WIDER[dtype])
-        np.add(a, wide, out=a, casting="same_kind")
+    wider = _WIDER.get(a.dtype)
+    if a.size <= _FUSED and wider is not None:
+        a[...] = _product_plus(a, x, _narrow(factor, a), wider)
     elif factor == 1:
         np.add(a, x, out=a)
     else:
@@ -54,7 +61,7 @@ def multiply(a: Array, factor: float) -> None:
 
 
 def lerp(a: Array, end: Array, weight: float) -> None:
-    """Move `a` by `weight` of the way to `end`; from the end's side for weights of a half and more."""
+    """Move `a` by `weight` of the way to `end`; for a weight of a half and more it is computed from `end` back."""
     weight = _narrow(weight, a)
     difference = np.asarray(end - a)
     if abs(weight) < 0.5:
@@ -63,17 +70,18 @@ def lerp(a: Array, end: Array, weight: float) -> None:
         a[...] = plus(end, difference, -_narrow(1 - weight, a))
 
 
-def add_product(a: Array, x: Array, y: Array, factor: float = 1) -> None:
+def addcmul(a: Array, x: Array, y: Array, factor: float = 1) -> None:
     """`a += factor * x * y`; only the last product is fused with the sum."""
     if factor != 1:
         x = np.asarray(x * _narrow(factor, a))
-    if a.size <= _FUSED and a.dtype in _WIDER:
-        np.add(a, np.multiply(x, y, dtype=_WIDER[a.dtype]), out=a, casting="same_kind")
+    wider = _WIDER.get(a.dtype)
+    if a.size <= _FUSED and wider is not None:
+        a[...] = _product_plus(a, x, y, wider)
     else:
         np.add(a, x * y, out=a)
 
 
-def add_quotient(a: Array, x: Array, y: Array, factor: float = 1) -> None:
+def addcdiv(a: Array, x: Array, y: Array, factor: float = 1) -> None:
     """`a += factor * x / y`."""
     if factor != 1:
         x = np.asarray(x * _narrow(factor, a))

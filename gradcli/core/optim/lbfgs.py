@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.script_types import Routine
 from gradcli.core.kernels import blocks
 from gradcli.core.kernels.products import matmul
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.line_search import Point, search
-from gradcli.core.optim.optimizer import Group, Optimizer, called, optimizer_type, written
+from gradcli.core.optim.optimizer import Group, Optimizer, called, written
 from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -22,45 +23,39 @@ from gradcli.errors import ProgramError
 _KEPT = ("al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
 
-class LBFGS(Optimizer):
+class LBFGS(Optimizer, place="lbfgs"):
     """`torch.optim.LBFGS`; a step calls the closure several times."""
 
-    SCRIPT_NAME = "LBFGS"
+    ARGUMENTS = {
+        "params": REQUIRED,
+        "lr": 1,
+        "max_iter": 20,
+        "max_eval": None,
+        "tolerance_grad": 1e-7,
+        "tolerance_change": 1e-9,
+        "history_size": 100,
+        "line_search_fn": None,
+    }
+    OPTIONS = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
+    CHECKED = "lr"
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1,
-        max_iter: Any = 20,
-        max_eval: Any = None,
-        tolerance_grad: Any = 1e-7,
-        tolerance_change: Any = 1e-9,
-        history_size: Any = 100,
-        line_search_fn: Any = None,
-    ) -> None:
-        checks.one_element(lr)
-        checks.at_least_zero("learning rate", lr)
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         if len(self.param_groups) != 1:
             raise ProgramError("ValueError", "LBFGS doesn't support per-parameter options (parameter groups)")
+
+    def prepare(self, given: dict[str, Any]) -> None:
+        super().prepare(given)
+        if given["max_eval"] is None:
+            given["max_eval"] = given["max_iter"] * 5 // 4
 
     def step(self, closure: Any) -> Any:  # type: ignore[override]
         """Up to `max_iter` iterations; the loss before the first."""
         self.stepped = True
         with recording(True):
-            return _Run(self, self.only_group(), closure).run()
+            return _Run(self, self.param_groups[0], closure).run()
 
-
-LBFGS.SCRIPT_STEP = Routine(LBFGS.step, "LBFGS.step")
+    SCRIPT_STEP = Routine(step, "LBFGS.step")
 
 
 class _Run:
@@ -196,6 +191,3 @@ class _Run:
             fused_arithmetic.add(param.array, part, float(step))
             written(param)
             at += param.array.size
-
-
-LBFGS_TYPE = optimizer_type(LBFGS, "lbfgs")

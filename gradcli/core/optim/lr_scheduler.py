@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.optim.optimizer import Group, Optimizer
 from gradcli.errors import ProgramError
 
-#: what `last_epoch` other than -1 asks for
+#: the error for a `last_epoch` other than -1 without rates to begin with
 _NO_INITIAL = (
     "param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler with last_epoch >= 0.\n"
     "This typically happens when:\n"
@@ -20,32 +21,55 @@ _NO_INITIAL = (
 )
 
 
-class Scheduler:
-    """A schedule. Subclasses compute the rates in `rates`, mostly from the present ones, as PyTorch does."""
+class LRScheduler(DeclaredArguments):
+    """A learning rate schedule. Subclasses compute the rates in `rates`, mostly from the present ones, as PyTorch does."""
 
     SCRIPT_NAME = "LRScheduler"
+    SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("optimizer last_epoch base_lrs")
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("last_epoch base_lrs")
-    SCRIPT_METHODS: dict[str, Routine] = {}
-    #: fields of a subclass that `state_dict` holds
+    ARGUMENTS = {"optimizer": REQUIRED, "last_epoch": -1}
+    #: names of fields that `state_dict` holds, and that scripts read; arguments of these names become fields
     FIELDS = ""
+    optimizer: Optimizer
 
-    def __init__(self, optimizer: Any, last_epoch: Any = -1) -> None:
-        self.optimizer = checked(optimizer)
-        for i, group in enumerate(optimizer.param_groups):
+    def __init_subclass__(cls, known: bool = True) -> None:
+        """Make the tables of a class and, if it is known to scripts, its type."""
+        own = vars(cls)
+        if "FIELDS" in own and "SCRIPT_ATTRIBUTES" not in own:
+            cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | Attributes.read(cls.FIELDS)
+        if "step" in own:
+            cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | {"step": Routine(own["step"], f"{cls.__name__}.step")}
+        if known:
+            cls.SCRIPT_NAME = cls.__name__
+            _declare(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.begin(self.bind(args, kwargs))
+
+    def begin(self, given: dict[str, Any]) -> None:
+        """Keep the arguments of `__init__` and make the first step."""
+        self.keep(given)
+        last_epoch = given["last_epoch"]
+        self.optimizer = checked(given["optimizer"])
+        for i, group in enumerate(self.groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
                 message = _NO_INITIAL.format(i)
                 raise ProgramError("KeyError", repr(message), args=(message,))
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs = [group["initial_lr"] for group in self.groups]
         self.last_epoch = last_epoch
-        if not optimizer.watched:
-            optimizer.watched, optimizer.stepped = True, False
+        if not self.optimizer.watched:
+            self.optimizer.watched, self.optimizer.stepped = True, False
         self.steps = 0
         self.within_step = False
         self.last_rates: list[Any] = []
         self.step()
+
+    def keep(self, given: dict[str, Any]) -> None:
+        """Keep the arguments that are fields."""
+        vars(self).update((name, given[name]) for name in self.FIELDS.split() if name in given)
 
     @property
     def groups(self) -> list[Group]:
@@ -63,6 +87,10 @@ class Scheduler:
     def scaled(self, factor: float) -> list[Any]:
         """The present rates times a factor."""
         return [group["lr"] * factor for group in self.groups]
+
+    def initial(self, factor: float) -> list[Any]:
+        """The initial rates times a factor."""
+        return [base * factor for base in self.base_lrs]
 
     def present(self) -> list[Any]:
         """The present rates."""
@@ -136,9 +164,10 @@ class Scheduler:
             if key in state_dict:
                 vars(self)[renamed.get(key, key)] = state_dict[key]
 
-
-for _name in ("step", "get_last_lr", "get_lr", "state_dict", "load_state_dict"):
-    Scheduler.SCRIPT_METHODS[_name] = Routine(vars(Scheduler)[_name], f"LRScheduler.{_name}")
+    SCRIPT_METHODS: dict[str, Routine] = {
+        function.__name__: Routine(function, f"LRScheduler.{function.__name__}")
+        for function in (step, get_last_lr, get_lr, state_dict, load_state_dict)
+    }
 
 
 def checked(optimizer: Any) -> Optimizer:
@@ -148,9 +177,18 @@ def checked(optimizer: Any) -> Optimizer:
     return optimizer
 
 
-def scheduler_type(made: type[Scheduler]) -> ScriptType:
-    """The type of a schedule."""
-    return script_type(made, "torch.optim.lr_scheduler")
+def each_group(name: str, value: Any, groups: list[Group]) -> list[Any]:
+    """The values for the groups, from a list of them or one value for all. ValueError for a list of another length."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * len(groups)
+    if len(value) != len(groups):
+        raise ProgramError("ValueError", f"expected {len(groups)} values for {name}, got {len(value)}")
+    return list(value)
 
 
-LRSCHEDULER_TYPE = scheduler_type(Scheduler)
+def _declare(made: type[LRScheduler]) -> None:
+    """Make the type of a schedule."""
+    script_type(made, "torch.optim.lr_scheduler").construct = DeclaredConstructor(made, made.SCRIPT_NAME)
+
+
+_declare(LRScheduler)

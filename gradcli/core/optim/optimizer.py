@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.mappings import DefaultDict, table_of
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import not_callable, not_iterable, type_error
 from gradcli.core.graph.in_place import leaf_error
 from gradcli.core.kernels import blocks
+from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
@@ -21,38 +23,62 @@ from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 Group = dict[str, Any]
+#: what an optimiser keeps for a parameter, by name
+State = dict[str, Any]
+#: writes a parameter and its state; the gradient includes `maximize` and the weight decay, and steps count from 1
+Kernel = Callable[[Tensor, Array, State, float], None]
 
 
-class Optimizer:
-    """An optimiser. Subclasses say in `update` what a step does to one group."""
+class Optimizer(DeclaredArguments):
+    """An optimiser. A subclass declares its arguments and options, and says in `move` how a step changes one parameter."""
 
     SCRIPT_NAME = "Optimizer"
+    SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("param_groups state defaults")
     SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("param_groups")
-    SCRIPT_METHODS: dict[str, Routine] = {}
-    #: `step` itself, without hooks
-    SCRIPT_STEP: Routine
+    ARGUMENTS = {"params": REQUIRED, "defaults": REQUIRED}
+    #: names of the options in PyTorch's order, in which scripts see them in `defaults` and in the groups
+    OPTIONS = ""
+    #: names of the options that are checked, in PyTorch's order
+    CHECKED = ""
+    #: names of the tensors in the state of a parameter that begin with zeros
+    STATE = ""
+    #: whether the state of a parameter counts its steps
+    COUNTS_STEPS = True
 
-    def __init__(self, params: Any, defaults: Any) -> None:
+    def __init_subclass__(cls, place: str) -> None:
+        cls.SCRIPT_NAME = cls.__name__
+        _declare(cls, place)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = self.bind(args, kwargs)
+        self.prepare(given)
+        params = given["params"]
         if type(params) is Tensor:
             raise ProgramError(
                 "TypeError",
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got torch.{params.dtype.torch_name}Tensor",
             )
-        self.defaults: dict[str, Any] = table_of(defaults)
+        self.defaults: dict[str, Any] = {name: given[name] for name in self.OPTIONS.split()} or table_of(given["defaults"])
         self.state = DefaultDict()
         self.param_groups: list[Group] = []
         #: whether a step was made since a scheduler first asked
         self.stepped = False
         self.watched = False
         self.before, self.after = Hooks(), Hooks()
-        given = _listed(params)
-        if not given:
+        listed = _listed(params)
+        if not listed:
             raise ProgramError("ValueError", "optimizer got an empty parameter list")
-        groups = given if isinstance(given[0], dict) else [{"params": given}]
-        for group in groups:
+        for group in listed if isinstance(listed[0], dict) else [{"params": listed}]:
             self.add_param_group(group)
+        if "fused" in given:
+            checks.fused(given["fused"], given["differentiable"], given["foreach"])
+
+    def prepare(self, given: dict[str, Any]) -> None:
+        """Check the arguments, and change those that become options in another form. Raises PyTorch's errors."""
+        for name in self.CHECKED.split():
+            checks.option(name, given[name])
 
     def __repr__(self) -> str:
         lines = [f"{self.SCRIPT_NAME} ("]
@@ -98,10 +124,6 @@ class Optimizer:
         if not (self.defaults.get("differentiable") or param.node is None or param.property_of("retains_grad")):
             raise ProgramError("ValueError", "can't optimize a non-leaf Tensor")
 
-    def only_group(self) -> Group:
-        """The single group of an optimiser that takes no more."""
-        return self.param_groups[0]
-
     # --- steps ---
 
     def hooked(self, *args: Any, **kwargs: Any) -> Any:
@@ -143,8 +165,54 @@ class Optimizer:
         return loss
 
     def update(self, group: Group) -> None:
-        """What a step does to one group."""
-        raise ProgramError("NotImplementedError", "")
+        """A step of every parameter of a group that has a gradient."""
+        if not self.OPTIONS:
+            raise ProgramError("NotImplementedError", "")
+        maximize, decay = group["maximize"], checks.number(group.get("weight_decay", 0))
+        decoupled, counts, move = group.get("decoupled_weight_decay"), self.COUNTS_STEPS, self.kernel(group)
+        state: State = {}
+        step = 0.0
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            grad = gradient.array
+            if counts:
+                state, step = self.advance(group, param)
+            if maximize:
+                grad = np.asarray(np.negative(grad))
+            if decay:
+                if decoupled:
+                    fused_arithmetic.multiply(param.array, 1 - checks.number(group["lr"]) * decay)
+                    written(param)
+                else:
+                    grad = fused_arithmetic.plus(grad, param.array, decay)
+            move(param, grad, state, step)
+            written(param, state)
+
+    def advance(self, group: Group, param: Tensor) -> tuple[State, float]:
+        """The state of a parameter, which the first step makes, and the number of the step."""
+        state: State = self.state[param]
+        if not state:
+            self.start(group, param, state)
+        array = state["step"].array
+        count = array.item() + 1
+        array[...] = count
+        return state, float(count)
+
+    def start(self, group: Group, param: Tensor, state: State) -> None:
+        """Make the state of a parameter."""
+        state["step"] = Tensor(np.zeros((), np.float32), dtypes.float32)
+        self.begin(group, param, state)
+
+    def begin(self, group: Group, param: Tensor, state: State) -> None:
+        """Make the state of a parameter besides the count of steps."""
+        for name in self.STATE.split():
+            state[name] = zeros_like(param)
+
+    def kernel(self, group: Group) -> Kernel:
+        """What a step does to each parameter of a group, with the group's options."""
+        raise NotImplementedError
 
     def zero_grad(self, set_to_none: Any = True) -> None:
         """Forget the gradients, or fill them with zeros."""
@@ -194,11 +262,12 @@ class Optimizer:
         self.param_groups = groups
         self.state = DefaultDict(state)
 
-
-for _name in ("register_step_pre_hook", "register_step_post_hook", "zero_grad", "add_param_group", "state_dict", "load_state_dict"):
-    Optimizer.SCRIPT_METHODS[_name] = Routine(vars(Optimizer)[_name], f"Optimizer.{_name}")
-Optimizer.SCRIPT_STEP = Routine(Optimizer.step, "Optimizer.step")
-Optimizer.SCRIPT_METHODS["step"] = Routine(Optimizer.hooked, "Optimizer.step")
+    #: `step` without hooks, with Python's errors for wrong calls
+    SCRIPT_STEP = Routine(step, "Optimizer.step")
+    SCRIPT_METHODS: dict[str, Routine] = {
+        function.__name__: Routine(function, f"Optimizer.{function.__name__}")
+        for function in (register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict)
+    } | {"step": Routine(hooked, "Optimizer.step")}
 
 
 def _refuse_differentiable(group: Group) -> None:
@@ -239,16 +308,16 @@ def _adapted(value: Any, param: Tensor | None) -> Any:
     return made
 
 
+def _declare(made: type[Optimizer], place: str) -> None:
+    """Make the type of an optimiser; PyTorch has the class in torch.optim.PLACE."""
+    script_type(made, f"torch.optim.{place}").construct = DeclaredConstructor(made, made.SCRIPT_NAME)
+
+
 def called(closure: Any) -> Any:
     """Call a function of the script."""
     if not callable(closure):
         raise not_callable(closure)
     return closure()
-
-
-def optimizer_type(made: type[Optimizer], module: str) -> ScriptType:
-    """The type of an optimiser, under the name that the class declares."""
-    return script_type(made, f"torch.optim.{module}")
 
 
 def like(param: Tensor, array: Array) -> Tensor:
@@ -261,19 +330,6 @@ def zeros_like(param: Tensor) -> Tensor:
     return Tensor(np.zeros_like(param.array), param.dtype)
 
 
-def counter() -> Tensor:
-    """The count of steps, a float32 tensor."""
-    return Tensor(np.zeros((), np.float32), dtypes.float32)
-
-
-def advance(state: dict[str, Any]) -> float:
-    """Count a step; returns the count."""
-    array = state["step"].array
-    count = array.item() + 1
-    array[...] = count
-    return float(count)
-
-
 def written(param: Tensor, state: dict[str, Any] | None = None) -> None:
     """After a parameter was written to: its version, and the rounding that bfloat16 needs."""
     param.counter().count += 1
@@ -283,4 +339,4 @@ def written(param: Tensor, state: dict[str, Any] | None = None) -> None:
                 tensor.array[...] = dtypes.round_bfloat16(tensor.array)
 
 
-OPTIMIZER_TYPE = optimizer_type(Optimizer, "optimizer")
+_declare(Optimizer, "optimizer")

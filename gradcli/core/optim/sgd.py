@@ -6,84 +6,54 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.optim import checks, fused_arithmetic
-from gradcli.core.optim.optimizer import Group, Optimizer, like, optimizer_type, written
+from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, like
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
 
-class SGD(Optimizer):
+class SGD(Optimizer, place="sgd"):
     """`torch.optim.SGD`."""
 
-    SCRIPT_NAME = "SGD"
+    ARGUMENTS = {
+        "params": REQUIRED,
+        "lr": 1e-3,
+        "momentum": 0,
+        "dampening": 0,
+        "weight_decay": 0,
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": None,
+    }
+    KEYWORD_ONLY = "maximize foreach differentiable fused"
+    OPTIONS = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+    COUNTS_STEPS = False
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        momentum: Any = 0,
-        dampening: Any = 0,
-        weight_decay: Any = 0,
-        nesterov: Any = False,
-        *,
-        maximize: Any = False,
-        foreach: Any = None,
-        differentiable: Any = False,
-        fused: Any = None,
-    ) -> None:
-        checks.one_element(lr)
-        checks.not_below_zero("learning rate", lr)
-        checks.not_below_zero("momentum value", momentum)
-        checks.not_below_zero("weight_decay value", weight_decay)
-        if nesterov and (momentum <= 0 or dampening != 0):
+    def prepare(self, given: dict[str, Any]) -> None:
+        for name in ("lr", "momentum", "weight_decay"):
+            checks.not_below_zero(name, given[name])
+        if given["nesterov"] and (given["momentum"] <= 0 or given["dampening"] != 0):
             raise ProgramError("ValueError", "Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
-        checks.fused(fused, differentiable, foreach)
 
-    def update(self, group: Group) -> None:
-        lr = checks.number(group["lr"])
-        factor = lr if group["maximize"] else -lr
-        plain = not group["momentum"] and not group["weight_decay"]
-        for param in group["params"]:
-            gradient = param.grad
-            if gradient is None:
-                continue
-            if plain:
-                fused_arithmetic.add(param.array, gradient.array, factor)
-            else:
-                fused_arithmetic.add(param.array, self._direction(group, param, gradient.array), -lr)
-            written(param)
-
-    def _direction(self, group: Group, param: Tensor, grad: Array) -> Array:
-        """The gradient with weight decay and momentum; keeps the momentum in the state."""
-        if group["maximize"]:
-            grad = np.negative(grad)
-        if group["weight_decay"]:
-            grad = fused_arithmetic.plus(grad, param.array, checks.number(group["weight_decay"]))
-        momentum = checks.number(group["momentum"])
+    def kernel(self, group: Group) -> Kernel:
+        rate, momentum = -checks.number(group["lr"]), checks.number(group["momentum"])
         if not momentum:
-            return grad
-        state = self.state[param]
-        kept = state.get("momentum_buffer")
-        if kept is None:
-            buffer = np.array(grad)
-            state["momentum_buffer"] = like(param, buffer)
-        else:
-            buffer = kept.array
-            fused_arithmetic.multiply(buffer, momentum)
-            fused_arithmetic.add(buffer, grad, 1 - checks.number(group["dampening"]))
-        return fused_arithmetic.plus(grad, buffer, momentum) if group["nesterov"] else buffer
+            return lambda param, grad, state, step: fused_arithmetic.add(param.array, grad, rate)
+        damping = checks.number(group["dampening"])
 
+        def move(param: Tensor, grad: Array, state: State, step: float) -> None:
+            kept = self.state[param]
+            if "momentum_buffer" not in kept:
+                kept["momentum_buffer"] = like(param, np.array(grad))
+                buffer = kept["momentum_buffer"].array
+            else:
+                buffer = kept["momentum_buffer"].array
+                fused_arithmetic.multiply(buffer, momentum)
+                fused_arithmetic.add(buffer, grad, 1 - damping)
+            direction = fused_arithmetic.plus(grad, buffer, momentum) if group["nesterov"] else buffer
+            fused_arithmetic.add(param.array, direction, rate)
 
-SGD_TYPE = optimizer_type(SGD, "sgd")
+        return move

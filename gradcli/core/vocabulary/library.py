@@ -11,6 +11,7 @@ from typing import Any
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS
 from gradcli.core.tensor import dtypes
+from gradcli.core.vocabulary._index import DECLARED
 
 #: namespaces that scripts see as modules
 MODULES = (
@@ -74,8 +75,6 @@ PLACES: dict[str, tuple[str, str]] = {
     "func.jacfwd": (_FUNC, "JACFWD"),
     "func.hessian": (_FUNC, "HESSIAN"),
     "func.vmap": (_VMAP, "VMAP"),
-    "func.functional_call": ("gradcli.core.nn.functional_call", "FUNCTIONAL_CALL"),
-    "func.stack_module_state": ("gradcli.core.nn.functional_call", "STACK_MODULE_STATE"),
     "func.linearize": (_FUNC, "LINEARIZE"),
     "vmap": (_VMAP, "VMAP"),
     "autograd.set_detect_anomaly": (_ANOMALY, "SET_DETECT_ANOMALY"),
@@ -163,71 +162,8 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd.variable.Variable": (_TORCH_TYPES, "VARIABLE"),
 }
 
-#: classes, by module: NAME is the attribute NAME_TYPE in capitals
-_TYPES = {
-    ("optim", "optim.optimizer"): "Optimizer",
-    ("optim", "optim.sgd"): "SGD",
-    ("optim", "optim.adam"): "Adam AdamW Adamax NAdam RAdam",
-    ("optim", "optim.adaptive"): "Adadelta Adagrad RMSprop Rprop ASGD",
-    ("optim", "optim.lbfgs"): "LBFGS",
-    ("optim.lr_scheduler", "optim.lr_scheduler"): "LRScheduler",
-    ("optim.lr_scheduler", "optim.epoch_schedules"): (
-        "StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR ConstantLR LinearLR PolynomialLR"
-    ),
-    ("optim.lr_scheduler", "optim.combined_schedules"): "SequentialLR ChainedScheduler CyclicLR",
-    ("optim.lr_scheduler", "optim.cyclic_schedules"): "CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau",
-    ("utils.data", "data.datasets"): "Dataset TensorDataset Subset ConcatDataset",
-    ("utils.data", "data.loading"): "Sampler SequentialSampler RandomSampler BatchSampler DataLoader",
-    ("nn", "nn.module"): "Module",
-    ("nn", "nn.linear"): "Linear Identity Flatten Dropout Embedding LayerNorm BatchNorm1d",
-    ("nn", "nn.convolution"): "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
-    ("nn", "nn.pooling"): (
-        "MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
-        "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d"
-    ),
-    ("nn", "nn.normalization"): "BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm LocalResponseNorm",
-    ("nn", "nn.padding"): (
-        "ConstantPad1d ConstantPad2d ConstantPad3d ZeroPad1d ZeroPad2d ZeroPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d "
-        "ReplicationPad1d ReplicationPad2d ReplicationPad3d CircularPad1d CircularPad2d CircularPad3d"
-    ),
-    ("nn", "nn.dropout"): "Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout",
-    ("nn", "nn.reshaping"): ("Unflatten PixelShuffle PixelUnshuffle ChannelShuffle Upsample UpsamplingNearest2d UpsamplingBilinear2d"),
-    ("nn", "nn.recurrent"): "RNNBase RNN LSTM GRU",
-    ("nn", "nn.recurrent_cells"): "RNNCell LSTMCell GRUCell",
-    ("nn", "nn.embedding"): "EmbeddingBag Unfold Fold RReLU",
-    ("nn", "nn.attention"): "MultiheadAttention",
-    ("nn", "nn.distances"): "CosineSimilarity PairwiseDistance Bilinear Softmax2d",
-    ("nn", "nn.margins"): "MultiMarginLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss TripletMarginWithDistanceLoss",
-    ("nn", "nn.containers"): "Sequential ModuleList",
-    ("nn", "nn.parameter_containers"): "ModuleDict ParameterList ParameterDict",
-    ("nn", "nn.activations"): (
-        "ReLU ReLU6 SELU SiLU Mish Hardsigmoid Hardswish LeakyReLU ELU CELU GELU Hardtanh Threshold Softplus Softshrink Hardshrink "
-        "Softmax LogSoftmax Softmin GLU Sigmoid Tanh LogSigmoid Softsign Tanhshrink PReLU"
-    ),
-    ("nn", "nn.losses"): (
-        "MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss PoissonNLLLoss "
-        "GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss CosineEmbeddingLoss SoftMarginLoss TripletMarginLoss"
-    ),
-}
-PLACES |= {
-    f"{place}.{name}": (f"gradcli.core.{module}", f"{name.upper()}_TYPE")
-    for (place, module), names in _TYPES.items()
-    for name in names.split()
-}
-_INIT = (
-    "uniform_ normal_ constant_ ones_ zeros_ eye_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ trunc_normal_ "
-    "orthogonal_ sparse_ calculate_gain"
-)
-_UTILS = "clip_grad_norm_ clip_grad_value_ get_total_norm parameters_to_vector vector_to_parameters"
-_OLD_INIT = "uniform normal constant eye xavier_uniform xavier_normal kaiming_uniform kaiming_normal orthogonal sparse dirac"
-PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init_names", name.upper()) for name in _OLD_INIT.split()}
-PLACES["nn.init.dirac_"] = ("gradcli.core.nn.init_names", "DIRAC_")
-PLACES |= {f"nn.init.{name}": ("gradcli.core.nn.init", name.upper()) for name in _INIT.split()}
-PLACES |= {f"nn.utils.{name}": ("gradcli.core.nn.utils", name.upper()) for name in _UTILS.split()}
-PLACES["nn.Parameter"] = PLACES["nn.parameter.Parameter"] = ("gradcli.core.nn.parameter", "PARAMETER")
-
-PLACES["utils.data.random_split"] = ("gradcli.core.data.datasets", "RANDOM_SPLIT")
-PLACES["utils.data.default_collate"] = ("gradcli.core.data.loading", "DEFAULT_COLLATE")
+# classes and functions of nn, optim and utils.data stand under their own names
+PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in DECLARED.items()}
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 
@@ -238,10 +174,19 @@ def find(name: str) -> Any:
         return catalog.function(name)
     place = PLACES.get(name)
     if place is not None:
-        return getattr(import_module(place[0]), place[1])
+        module = import_module(place[0])
+        return _script_value(module, place[1]) if name in DECLARED else getattr(module, place[1])
     if name in _NUMBERS:
         return _NUMBERS[name]
     return dtypes.NAMED.get(name)
+
+
+def _script_value(module: Any, name: str) -> Any:
+    """A routine, or the type of a class, which may be one of the rows that a module has in CLASSES."""
+    found = getattr(module, name, None)
+    if found is None:
+        found = module.CLASSES[name]
+    return getattr(found, "SCRIPT_TYPE", found)
 
 
 def members(module: str) -> list[str]:

@@ -1,0 +1,90 @@
+"""Modules that call their function with what they were made with: a class, or a row of classes, declares the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from gradcli.core.calling.declared_arguments import DeclaredArguments, DeclaredConstructor
+from gradcli.core.functions import catalog
+from gradcli.core.nn.module import Module
+
+
+class FunctionModule(DeclaredArguments, Module):
+    """A module whose `forward` calls FUNCTION with the input and the settings: the arguments that the module was made with.
+
+    A subclass declares ARGUMENTS in place of an `__init__`, and extends `keep` where it checks or changes them.
+    """
+
+    #: the function's name below `torch.`
+    FUNCTION = ""
+    #: names of arguments that do not become settings; buffers and parameters do not either
+    NOT_KEPT = "device dtype"
+    #: whether the function gets the settings by keyword; else it gets them after the input, in the order of the arguments
+    BY_KEYWORD = False
+    #: the docstring of the classes of a row, as a format string of `function` and `rank`
+    DOC = "`{function}`."
+    #: the number of dimensions that the names of PyTorch's modules end with, as in `Conv2d`
+    RANK = 0
+    _settings: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, place: str = "", exact: bool = False) -> None:
+        if cls.ARGUMENTS and not cls.SETTINGS:
+            others = f"{cls.NOT_KEPT} {cls.BUFFERS} {cls.PARAMETERS}".split()
+            cls.SETTINGS = " ".join(name for name in cls.ARGUMENTS if name not in others)
+        cls._settings = tuple(cls.SETTINGS.split())
+        super().__init_subclass__(place, exact)
+        if place and cls.__init__ is FunctionModule.__init__:
+            cls.SCRIPT_TYPE.construct = DeclaredConstructor(cls, getattr(cls, "INIT_NAME", cls.SCRIPT_NAME))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self.keep(self.bind(args, kwargs))
+
+    def keep(self, given: dict[str, Any]) -> None:
+        """Keep the arguments of `__init__` as fields."""
+        fields = vars(self)
+        for name in self._settings:
+            fields[name] = given[name]
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as the function gets them."""
+        fields = vars(self)
+        return {name: fields[name] for name in self._settings}
+
+    def call(self, *inputs: Any) -> Any:
+        """Call the function with inputs and settings."""
+        function = catalog.function(self.FUNCTION)
+        return function(*inputs, **self.settings()) if self.BY_KEYWORD else function(*inputs, *self.settings().values())
+
+    def forward(self, input: Any) -> Any:
+        return self.call(input)
+
+    def unusual(self, names: str) -> list[str]:
+        """`name=value` for each of the settings named that is not its default."""
+        fields = vars(self)
+        return [f"{name}={fields[name]}" for name in names.split() if fields[name] != self.ARGUMENTS[name]]
+
+
+M = TypeVar("M", bound=FunctionModule)
+
+
+def rows(place: str, base: type[M], functions: Mapping[str, str], **attributes: Any) -> dict[str, type[M]]:
+    """The classes of a row: a class of `base` for each name in `functions`, which calls the function, such as `F.relu`.
+
+    `place` is the module of torch.nn.modules that has the classes. `attributes` are attributes of the first class, from
+    which the others inherit them; for scripts they are still not subclasses of it.
+    """
+    made: dict[str, type[M]] = {}
+    for name, function in functions.items():
+        rank = int(name[-2]) if name[-2].isdigit() else 0
+        namespace = {
+            "__module__": base.__module__,
+            "__doc__": attributes.get("DOC", base.DOC).format(function=function, rank=rank),
+            "FUNCTION": function.replace("F.", "nn.functional.").removeprefix("torch."),
+            "RANK": rank,
+        }
+        made[name] = type(name, (base,), namespace | attributes, place=place, exact=True)
+        if attributes:
+            base, attributes = made[name], {}
+    return made

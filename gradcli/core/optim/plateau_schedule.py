@@ -1,0 +1,92 @@
+"""The learning rate schedule that watches a metric."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.type_errors import type_error
+from gradcli.core.optim.lr_scheduler import LRScheduler, checked, each_group
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rate is multiplied by `factor` when a metric has not improved for more than `patience` epochs."""
+
+    ARGUMENTS = {
+        "optimizer": REQUIRED,
+        "mode": "min",
+        "factor": 0.1,
+        "patience": 10,
+        "threshold": 1e-4,
+        "threshold_mode": "rel",
+        "cooldown": 0,
+        "min_lr": 0,
+        "eps": 1e-8,
+    }
+    FIELDS = "factor patience cooldown eps best mode threshold threshold_mode num_bad_epochs cooldown_counter min_lrs"
+    mode: str
+    factor: float
+    patience: int
+    threshold: float
+    threshold_mode: str
+    cooldown: int
+    eps: float
+
+    def begin(self, given: dict[str, Any]) -> None:
+        mode, threshold_mode, min_lr = given["mode"], given["threshold_mode"], given["min_lr"]
+        if given["factor"] >= 1.0:
+            raise ProgramError("ValueError", "Factor should be < 1.0.")
+        self.optimizer = checked(given["optimizer"])
+        if isinstance(min_lr, (list, tuple)) and len(min_lr) != len(self.groups):
+            raise ProgramError("ValueError", f"expected {len(self.groups)} min_lrs, got {len(min_lr)}")
+        self.min_lrs = each_group("min_lrs", min_lr, self.groups)
+        if mode not in ("min", "max"):
+            raise ProgramError("ValueError", f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise ProgramError("ValueError", f"threshold mode {threshold_mode} is unknown!")
+        self.keep(given)
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = 0
+        self.cooldown_counter = 0
+        self.last_epoch = 0
+        self.steps = 0
+        self.base_lrs = []
+        self.last_rates = self.present()
+
+    def step(self, metrics: Any, epoch: Any = None) -> None:  # type: ignore[override]
+        """Take the metric of an epoch into account."""
+        current = metrics.item() if type(metrics) is Tensor else _float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(current):
+            self.best = current
+            self.num_bad_epochs = 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, least in zip(self.groups, self.min_lrs, strict=True):
+                lowered = max(group["lr"] * self.factor, least)
+                if group["lr"] - lowered > self.eps:
+                    group["lr"] = lowered
+            self.cooldown_counter = self.cooldown
+            self.num_bad_epochs = 0
+        self.last_rates = self.present()
+
+    def is_better(self, current: float) -> bool:
+        """Whether the metric improved by more than the threshold."""
+        sign = 1 if self.mode == "min" else -1
+        if self.threshold_mode == "rel":
+            return bool(sign * current < sign * (self.best * (1.0 - sign * self.threshold)))
+        return bool(sign * current < sign * (self.best - sign * self.threshold))
+
+
+def _float(value: Any) -> float:
+    """A number as a float, with the error of Python's `float`."""
+    if not isinstance(value, (int, float)):
+        raise type_error("float() argument must be a string or a real number, not '{}'", value)
+    return float(value)
