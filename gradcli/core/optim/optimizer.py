@@ -169,7 +169,8 @@ class Optimizer(DeclaredArguments):
         if not self.OPTIONS:
             raise ProgramError("NotImplementedError", "")
         maximize, decay = group["maximize"], checks.number(group.get("weight_decay", 0))
-        decoupled, counts, move = group.get("decoupled_weight_decay"), self.COUNTS_STEPS, self.kernel(group)
+        decoupled, counts = group.get("decoupled_weight_decay"), self.COUNTS_STEPS
+        move: Kernel | None = None
         state: State = {}
         step = 0.0
         for param in group["params"]:
@@ -187,6 +188,8 @@ class Optimizer(DeclaredArguments):
                     written(param)
                 else:
                     grad = fused_arithmetic.plus(grad, param.array, decay)
+            # options that are not valid are an error once there is a state, as in PyTorch
+            move = move or self.kernel(group)
             move(param, grad, state, step)
             written(param, state)
 
