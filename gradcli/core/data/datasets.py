@@ -11,10 +11,9 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type, sequence_of
-from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import no_attribute, not_subscriptable, type_error
 from gradcli.core.ops.index.indexing import getitem
-from gradcli.core.random import generator
+from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -166,17 +165,8 @@ def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subs
     if sum(sizes) != total:
         raise ProgramError("ValueError", "Sum of input lengths does not equal the length of the input dataset!")
     limits.check_list(total)
-    order = source_of(generator).randperm(total).tolist()
+    order = generator_of(generator).randperm(total).tolist()
     return [Subset(dataset, order[end - size : end]) for end, size in zip(accumulate(sizes), sizes, strict=True)]
-
-
-def source_of(source: Any) -> generator.Generator:
-    """The generator given, or the default one."""
-    if source is None:
-        return generator.default
-    if type(source) is not generator.Generator:
-        raise ProgramError("TypeError", f"argument 'generator' must be torch.Generator, not {hooks.type_name(source)}")
-    return source
 
 
 script_type(Dataset, "torch.utils.data.dataset")

@@ -10,10 +10,11 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
-from gradcli.core.data.datasets import sample_of, size_of, source_of
+from gradcli.core.data.datasets import sample_of, size_of
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.shape.joining import stack
 from gradcli.core.random.generator import Generator, default
+from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -81,7 +82,7 @@ class RandomSampler(Sampler):
             raise ProgramError("ValueError", f"num_samples should be a positive integer value, but got num_samples={count}")
 
     def __iter__(self) -> Iterator[Any]:
-        source = Generator().manual_seed(_drawn_seed(default)) if self.generator is None else source_of(self.generator)
+        source = Generator().manual_seed(_drawn_seed(default)) if self.generator is None else generator_of(self.generator)
         total, count = size_of(self.data_source), len(self)
         limits.check_list(max(total, count))
         if self.replacement:
@@ -225,7 +226,7 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         # workers would be seeded by this draw; PyTorch makes it without workers too, so that it moves the stream
         order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
-        _drawn_seed(source_of(self.generator))
+        _drawn_seed(generator_of(self.generator))
         return self.read(order)
 
     def read(self, order: Iterator[Any]) -> Iterator[Any]:

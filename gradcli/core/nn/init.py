@@ -10,12 +10,11 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
-from gradcli.core.random import generator
+from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
@@ -38,22 +37,14 @@ def _checked(tensor: Any) -> Tensor:
 
 def _draw_uniform(tensor: Any, low: float, high: float, source: Any) -> Tensor:
     t = _checked(tensor)
-    draws = _source(source).uniform(t.array.shape, t.dtype.np, low, high, bfloat16=t.dtype is dtypes.bfloat16)
+    draws = generator_of(source).uniform(t.array.shape, t.dtype.np, low, high, bfloat16=t.dtype is dtypes.bfloat16)
     return _fill(t, draws)
 
 
 def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
     t = _checked(tensor)
-    draws = _source(source).normal(t.array.shape, t.dtype.np, mean, std, bfloat16=t.dtype is dtypes.bfloat16)
+    draws = generator_of(source).normal(t.array.shape, t.dtype.np, mean, std, bfloat16=t.dtype is dtypes.bfloat16)
     return _fill(t, draws)
-
-
-def _source(source: Any) -> generator.Generator:
-    if source is None:
-        return generator.default
-    if not isinstance(source, generator.Generator):
-        raise ProgramError("TypeError", f"argument 'generator' must be torch.Generator, not {hooks.type_name(source)}")
-    return source
 
 
 @Routine
@@ -195,7 +186,7 @@ def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
     if not t.array.size:
         return t
     rows, columns = shape[0], t.array.size // shape[0]
-    draws = _source(generator).normal((rows, columns), t.dtype.np)
+    draws = generator_of(generator).normal((rows, columns), t.dtype.np)
     limits.check_work(rows * columns * min(rows, columns))
     q, r = np.linalg.qr(draws.T if rows < columns else draws)
     q = q * np.sign(np.diagonal(r))
@@ -211,7 +202,7 @@ def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) 
     rows, columns = t.array.shape
     made = np.array(_draw_normal(t, 0, number(std), generator).array)
     for column in range(columns):
-        made[_source(None).randperm(rows)[: math.ceil(sparsity * rows)], column] = 0
+        made[generator_of(None).randperm(rows)[: math.ceil(sparsity * rows)], column] = 0
     return _fill(t, made)
 
 

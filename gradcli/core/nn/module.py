@@ -11,6 +11,7 @@ from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Remo
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
+from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -279,17 +280,7 @@ def _quoted(names: list[str]) -> str:
 
 
 def _zero_grad(self: Module, set_to_none: Any = True) -> None:
-    for _, parameter in self.named_parameters():
-        gradient = parameter.grad
-        if gradient is None:
-            continue
-        if set_to_none:
-            parameter.grad = None
-        else:
-            gradient.node, gradient.requires_grad = None, False
-            blocks.settle()
-            gradient.array[...] = 0
-            gradient.counter().count += 1
+    zero_gradients([parameter for _, parameter in self.named_parameters()], set_to_none)
 
 
 def _train(self: Module, mode: Any = True) -> Module:

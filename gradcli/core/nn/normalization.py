@@ -20,17 +20,13 @@ from gradcli.errors import ProgramError
 
 
 class Norm(FunctionModule):
-    """A normalisation with a weight and a bias, of which the bias, or both, can be left out."""
+    """A normalisation with a weight and mostly a bias; it can be made without them."""
 
     def begin(self, size: tuple[int, ...], dtype: DType, weight: Any, bias: Any) -> None:
-        """Make the weight and the bias; they are None if they are not wanted, and there is no bias without a weight."""
+        """Make the parameters; they are None if they are not wanted, and there is no bias without a weight."""
         self.own_parameters["weight"] = new_parameter(np.ones(size, dtype.np), dtype) if weight else None
-        self.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype) if weight and bias else None
-
-
-def shape_of(shape: Any, dtype: DType) -> tuple[int, ...]:
-    """The shape that a module normalises over, from its sizes or from the only size."""
-    return checked_size(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), dtype)
+        if "bias" in self.PARAMETERS.split():
+            self.own_parameters["bias"] = new_parameter(np.zeros(size, dtype.np), dtype) if weight and bias else None
 
 
 class BatchNorm1d(Norm, place="batchnorm", exact=True):
@@ -175,7 +171,20 @@ class GroupNorm(Norm, place="normalization"):
         return catalog.function(self.FUNCTION)(input, self.num_groups, *self.own_parameters.values(), self.eps)
 
 
-class LayerNorm(Norm, place="normalization"):
+class ShapeNorm(Norm):
+    """A normalisation over the last dimensions, whose sizes are `normalized_shape`."""
+
+    normalized_shape: tuple[int, ...]
+    eps: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dtype, shape = floating(given["dtype"]), given["normalized_shape"]
+        size = checked_size(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), dtype)
+        super().keep(given | {"normalized_shape": size})
+        self.begin(size, dtype, given["elementwise_affine"], given.get("bias"))
+
+
+class LayerNorm(ShapeNorm, place="normalization"):
     """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
 
     FUNCTION = "nn.functional.layer_norm"
@@ -189,35 +198,18 @@ class LayerNorm(Norm, place="normalization"):
     }
     PARAMETERS = "weight bias"
     EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
-    normalized_shape: tuple[int, ...]
-    eps: Any
-
-    def keep(self, given: dict[str, Any]) -> None:
-        dtype = floating(given["dtype"])
-        size = shape_of(given["normalized_shape"], dtype)
-        super().keep(given | {"normalized_shape": size})
-        self.begin(size, dtype, given["elementwise_affine"], given["bias"])
 
     def forward(self, input: Any) -> Any:
         return catalog.function(self.FUNCTION)(input, self.normalized_shape, *self.own_parameters.values(), self.eps)
 
 
-class RMSNorm(FunctionModule, place="normalization"):
+class RMSNorm(ShapeNorm, place="normalization"):
     """`F.rms_norm`."""
 
     FUNCTION = "nn.functional.rms_norm"
     ARGUMENTS = {"normalized_shape": REQUIRED, "eps": None, "elementwise_affine": True, "device": None, "dtype": None}
     PARAMETERS = "weight"
     EXTRA = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"
-    normalized_shape: tuple[int, ...]
-    eps: Any
-
-    def keep(self, given: dict[str, Any]) -> None:
-        dtype = floating(given["dtype"])
-        size = shape_of(given["normalized_shape"], dtype)
-        super().keep(given | {"normalized_shape": size})
-        weight = new_parameter(np.ones(size, dtype.np), dtype) if given["elementwise_affine"] else None
-        self.own_parameters["weight"] = weight
 
     def forward(self, x: Any) -> Any:
         return catalog.function(self.FUNCTION)(x, self.normalized_shape, self.own_parameters["weight"], self.eps)

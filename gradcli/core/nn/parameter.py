@@ -88,12 +88,3 @@ def kaiming_parameter(size: tuple[int, ...], fan_in: int, dtype: DType) -> Tenso
         warnings.emit("Initializing zero-element tensors is a no-op")
         return new_parameter(np.zeros(size, dtype.np), dtype)
     return uniform_parameter(size, math.sqrt(3.0) * (math.sqrt(2.0 / (1 + math.sqrt(5) ** 2)) / math.sqrt(fan_in)), dtype)
-
-
-def normal_rows(rows: Any, columns: Any, zero_row: int | None, dtype: DType) -> Tensor:
-    """The table of an embedding, drawn from the standard normal distribution; `zero_row` is filled with zeros."""
-    size = checked_size((rows, columns), dtype)
-    values = generator.default.normal(size, dtype.np, bfloat16=dtype is dtypes.bfloat16)
-    if zero_row is not None:
-        values[zero_row] = 0
-    return Tensor(values, dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -218,19 +218,9 @@ class Optimizer(DeclaredArguments):
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: Any = True) -> None:
-        """Forget the gradients, or fill them with zeros."""
+        """Take away the gradients of all parameters, or fill them with zeros."""
         for group in self.param_groups:
-            for param in group["params"]:
-                gradient = param.grad
-                if gradient is None:
-                    continue
-                if set_to_none:
-                    param.grad = None
-                    continue
-                gradient.node, gradient.requires_grad = None, False
-                blocks.settle()
-                gradient.array[...] = 0
-                gradient.counter().count += 1
+            zero_gradients(group["params"], set_to_none)
 
     # --- state ---
 
@@ -321,6 +311,21 @@ def called(closure: Any) -> Any:
     if not callable(closure):
         raise not_callable(closure)
     return closure()
+
+
+def zero_gradients(params: Iterable[Tensor], set_to_none: object) -> None:
+    """Take away the gradients of tensors, or fill them with zeros."""
+    for param in params:
+        gradient = param.grad
+        if gradient is None:
+            continue
+        if set_to_none:
+            param.grad = None
+            continue
+        gradient.node, gradient.requires_grad = None, False
+        blocks.settle()
+        gradient.array[...] = 0
+        gradient.counter().count += 1
 
 
 def like(param: Tensor, array: Array) -> Tensor:

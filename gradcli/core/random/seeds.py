@@ -25,6 +25,15 @@ def _seed_of(seed: Any) -> int:
     raise type_error("int() argument must be a string, a bytes-like object or a real number, not '{}'", seed)
 
 
+def generator_of(source: Any) -> Generator:
+    """The generator given as an argument, or the default one for None. TypeError for anything else."""
+    if source is None:
+        return generator.default
+    if type(source) is not Generator:
+        raise type_error("argument 'generator' must be torch.Generator, not {}", source)
+    return source
+
+
 def manual_seed(seed: Any) -> Generator:
     """Seed the default generator."""
     return generator.default.manual_seed(_seed_of(seed))
