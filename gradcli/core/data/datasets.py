@@ -1,4 +1,4 @@
-"""Data sets: tensors side by side, parts and chains of data sets."""
+"""Data sets: of tensors, parts of data sets, and several data sets in a row."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-#: host values that can stand for a data set
+#: types of Python values that may be used as a data set
 _SEQUENCES = (list, tuple, str, range)
 
 
 def size_of(data: Any) -> int:
-    """How many samples there are. TypeError for what has no length."""
+    """The number of samples. TypeError for a value without a length."""
     if type(data) is Tensor and data.array.ndim:
         return len(data.array)
     if isinstance(data, (*_SEQUENCES, dict, Dataset)):
@@ -76,7 +76,7 @@ class Dataset:
 
 
 class TensorDataset(Dataset):
-    """Tensors whose first dimension counts the samples; a sample is a tuple."""
+    """Tensors with the samples along the first dimension; a sample is a tuple."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("tensors")
 
@@ -142,7 +142,7 @@ class ConcatDataset(Dataset):
 
 
 def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
-    """Lengths that are parts of 1 as counts; what is left over goes one by one to the first."""
+    """Fractions of 1 as counts of samples; the samples left over go one each to the first parts. Counts stay counts."""
     if not (math.isclose(sum(lengths), 1) and sum(lengths) <= 1):
         return lengths
     for i, part in enumerate(lengths):
@@ -159,7 +159,7 @@ def _split_sizes(total: int, lengths: list[Any]) -> list[Any]:
 
 @Routine
 def random_split(dataset: Any, lengths: Any, generator: Any = None) -> list[Subset]:
-    """A data set in parts without common samples, drawn at random."""
+    """Random parts of a data set without common samples."""
     total = size_of(dataset)
     sizes = _split_sizes(total, list(sequence_of(lengths)))
     if sum(sizes) != total:

@@ -1,4 +1,4 @@
-"""Samplers, which say in what order samples are read, and the DataLoader, which reads them in batches."""
+"""Samplers, which give the order of the samples, and the DataLoader, which reads them in batches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """From the first sample to the last."""
+    """The samples in order."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("data_source")
 
@@ -66,7 +66,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """In random order; each pass seeds a generator of its own from the default one, unless one is given."""
+    """The samples in random order; each pass seeds a new generator from the default one, unless a generator is given."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("data_source replacement generator") | {"num_samples": len}
 
@@ -98,7 +98,7 @@ class RandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """The numbers of another sampler in lists."""
+    """Lists of indices from another sampler."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("sampler batch_size drop_last")
 
@@ -128,7 +128,7 @@ class BatchSampler(Sampler):
 
 
 def _collate(batch: Any) -> Any:
-    """Samples of one shape as a batch: tensors stacked, numbers as a tensor, tuples and dicts part by part."""
+    """Samples as a batch: tensors are stacked, numbers become a tensor, tuples and dicts are collated by element."""
     if not batch:
         raise ProgramError("IndexError", "list index out of range")
     first = batch[0]
@@ -156,7 +156,7 @@ default_collate = Routine(_collate, "default_collate")
 
 
 def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_memory: Any) -> None:
-    """No process is started here: workers would read the same batches, but run functions of the script elsewhere."""
+    """Refuse options that PyTorch refuses, or that need processes of their own: here the loader starts none."""
     if num_workers < 0:
         raise ProgramError("ValueError", "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if num_workers and not (collate_fn is None and worker_init_fn is None):
@@ -224,13 +224,13 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        # workers would be seeded by this draw; PyTorch makes it without workers too, so that it moves the stream
+        # PyTorch draws the seed of its workers even without workers
         order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
         _drawn_seed(generator_of(self.generator))
         return self.read(order)
 
     def read(self, order: Iterator[Any]) -> Iterator[Any]:
-        """The batches, or without batches the samples, in the order of the numbers or lists of numbers given."""
+        """The batches, or the samples without batching, for the indices, or lists of indices, in `order`."""
         for chosen in order:
             if self.batch_sampler is None:
                 sample = sample_of(self.dataset, chosen)
@@ -243,7 +243,7 @@ class DataLoader:
 
 
 def _converted(sample: Any) -> Any:
-    """A sample that stands alone: tuples become lists, as in a batch."""
+    """A sample without a batch: tuples become lists, as PyTorch converts them."""
     if isinstance(sample, (list, tuple)):
         return [_converted(part) for part in sample]
     if isinstance(sample, dict):

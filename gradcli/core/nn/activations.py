@@ -1,4 +1,4 @@
-"""Activations: rows that call the function of the same name, and PReLU, whose slope is a parameter."""
+"""Activations: rows of classes that call a function of the same name, and PReLU, whose slope is a parameter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Activation(FunctionModule):
 
 
 class Clamping(Activation):
-    """`F.hardtanh`, whose bounds have older names too."""
+    """`F.hardtanh`; `min_value` and `max_value` are deprecated names of its bounds."""
 
     NOT_KEPT = "min_value max_value"
 

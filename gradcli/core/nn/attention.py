@@ -1,4 +1,4 @@
-"""Attention with several heads."""
+"""Multi-head attention."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
 
     @property
     def alike(self) -> bool:
-        """Whether queries, keys and values have one size, and so one weight."""
+        """Whether queries, keys and values have the same size, so that one weight projects all three."""
         return bool(self.kdim == self.embed_dim and self.vdim == self.embed_dim)
 
     def _draw(self, bias: bool, dtype: DType) -> None:
@@ -165,7 +165,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
             )
 
     def _mask(self, query: Tensor, key: Tensor, attn_mask: Any, padding: Any) -> Any:
-        """What is added to the scores of (batch, heads) as one dimension; None where nothing is."""
+        """The tensor that is added to the scores, of shape (batch * heads or 1, rows or 1, columns); None without a mask."""
         rows, batch = query.array.shape[:2]
         columns = key.array.shape[0]
         mask = None
@@ -190,7 +190,7 @@ class MultiheadAttention(FunctionModule, place="activation"):
         return mask
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Any]:
-        """Queries, keys and values of all heads."""
+        """The projected query, key and value, with the features of all heads in the last dimension."""
         parameters: Any = self.own_parameters
         bias, size = parameters["in_proj_bias"], self.embed_dim
         if self.alike and query is key is value:
@@ -235,19 +235,19 @@ class MultiheadAttention(FunctionModule, place="activation"):
 
 
 def _hidden(mask: Tensor, like: Tensor) -> Any:
-    """A mask as what is added to scores; here True stands for what is hidden."""
+    """A mask as a tensor to add to scores; a boolean mask is True where a score is hidden."""
     return additive(Tensor(~mask.array, mask.dtype), like) if mask.dtype.torch_name == "Bool" else mask
 
 
 def _each_once(query: Any, key: Any, value: Any, change: Any) -> tuple[Any, Any, Any]:
-    """The change of all three; what is one tensor stays one."""
+    """`change` of all three; arguments that are the same tensor give the same tensor."""
     q = change(query)
     k = q if key is query else change(key)
     return q, k, k if value is key else q if value is query else change(value)
 
 
 def _taken_apart(x: Any, count: int, size: int) -> list[Any]:
-    """The parts of a joint projection."""
+    """The `count` parts, of `size` features each, of a joint projection."""
     x = catalog.method("unflatten").method(x, (-1, (count, size)), {})
     x = _call("squeeze", _call("transpose", _call("unsqueeze", x, 0), 0, -2), -2)
     x = _compact(x)

@@ -15,14 +15,14 @@ from gradcli.errors import ProgramError
 
 
 def checked_module(module: Any) -> Module:
-    """The module itself. TypeError for anything else."""
+    """The value itself if it is a module; else TypeError."""
     if not isinstance(module, Module):
         raise ProgramError("TypeError", f"{hooks.type_name(module)} is not a Module subclass")
     return module
 
 
 def checked_position(index: Any, size: int) -> int:
-    """An index into `size` values, which may be negative. TypeError or IndexError for anything else."""
+    """The index itself if it is valid for `size` values, also counted from the end; else TypeError or IndexError."""
     if type(index) is not int:
         raise not_an_integer(index)
     if not -size <= index < size:
@@ -51,13 +51,13 @@ class ModuleSequence(Module):
         return list(self.children_by_name)[checked_position(index, len(self))]
 
     def chosen(self, part: slice) -> ModuleSequence:
-        """A container of the same class with some of the modules."""
+        """A container of the same class that holds a slice of the modules."""
         made = type(self)()
         made.renumber(list(self)[part])
         return made
 
     def renumber(self, modules: list[Module]) -> None:
-        """Hold these modules, under the names 0, 1, 2 ..."""
+        """Hold these modules under the names 0, 1, 2 ..."""
         self.children_by_name = {str(i): module for i, module in enumerate(modules)}
 
     def __getitem__(self, index: Any) -> Module:
@@ -90,7 +90,7 @@ class ModuleSequence(Module):
 
 
 class Sequential(ModuleSequence, place="container"):
-    """Modules one after the other; an OrderedDict gives them names."""
+    """Modules that are called one after the other; an OrderedDict gives them names."""
 
     METHODS = f"{_SEQUENCE} __add__"
 
@@ -105,7 +105,7 @@ class Sequential(ModuleSequence, place="container"):
         return input
 
     def chosen(self, part: slice) -> Sequential:
-        """Some of the modules, under the names that they have."""
+        """A Sequential that holds a slice of the modules under their old names."""
         made = Sequential()
         made.children_by_name = dict(list(self.children_by_name.items())[part])
         return made
@@ -130,7 +130,7 @@ class ModuleList(ModuleSequence, place="container"):
             self.extend(modules)
 
     def lines(self) -> list[str]:
-        """Equal neighbours are shown once, with their numbers."""
+        """The repr of the submodules; neighbours with the same repr share a line with their numbers."""
         runs: list[tuple[int, int, str]] = []
         for i, module in enumerate(self):
             text = repr(module)
@@ -150,7 +150,7 @@ MAPPING = "__len__ __iter__ __getitem__ __setitem__ __delitem__ __contains__ upd
 
 
 class MappingModule(Module):
-    """A module that holds values by name; subclasses say how one is found, set and taken out."""
+    """A module that holds values by name; subclasses define how a value is found, set and removed."""
 
     def names(self) -> list[str]:
         """The names, in the order in which they were set."""
@@ -161,11 +161,11 @@ class MappingModule(Module):
         raise NotImplementedError
 
     def drop(self, name: str) -> Any:
-        """Take the value of a name out."""
+        """Remove the value of a name and return it."""
         raise NotImplementedError
 
     def known(self, key: Any) -> str:
-        """The key itself. KeyError, or what PyTorch raises in its place, if there is no value of that name."""
+        """The key itself if it has a value; else KeyError, TypeError or AttributeError, as in PyTorch."""
         raise NotImplementedError
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -187,16 +187,16 @@ class MappingModule(Module):
         self.drop(self.known(key))
 
     def pop(self, key: Any) -> Any:
-        """Take a value out."""
+        """Remove the value of a key and return it."""
         return self.drop(self.known(key))
 
     def clear(self) -> None:
-        """Take all values out."""
+        """Remove all values."""
         for name in self.names():
             self.drop(name)
 
     def update(self, given: Any) -> None:
-        """Set what a mapping, or an iterable of pairs, holds."""
+        """Set every value of a mapping, or of an iterable of pairs."""
         for key, value in self.pairs(given):
             self[key] = value
 

@@ -1,4 +1,4 @@
-"""Convolutions; weight and bias begin uniform within 1 / sqrt(fan_in), the number of inputs that an output is made of."""
+"""Convolutions; weight and bias begin uniform within 1 / sqrt(fan_in), where fan_in inputs make an output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dropout: active in training mode, the identity in evaluation mode."""
+"""Dropout layers, which are the identity in evaluation mode."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class VectorTable(FunctionModule):
     """A module whose parameter is a table of vectors."""
 
     NOT_KEPT = "_weight _freeze device dtype"
-    #: how PyTorch's error calls the argument `padding_idx`
+    #: the spelling of `padding_idx` in PyTorch's error
     PADDING = "padding_idx"
     num_embeddings: int
     embedding_dim: int

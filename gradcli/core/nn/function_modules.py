@@ -1,4 +1,8 @@
-"""Modules that call their function with what they were made with: a class, or a row of classes, declares the arguments."""
+"""Modules that call one function: a class, or a row of a table of classes, declares the function and the arguments.
+
+A module that only calls its function is a row: its name, the function, the arguments with their defaults, and the names
+that its repr shows.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from gradcli.core.nn.module import Module
 
 
 class FunctionModule(DeclaredArguments, Module):
-    """A module whose `forward` calls FUNCTION with the input and the settings: the arguments that the module was made with.
+    """A module whose `forward` calls FUNCTION with the input and with settings, which are the arguments of `__init__`.
 
     A subclass declares ARGUMENTS in place of an `__init__`, and extends `keep` where it checks or changes them.
     """
@@ -42,13 +46,13 @@ class FunctionModule(DeclaredArguments, Module):
         self.keep(self.bind(args, kwargs))
 
     def keep(self, given: dict[str, Any]) -> None:
-        """Keep the arguments of `__init__` as fields."""
+        """Keep the arguments of `__init__`, given by name, as fields of the same names."""
         fields = vars(self)
         for name in self._settings:
             fields[name] = given[name]
 
     def settings(self) -> dict[str, Any]:
-        """The settings as the function gets them."""
+        """The settings by name, in the order of the arguments."""
         fields = vars(self)
         return {name: fields[name] for name in self._settings}
 
@@ -70,7 +74,7 @@ M = TypeVar("M", bound=FunctionModule)
 
 
 def rows(place: str, base: type[M], functions: Mapping[str, str], **attributes: Any) -> dict[str, type[M]]:
-    """The classes of a row: a class of `base` for each name in `functions`, which calls the function, such as `F.relu`.
+    """The classes of a row by name; each derives from `base` and calls the function that `functions` names, such as `F.relu`.
 
     `place` is the module of torch.nn.modules that has the classes. `attributes` are attributes of the first class, from
     which the others inherit them; for scripts they are still not subclasses of it.

@@ -1,4 +1,4 @@
-"""torch.func.functional_call: a module with other tensors in the places of its parameters and buffers; and stacks of such tensors."""
+"""torch.func.functional_call and stack_module_state, which call modules with other tensors as their parameters and buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.errors import ProgramError
 
 
 def _given(dictionaries: Any) -> dict[Any, Any]:
-    """One table of names, from a dictionary or from several without common keys."""
+    """One dictionary, from a dictionary or from several. ValueError if two have a common key."""
     if isinstance(dictionaries, (dict, Mapping)):
         return table_of(dictionaries)
     if not isinstance(dictionaries, (list, tuple)):
@@ -94,7 +94,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
 
 
 def _stacked_leaf(name: str, tensors: tuple[Tensor, ...]) -> Tensor:
-    """One tensor for those of all modules, a leaf that requires grad where they do."""
+    """The stack of the tensors of all modules: a leaf that requires grad if the tensors do. RuntimeError if only some do."""
     required = {tensor.requires_grad for tensor in tensors}
     if len(required) > 1:
         raise ProgramError("RuntimeError", f"Expected {name} from each model to have the same .requires_grad")

@@ -1,4 +1,4 @@
-"""`nn.init`: values to begin with (Glorot and Bengio 2010; He et al. 2015)."""
+"""`nn.init`: functions that write initial values into a tensor (Glorot and Bengio 2010; He et al. 2015)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradcli.errors import ProgramError
 
 
 def _fill(tensor: Any, values: Any) -> Tensor:
-    """Write values into a tensor, outside the graph."""
+    """Write values into a tensor; the graph does not record it."""
     checked = _checked(tensor)
     blocks.settle()
     checked.array[...] = values
@@ -49,44 +49,44 @@ def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
 
 @Routine
 def uniform_(tensor: Any, a: Any = 0.0, b: Any = 1.0, generator: Any = None) -> Tensor:
-    """Uniform between a and b."""
+    """Fill with uniform draws between a and b."""
     return _draw_uniform(tensor, number(a), number(b), generator)
 
 
 @Routine
 def normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, generator: Any = None) -> Tensor:
-    """Normal."""
+    """Fill with normal draws."""
     return _draw_normal(tensor, number(mean), number(std), generator)
 
 
 @Routine
 def constant_(tensor: Any, val: Any) -> Tensor:
-    """One value everywhere."""
+    """Fill with one value."""
     return _fill(tensor, val)
 
 
 @Routine
 def ones_(tensor: Any) -> Tensor:
-    """Ones."""
+    """Fill with ones."""
     return _fill(tensor, 1)
 
 
 @Routine
 def zeros_(tensor: Any) -> Tensor:
-    """Zeros."""
+    """Fill with zeros."""
     return _fill(tensor, 0)
 
 
 @Routine
 def eye_(tensor: Any) -> Tensor:
-    """Ones on the diagonal of a matrix."""
+    """Fill a matrix with zeros, and its diagonal with ones."""
     if _checked(tensor).array.ndim != 2:
         raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
     return _fill(tensor, np.eye(*tensor.array.shape))
 
 
 def fans(tensor: Any) -> tuple[int, int]:
-    """How many inputs an output has, and outputs an input."""
+    """The number of inputs that an output is made of, and of outputs that an input goes into. ValueError below 2 dimensions."""
     shape = _checked(tensor).array.shape
     if len(shape) < 2:
         raise ProgramError("ValueError", "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
@@ -96,7 +96,7 @@ def fans(tensor: Any) -> tuple[int, int]:
 
 @Routine
 def xavier_uniform_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
-    """Uniform with variance gain**2 * 2 / (fan in + fan out)."""
+    """Fill with uniform draws of variance gain**2 * 2 / (fan in + fan out)."""
     fan_in, fan_out = fans(tensor)
     bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(fan_in + fan_out)))
     return _draw_uniform(tensor, -bound, bound, generator)
@@ -104,7 +104,7 @@ def xavier_uniform_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tens
 
 @Routine
 def xavier_normal_(tensor: Any, gain: Any = 1.0, generator: Any = None) -> Tensor:
-    """Normal with variance gain**2 * 2 / (fan in + fan out)."""
+    """Fill with normal draws of variance gain**2 * 2 / (fan in + fan out)."""
     fan_in, fan_out = fans(tensor)
     return _draw_normal(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -122,7 +122,7 @@ def _kaiming_std(tensor: Any, a: Any, mode: Any, nonlinearity: Any) -> float | N
 
 @Routine
 def kaiming_uniform_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
-    """Uniform with variance gain**2 / fan."""
+    """Fill with uniform draws of variance gain**2 / fan."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return _checked(tensor)
@@ -132,19 +132,19 @@ def kaiming_uniform_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity
 
 @Routine
 def kaiming_normal_(tensor: Any, a: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu", generator: Any = None) -> Tensor:
-    """Normal with variance gain**2 / fan."""
+    """Fill with normal draws of variance gain**2 / fan."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return _checked(tensor) if std is None else _draw_normal(tensor, 0.0, std, generator)
 
 
 def _below(x: float) -> float:
-    """The share of a standard normal below x."""
+    """The probability that a standard normal number is below x."""
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
 @Routine
 def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b: Any = 2.0, generator: Any = None) -> Tensor:
-    """Normal within [a, b], by rejection: from normals where they often fall there, from uniforms otherwise."""
+    """Fill with normal draws within [a, b], by rejection: of normal draws if they are often within, else of uniform draws."""
     t = _checked(tensor)
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.emit("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.")
@@ -164,12 +164,12 @@ def trunc_normal_(tensor: Any, mean: Any = 0.0, std: Any = 1.0, a: Any = -2.0, b
     return _fill(t, made)
 
 
-#: from this share of normals within the bounds on, they are drawn as normals
+#: normal draws are rejected if at least this share of them is within the bounds, else uniform draws are
 _OFTEN = 0.3
 
 
 def _rejected(t: Tensor, draws: Array, mean: float, std: float, peak: float, source: Any) -> Array:
-    """Where the logarithm of a uniform draw lies above that of the density, relative to its peak."""
+    """Which draws are rejected: where the logarithm of a uniform draw is above that of the density, relative to its peak."""
     kind = draws.dtype.type
     density = ((draws - kind(mean)) / kind(std)) ** 2 * kind(-0.5) - kind(peak)
     with np.errstate(divide="ignore"):
@@ -178,7 +178,7 @@ def _rejected(t: Tensor, draws: Array, mean: float, std: float, peak: float, sou
 
 @Routine
 def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
-    """Rows (or columns, where there are fewer) that are orthonormal, times gain (Saxe et al. 2013)."""
+    """Fill with orthonormal rows, or columns if there are fewer, times gain (Saxe et al. 2013)."""
     t = _checked(tensor)
     shape = t.array.shape
     if len(shape) < 2:
@@ -195,7 +195,7 @@ def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
 
 @Routine
 def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) -> Tensor:
-    """Normal, with a part of each column set to zero (Martens 2010)."""
+    """Fill a matrix with normal draws, and a part of each column with zeros (Martens 2010)."""
     t = _checked(tensor)
     if t.array.ndim != 2:
         raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
@@ -211,7 +211,7 @@ _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_tra
 
 @Routine
 def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
-    """By how much a nonlinearity shrinks the deviation of what passes through it."""
+    """The factor by which a nonlinearity shrinks the standard deviation of its input."""
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -230,7 +230,7 @@ def calculate_gain(nonlinearity: Any, param: Any = None) -> float:
 
 @Routine
 def dirac_(tensor: Any, groups: Any = 1) -> Tensor:
-    """Kernels with a 1 in the middle of their own channel, so that a convolution gives the input back."""
+    """Fill the weight of a convolution with zeros and, in the middle of each kernel's own channel, a one: it returns its input."""
     if type(tensor) is not Tensor:
         raise no_attribute(tensor, "ndimension")
     shape = tensor.array.shape

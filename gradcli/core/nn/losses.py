@@ -1,4 +1,4 @@
-"""Losses, and the distances between vectors: rows that call the function of the same name."""
+"""Losses, and distances between vectors: rows of classes that call the function of the same name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.errors import ProgramError
 
 
 class Loss(FunctionModule):
-    """A loss, whose function gets the settings and the buffers by keyword; arguments called as a buffer become buffers."""
+    """A loss, whose function gets settings and buffers by keyword; arguments that have the name of a buffer become buffers."""
 
     BY_KEYWORD = True
     NOT_KEPT = "size_average reduce"
@@ -66,7 +66,7 @@ class VarianceLoss(Loss):
 
 
 class MarginLoss(Loss):
-    """A loss that checks its `p`."""
+    """A loss whose `p` is 1 or 2. ValueError for another."""
 
     def keep(self, given: dict[str, Any]) -> None:
         super().keep(given)

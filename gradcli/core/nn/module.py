@@ -42,13 +42,14 @@ class Module:
     METHODS = ""
     #: names of fields that the repr shows as `name=value`
     SHOWN = ""
-    #: the repr's text between the parentheses, in place of SHOWN: a format string of fields, and of parameters as whether there are any
+    #: the repr's text between the parentheses in place of SHOWN, as a format string of fields; `{bias}` of a parameter says
+    #: whether there is one
     EXTRA = ""
     #: `forward` with Python's errors for wrong calls, by class
     _forwards: dict[type, Routine] = {}
 
     def __init_subclass__(cls, place: str = "", exact: bool = False) -> None:
-        """Make the tables of a class and its type; `exact`: instances of its subclasses are not instances of that type."""
+        """Make the tables of a class and its type; with `exact`, instances of subclasses are not instances of the type."""
         own = {name: vars(cls).get(name, "").split() for name in ("SETTINGS", "ASSIGNED", "PARAMETERS", "BUFFERS")}
         getters = {name: attrgetter(name) for name in own["SETTINGS"]}
         getters |= {name: _from_table("own_parameters", name) for name in own["PARAMETERS"]}
@@ -71,14 +72,14 @@ class Module:
         self.own_parameters: dict[str, Tensor | None] = {}
         self.own_buffers: dict[str, Tensor | None] = {}
         self.children_by_name: dict[str, Module] = {}
-        #: hooks before and after `forward`, once there are any
+        #: hooks before and after `forward`; None until the first is registered
         self.before: Hooks | None = None
         self.after: Hooks | None = None
 
     # --- calls ---
 
     def forward(self, *input: Any) -> Any:
-        """The value for an input."""
+        """Compute the output of the module."""
         raise ProgramError("NotImplementedError", f'Module [{self.SCRIPT_NAME}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +120,7 @@ class Module:
     # --- walks ---
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each once, with dotted names."""
+        """This module and its submodules, each once, with dotted names."""
         seen: set[int] = set()
         pending: list[tuple[str, Module]] = [(prefix, self)]
         while pending:
@@ -150,14 +151,14 @@ class Module:
     # --- changes ---
 
     def set_parameter(self, name: str, value: Any) -> None:
-        """`module.name = value` for a parameter. TypeError for what is none."""
+        """Assign a parameter or None. TypeError for anything else."""
         if value is not None and not (type(value) is Tensor and value.is_parameter):
             kind = f"torch.{value.dtype.torch_name}Tensor" if type(value) is Tensor else hooks.type_name(value)
             raise ProgramError("TypeError", f"cannot assign '{kind}' as parameter '{name}' (torch.nn.Parameter or None expected)")
         self.own_parameters[name] = value
 
     def convert(self, dtype: DType) -> Module:
-        """Floating point parameters and buffers in another dtype, in place."""
+        """Cast floating point parameters and buffers to another dtype, in place."""
         for *_, tensor in list(self.named_state()):
             if not tensor.dtype.is_floating_point or tensor.dtype is dtype:
                 continue
@@ -168,7 +169,7 @@ class Module:
 
 
 def indented(text: str) -> str:
-    """Further lines moved in, as in the repr of a module that holds another."""
+    """A text whose lines after the first are indented, as the repr of a submodule is."""
     return text.replace("\n", "\n  ")
 
 
@@ -229,7 +230,7 @@ def _state_dict(self: Module) -> OrderedDict:
 
 
 class IncompatibleKeys(tuple[list[str], list[str]]):
-    """What `load_state_dict` returns: the keys that were missing and those that had no place."""
+    """The result of `load_state_dict`: the keys that were missing and the keys that were unexpected."""
 
     __slots__ = ()
     _fields = ("missing_keys", "unexpected_keys")
@@ -331,13 +332,13 @@ def _apply(self: Module, fn: Any) -> Module:
 
 
 def _register_forward_hook(self: Module, hook: Any) -> Removable:
-    """Call `hook(module, args, output)` after `forward`; what it returns, if anything, replaces the output."""
+    """Call `hook(module, args, output)` after `forward`; its result replaces the output unless it is None."""
     self.after = self.after or Hooks()
     return self.after.add(hook)
 
 
 def _register_forward_pre_hook(self: Module, hook: Any) -> Removable:
-    """Call `hook(module, args)` before `forward`; what it returns, if anything, replaces the arguments."""
+    """Call `hook(module, args)` before `forward`; its result replaces the arguments unless it is None."""
     self.before = self.before or Hooks()
     return self.before.add(hook)
 

@@ -67,7 +67,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
             self.own_buffers["num_batches_tracked"] = Tensor(np.zeros((), np.int64), dtypes.int64)
 
     def check_dimensions(self, input: Any) -> None:
-        """Refuse an input of another number of dimensions."""
+        """ValueError for an input of another number of dimensions; AttributeError for anything but a tensor."""
         if type(input) is not Tensor:
             raise no_attribute(input, "dim")
         if input.array.ndim not in self.DIMENSIONS:

@@ -1,4 +1,4 @@
-"""Padding: rows that call `F.pad` with a mode, over as many dimensions as their names say."""
+"""Padding: rows of classes that call `F.pad` with a mode, for the number of dimensions that their names end with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nn.Parameter`, a leaf tensor that modules know as theirs, and the parameters that modules begin with."""
+"""`nn.Parameter`, a leaf tensor that a module registers, and the initial parameters of modules."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _parameter(data: Any = None, requires_grad: Any = True) -> Tensor:
 Parameter = ScriptType("Parameter", "torch.nn.parameter", _parameter, lambda value: type(value) is Tensor and value.is_parameter)
 
 
-# --- parameters that modules begin with ---
+# --- initial parameters ---
 
 
 def floating(dtype: Any) -> DType:

@@ -45,7 +45,7 @@ class ParameterContainer(Module):
         return self.own_parameters[name] if name in self.own_parameters else self.others[name]
 
     def drop(self, name: str) -> Any:
-        """Take the value of a name out."""
+        """Remove the value of a name and return it."""
         value = self.held(name)
         self.order.remove(name)
         self.own_parameters.pop(name, None)
@@ -148,7 +148,7 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Take the last pair out."""
+        """Remove the last pair and return it."""
         if not self.order:
             raise ProgramError("KeyError", "'dictionary is empty'")
         key = self.order[-1]

@@ -1,4 +1,4 @@
-"""Pooling: rows that call the function of the same name, by the parameters that they share."""
+"""Pooling: rows of classes that call the function of the same name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MaxPool(WindowPool):
 
 
 class RowAvgPool(WindowPool):
-    """The mean of each window of a row; sizes are tuples of one element."""
+    """The mean of each window of 1D data; sizes are tuples of one element."""
 
     def keep(self, given: dict[str, Any]) -> None:
         super().keep(given)

@@ -1,4 +1,4 @@
-"""Recurrent networks as modules: RNN, LSTM, GRU; weights and biases begin uniform within 1 / sqrt(hidden_size)."""
+"""Recurrent networks: RNN, LSTM, GRU; weights and biases begin uniform within 1 / sqrt(hidden_size)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradcli.core.ops.layers import recurrent
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-#: layers whose parameters have names that scripts can read
+#: the number of layers whose parameters scripts can read by name
 _NAMED_LAYERS = 8
 _MODES = {"RNN_TANH": ("rnn_tanh", 1), "RNN_RELU": ("rnn_relu", 1), "LSTM": ("lstm", 4), "GRU": ("gru", 3)}
 
@@ -80,7 +80,7 @@ class RNNBase(Module, place="rnn"):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         bound = 1.0 / math.sqrt(hidden_size)
-        limits.check_work(num_layers * 1_000_000)  # to draw the parameters of a layer takes as long
+        limits.check_work(num_layers * 1_000_000)  # drawing the parameters of a layer takes about as long
         for name, shape in self._shapes():
             limits.check_elements(math.prod(shape), wanted.itemsize)
             self.own_parameters[name] = uniform_parameter(shape, bound, wanted)
@@ -104,7 +104,7 @@ class RNNBase(Module, place="rnn"):
 
     @property
     def kind(self) -> str:
-        """The name in PyTorch's errors."""
+        """The name of the network in PyTorch's errors."""
         return str(self.mode).removesuffix("_TANH").removesuffix("_RELU")
 
     def extra(self) -> str:
@@ -115,7 +115,7 @@ class RNNBase(Module, place="rnn"):
     # --- calls ---
 
     def _framed(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...] | None, bool]:
-        """With a batch dimension, and whether there was one."""
+        """Input and states with a batch dimension, and whether they had one. Errors as in PyTorch for other dimensions."""
         if type(input) is not Tensor:
             raise no_attribute(input, "dim")
         rank = input.array.ndim
@@ -155,7 +155,7 @@ class RNNBase(Module, place="rnn"):
                 raise ProgramError("RuntimeError", f"Expected {name} size {wanted}, got {list(state.array.shape)}")
 
     def run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
-        """Outputs and last states."""
+        """The outputs of the last layer and the last states of all layers."""
         x, given, batched = self._framed(input, states)
         sizes = [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
         if given is None:
@@ -250,6 +250,6 @@ _INIT = Routine(RNNBase.__init__, "RNNBase.__init__")
 
 
 def _base(module: RNNBase, *args: Any, **kwargs: Any) -> None:
-    """The base's `__init__`, with Python's errors for wrong calls of it."""
+    """Call `RNNBase.__init__`, with Python's errors for a wrong call of it."""
     _INIT.check((module, *args), kwargs)
     RNNBase.__init__(module, *args, **kwargs)

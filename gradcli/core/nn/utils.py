@@ -18,7 +18,7 @@ from gradcli.errors import ProgramError
 
 
 def _given(parameters: Any) -> list[Tensor]:
-    """One tensor or any iterable of them."""
+    """The tensors of an iterable, or the one tensor given. TypeError or AttributeError for anything else."""
     if type(parameters) is Tensor:
         return [parameters]
     if not hasattr(parameters, "__iter__"):
@@ -46,7 +46,7 @@ def _norm(x: Array, order: float) -> Array:
 
 
 def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) -> Tensor:
-    """The norm of the norms."""
+    """The norm of all elements of several tensors. RuntimeError if it is not finite and `error_if_nonfinite` is set."""
     if not tensors:
         return Tensor(np.zeros((), np.float32), dtypes.float32)
     total = _norm(np.stack([_norm(t.array, order) for t in tensors]), order)
@@ -61,7 +61,7 @@ def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) ->
 
 @Routine
 def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
-    """Scale gradients so that their norm together is `max_norm` at most; the norm before."""
+    """Scale gradients so that their norm together is `max_norm` at most; returns the norm before."""
     gradients = _gradients(parameters)
     total = total_norm(gradients, float(number(norm_type)), bool(error_if_nonfinite))
     limit = float(number(max_norm)) / (total.array + total.array.dtype.type(1e-6))
@@ -75,7 +75,7 @@ def clip_grad_norm_(parameters: Any, max_norm: Any, norm_type: Any = 2.0, error_
 
 @Routine
 def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> None:
-    """Cut gradients off at plus and minus a value."""
+    """Clamp gradients to the range from minus to plus a value."""
     bound = float(number(clip_value))
     for gradient in _gradients(parameters):
         blocks.settle()
@@ -85,20 +85,20 @@ def clip_grad_value_(parameters: Any, clip_value: Any, foreach: Any = None) -> N
 
 @Routine
 def get_total_norm(tensors: Any, norm_type: Any = 2.0, error_if_nonfinite: Any = False, foreach: Any = None) -> Tensor:
-    """The norm of tensors together."""
+    """The norm of all elements of several tensors."""
     return total_norm(_given(tensors), float(number(norm_type)), bool(error_if_nonfinite))
 
 
 @Routine
 def parameters_to_vector(parameters: Any) -> Any:
-    """All elements in one vector."""
+    """All elements of parameters as one vector."""
     view = catalog.method("view")
     return catalog.function("cat")([view.method(p, (-1,), {}) for p in _given(parameters)])
 
 
 @Routine
 def vector_to_parameters(vec: Any, parameters: Any) -> None:
-    """Give the parameters the elements of a vector."""
+    """Set the elements of parameters to those of a vector."""
     if type(vec) is not Tensor:
         raise ProgramError("TypeError", f"expected torch.Tensor, but got: {hooks.type_name(vec)}")
     at = 0

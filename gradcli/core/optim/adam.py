@@ -1,4 +1,4 @@
-"""Adam and its relatives: running means of the gradient and of its square.
+"""Adam and its variants: running means of the gradient and of its square.
 
 Kingma and Ba 2015 (Adam, Adamax), Loshchilov and Hutter 2019 (AdamW), Dozat 2016 (NAdam), Liu et al. 2020 (RAdam); the
 order of operations is that of PyTorch's single-tensor implementations.
@@ -165,7 +165,7 @@ class NAdam(Optimizer, place="nadam"):
 
 
 class RAdam(Optimizer, place="radam"):
-    """`torch.optim.RAdam`: Adam that waits until the variance of its step can be told."""
+    """`torch.optim.RAdam`: Adam that adapts its steps once their variance can be estimated."""
 
     ARGUMENTS = {
         "params": REQUIRED,

@@ -1,4 +1,4 @@
-"""Optimisers that scale every element by what its gradients were: Adagrad, Adadelta, RMSprop, Rprop, ASGD.
+"""Adagrad, Adadelta, RMSprop and Rprop, which scale the step of every element by its past gradients, and ASGD.
 
 Duchi et al. 2011, Zeiler 2012, Hinton's lecture 6e (2012), Riedmiller and Braun 1993, Polyak and Juditsky 1992; the order
 of operations is that of PyTorch's single-tensor implementations.
@@ -53,7 +53,7 @@ class Adadelta(Optimizer, place="adadelta"):
 
 
 class Adagrad(Optimizer, place="adagrad"):
-    """`torch.optim.Adagrad`; its state is there from the start."""
+    """`torch.optim.Adagrad`; its state is made with the optimiser."""
 
     ARGUMENTS = {
         "params": REQUIRED,

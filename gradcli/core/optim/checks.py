@@ -35,7 +35,7 @@ def option(name: str, value: Any) -> None:
 
 
 def not_below_zero(name: str, value: Any) -> None:
-    """Check an option of SGD: nan passes, and the error for a wrong type names that type on the left."""
+    """Check an option of SGD: unlike `option` it accepts nan, and the TypeError names the wrong type on the left."""
     if name == "lr":
         one_element(value)
     if number(value, "<", True) < 0.0:
@@ -73,7 +73,7 @@ def _etas(value: Any) -> None:
         raise ProgramError("ValueError", f"Invalid eta values: {value[0]}, {value[1]}")
 
 
-#: checks of options that have another range than the numbers from 0 on
+#: checks of options whose range is not that of the numbers from 0 on
 _RANGES: dict[str, Callable[[Any], None]] = {"betas": _betas, "rho": _rho, "etas": _etas}
 
 

@@ -1,4 +1,4 @@
-"""Learning rate schedules made of others."""
+"""Learning rate schedules made of other schedules."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ChainedScheduler(LRScheduler):
 
 
 def _check_part(whole: LRScheduler, part: Any, optimizer: Any, number: int) -> None:
-    """Check that a part is a schedule of the same optimiser."""
+    """TypeError or ValueError for a part that is not a schedule of the optimiser."""
     if not isinstance(part, LRScheduler):
         raise ProgramError("TypeError", f"`{whole.SCRIPT_NAME}` at index {number} is not a scheduler but {hooks.type_name(part)}")
     if part.optimizer is not optimizer:

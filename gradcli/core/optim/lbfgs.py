@@ -19,7 +19,7 @@ from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.errors import ProgramError
 
-#: what a step leaves in the state
+#: names in the state after a step, in PyTorch's order
 _KEPT = ("al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
 
@@ -50,7 +50,7 @@ class LBFGS(Optimizer, place="lbfgs"):
             given["max_eval"] = given["max_iter"] * 5 // 4
 
     def step(self, closure: Any) -> Any:  # type: ignore[override]
-        """Up to `max_iter` iterations; the loss before the first."""
+        """Make up to `max_iter` iterations; returns the loss before the first."""
         self.stepped = True
         with recording(True):
             return _Run(self, self.param_groups[0], closure).run()
@@ -59,7 +59,7 @@ class LBFGS(Optimizer, place="lbfgs"):
 
 
 class _Run:
-    """One call of `step`."""
+    """One call of `step`: the state of the optimiser, the loss and the gradient of all parameters as one vector."""
 
     def __init__(self, optimizer: LBFGS, group: Group, closure: Any) -> None:
         self.group = group
@@ -72,18 +72,18 @@ class _Run:
         self.gradient: Array = np.empty(0)
 
     def run(self) -> Any:
-        """Iterate; returns what the closure returned first."""
+        """Iterate until the gradient is small enough; returns the first result of the closure."""
         result = self.evaluate()
         if np.abs(self.gradient).max() <= self.group["tolerance_grad"]:
             return result
         self.iterate()
-        for key in _KEPT:  # in the order in which scripts that print the state see it
+        for key in _KEPT:  # scripts that print the state see this order
             if key in self.state:
                 self.state[key] = self.state.pop(key)
         return result
 
     def iterate(self) -> None:
-        """Up to `max_iter` iterations."""
+        """Make up to `max_iter` iterations."""
         group, state = self.group, self.state
         evaluations = 1
         for iteration in range(1, group["max_iter"] + 1):
@@ -109,7 +109,7 @@ class _Run:
                 break
 
     def evaluate(self) -> Any:
-        """Call the closure; keeps the loss and the gradient."""
+        """Call the closure, keep the loss and the gradient, and return the closure's result."""
         result = called(self.closure)
         self.state["func_evals"] += 1
         self.loss = float(result.item() if type(result) is Tensor else result)
@@ -118,7 +118,7 @@ class _Run:
         return result
 
     def turn(self) -> None:
-        """The next direction, from the history of steps and changes of the gradient."""
+        """Compute the next direction from the history of steps and changes of the gradient."""
         state, gradient = self.state, self.gradient
         dtype = self.params[0].dtype
         if state["n_iter"] == 1:
@@ -151,7 +151,7 @@ class _Run:
         state.update(d=Tensor(direction, dtype), al=weights)
 
     def advance(self, direction: Array, slope: Any, last: bool) -> int:
-        """Move along the direction; the number of evaluations it took."""
+        """Move along the direction; returns the number of evaluations of the closure."""
         state, group = self.state, self.group
         if group["line_search_fn"] is not None:
             return self.search(direction, slope)
@@ -162,7 +162,7 @@ class _Run:
         return 1
 
     def search(self, direction: Array, slope: Any) -> int:
-        """Let the line search find how far."""
+        """Move along the direction as far as the line search finds; returns the number of evaluations."""
         if self.group["line_search_fn"] != "strong_wolfe":
             raise ProgramError("RuntimeError", "only 'strong_wolfe' is supported")
         origin = [p.array.copy() for p in self.params]

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.core.tensor.tensor import Array
 
-#: sufficient decrease, and how much flatter the end must be
+#: the two constants of the Wolfe conditions, of sufficient decrease and of curvature
 _DECREASE = 1e-4
 _CURVATURE = 0.9
 _MOST = 25
@@ -31,7 +31,7 @@ Evaluate = Callable[[Any], Point]
 
 
 def cubic_minimum(a: Point, b: Point, low: Any, high: Any) -> Any:
-    """Where the cubic through two points with their slopes is least, within [low, high]; their middle if nowhere."""
+    """The step of the minimum, within [low, high], of the cubic through two points and their slopes; without one, the middle."""
     first = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step)
     square = first**2 - a.slope * b.slope
     if not square >= 0:
@@ -45,7 +45,11 @@ def cubic_minimum(a: Point, b: Point, low: Any, high: Any) -> Any:
 
 
 def search(evaluate: Evaluate, start: Point, step: Any, longest: Any, tolerance: float) -> tuple[Point, int]:
-    """The point found and the number of evaluations. `longest` is the largest element of the direction."""
+    """Search along a line; returns the point found and the number of evaluations.
+
+    `step` is the first step to try, and `longest` the largest element of the direction; the search ends when the bracket
+    moves no element by `tolerance`.
+    """
     bracket, tried, done = _bracket(evaluate, start, step)
     evaluations = tried + 1
     if not done and tried < _MOST:
@@ -64,7 +68,10 @@ def _flat(start: Point, point: Point) -> bool:
 
 
 def _bracket(evaluate: Evaluate, start: Point, step: Any) -> tuple[list[Point], int, bool]:
-    """Go on until a minimum lies between the last two points: those, the steps beyond the first, whether the end is good."""
+    """Take longer steps until a minimum lies between the last two points.
+
+    Returns these points, or a point that meets the conditions; the number of steps beyond the first; whether the conditions are met.
+    """
     before, point = Point(0, *start[1:]), evaluate(step)
     for tried in range(_MOST):
         if _too_high(start, point) or (tried > 1 and point.value >= before.value):
@@ -79,7 +86,7 @@ def _bracket(evaluate: Evaluate, start: Point, step: Any) -> tuple[list[Point], 
 
 
 def _zoom(evaluate: Evaluate, start: Point, bracket: list[Point], tried: int, longest: Any, tolerance: float) -> tuple[list[Point], int]:
-    """Narrow the bracket until its better end is good: the bracket, and the number of evaluations."""
+    """Narrow the bracket until an end meets the conditions; returns what is left of it and the number of evaluations."""
     evaluations = 0
     near_end = False
     low, high = (0, 1) if bracket[0].value <= bracket[1].value else (1, 0)

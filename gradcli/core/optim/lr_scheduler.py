@@ -1,4 +1,4 @@
-"""The base of learning rate schedules: counting epochs, writing rates into the groups, PyTorch's warnings."""
+"""The base class of learning rate schedules, which counts epochs, writes rates into the groups and warns as PyTorch does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_INITIAL = (
 
 
 class LRScheduler(DeclaredArguments):
-    """A learning rate schedule. Subclasses compute the rates in `rates`, mostly from the present ones, as PyTorch does."""
+    """A learning rate schedule. A subclass computes the rates in `rates`, mostly from the present ones, as PyTorch does."""
 
     SCRIPT_NAME = "LRScheduler"
     SCRIPT_TYPE: ScriptType
@@ -81,7 +81,7 @@ class LRScheduler(DeclaredArguments):
         raise ProgramError("NotImplementedError", "")
 
     def closed_rates(self) -> list[Any] | None:
-        """The rates of any epoch, computed from the initial ones; None where PyTorch has no such form."""
+        """The rates of an epoch computed from the initial rates; None if PyTorch has no such form."""
         return None
 
     def scaled(self, factor: float) -> list[Any]:
@@ -103,7 +103,7 @@ class LRScheduler(DeclaredArguments):
         self.go(epoch)
 
     def go(self, epoch: Any) -> None:
-        """A step that is not counted."""
+        """Go to the next epoch, or to the one given, without counting a step."""
         self.within_step = True
         try:
             if epoch is None:
@@ -118,7 +118,7 @@ class LRScheduler(DeclaredArguments):
         self.apply(found)
 
     def warn(self, epoch: Any) -> None:
-        """Warn of steps in the wrong order, and of `epoch`."""
+        """Warn if the optimiser has made no step yet, and if an epoch is given."""
         if self.steps == 1 and not self.optimizer.stepped:
             warnings.emit(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
@@ -145,20 +145,20 @@ class LRScheduler(DeclaredArguments):
         return self.last_rates
 
     def get_lr(self) -> list[Any]:
-        """The rates of the next step, with PyTorch's warning that this is not what it seems."""
+        """The rates of the next step, with PyTorch's warning that they are not those of the last."""
         if not self.within_step:
             warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return self.rates()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser."""
+        """The fields of the schedule, without the optimiser."""
         fields = vars(self)
         made = {name: fields[name] for name in self.FIELDS.split()}
         made |= {"base_lrs": self.base_lrs, "last_epoch": self.last_epoch, "_step_count": self.steps, "_is_initial": False}
         return made | {"_get_lr_called_within_step": False, "_last_lr": self.last_rates}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Take up what `state_dict` gave; unknown keys are passed over."""
+        """Set the fields to those of a `state_dict`; other keys are ignored."""
         renamed = {"_step_count": "steps", "_last_lr": "last_rates"}
         for key in (*self.FIELDS.split(), "base_lrs", "last_epoch", *renamed):
             if key in state_dict:
@@ -171,14 +171,14 @@ class LRScheduler(DeclaredArguments):
 
 
 def checked(optimizer: Any) -> Optimizer:
-    """The optimiser itself. TypeError for anything else."""
+    """The value itself if it is an optimiser; else TypeError."""
     if not isinstance(optimizer, Optimizer):
         raise ProgramError("TypeError", f"{hooks.type_name(optimizer)} is not an Optimizer")
     return optimizer
 
 
 def each_group(name: str, value: Any, groups: list[Group]) -> list[Any]:
-    """The values for the groups, from a list of them or one value for all. ValueError for a list of another length."""
+    """A value for each group, from a list, or one value for all. ValueError for a list of another length."""
     if not isinstance(value, (list, tuple)):
         return [value] * len(groups)
     if len(value) != len(groups):

@@ -1,4 +1,4 @@
-"""The base of all optimisers: parameter groups, state, and what scripts can do with them."""
+"""The base class of optimisers: parameter groups, state, and the loop of a step over them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError
 
 Group = dict[str, Any]
-#: what an optimiser keeps for a parameter, by name
+#: the state of a parameter: tensors by name
 State = dict[str, Any]
-#: writes a parameter and its state; the gradient includes `maximize` and the weight decay, and steps count from 1
+#: the update of a parameter and its state by a gradient, which includes `maximize` and the weight decay; steps count from 1
 Kernel = Callable[[Tensor, Array, State, float], None]
 
 
 class Optimizer(DeclaredArguments):
-    """An optimiser. A subclass declares its arguments and options, and says in `move` how a step changes one parameter."""
+    """An optimiser. A subclass declares its arguments, options and state, and gives in `kernel` the update of one parameter."""
 
     SCRIPT_NAME = "Optimizer"
     SCRIPT_TYPE: ScriptType
@@ -91,7 +91,7 @@ class Optimizer(DeclaredArguments):
     # --- groups ---
 
     def add_param_group(self, param_group: Any) -> None:
-        """Add a group; the dict given becomes the group. TypeError or ValueError for what cannot be optimised."""
+        """Add a group; the dict given becomes the group. TypeError or ValueError for values that cannot be optimised."""
         if not isinstance(param_group, dict):
             raise type_error("param_group must be a dict, but got <class '{}'>", param_group)
         if "params" not in param_group:
@@ -151,7 +151,7 @@ class Optimizer(DeclaredArguments):
         return self.after.add(hook)
 
     def step(self, closure: Any = None) -> Any:
-        """Update every parameter that has a gradient; the loss if a closure computed it."""
+        """Update every parameter that has a gradient; returns the loss if a closure computes it."""
         self.stepped = True
         loss = None
         if closure is not None:
@@ -165,7 +165,7 @@ class Optimizer(DeclaredArguments):
         return loss
 
     def update(self, group: Group) -> None:
-        """A step of every parameter of a group that has a gradient."""
+        """Update every parameter of a group that has a gradient."""
         if not self.OPTIONS:
             raise ProgramError("NotImplementedError", "")
         maximize, decay = group["maximize"], checks.number(group.get("weight_decay", 0))
@@ -188,7 +188,7 @@ class Optimizer(DeclaredArguments):
                     written(param)
                 else:
                     grad = fused_arithmetic.plus(grad, param.array, decay)
-            # options that are not valid are an error once there is a state, as in PyTorch
+            # PyTorch makes the state before it looks at the options, which may be invalid
             move = move or self.kernel(group)
             move(param, grad, state, step)
             written(param, state)
@@ -214,7 +214,7 @@ class Optimizer(DeclaredArguments):
             state[name] = zeros_like(param)
 
     def kernel(self, group: Group) -> Kernel:
-        """What a step does to each parameter of a group, with the group's options."""
+        """The update of a parameter with the options of a group."""
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: Any = True) -> None:
@@ -225,7 +225,7 @@ class Optimizer(DeclaredArguments):
     # --- state ---
 
     def state_dict(self) -> dict[str, Any]:
-        """State and options, with parameters as numbers."""
+        """State and options; parameters are numbers."""
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -238,7 +238,7 @@ class Optimizer(DeclaredArguments):
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Take up what `state_dict` gave. ValueError where the groups differ."""
+        """Set state and options to those of a `state_dict`. ValueError if the groups differ."""
         given = table_of(state_dict)
         groups = [dict(table_of(g)) for g in given["param_groups"]]
         if len(groups) != len(self.param_groups):
@@ -264,7 +264,7 @@ class Optimizer(DeclaredArguments):
 
 
 def _refuse_differentiable(group: Group) -> None:
-    """A step that is itself recorded writes to its parameters, which leaves forbid."""
+    """Refuse a step that is to be recorded; a leaf is refused first, since the step would write to it."""
     for param in group["params"]:
         if param.grad is not None and param.node is None:
             raise leaf_error("a leaf Variable")
@@ -278,7 +278,7 @@ def _listed(params: Any) -> list[Any]:
 
 
 def _split_names(group: Group, params: list[Any]) -> None:
-    """Parameters given as (name, tensor) go into `params` and `param_names`."""
+    """Set `params` of a group and, if parameters are given as (name, tensor), `param_names`. ValueError for a mix."""
     named = [p for p in params if isinstance(p, tuple)]
     group["params"] = [p[1] if isinstance(p, tuple) else p for p in params]
     if not named:
@@ -289,7 +289,7 @@ def _split_names(group: Group, params: list[Any]) -> None:
 
 
 def _adapted(value: Any, param: Tensor | None) -> Any:
-    """A loaded state in the dtype of its parameter; the count of steps keeps its own."""
+    """A loaded state, cast to the dtype of its parameter except for the count of steps."""
     if param is None or not isinstance(value, dict):
         return value
     wanted = param.dtype
@@ -307,7 +307,7 @@ def _declare(made: type[Optimizer], place: str) -> None:
 
 
 def called(closure: Any) -> Any:
-    """Call a function of the script."""
+    """Call a closure of the script. TypeError if it is not callable."""
     if not callable(closure):
         raise not_callable(closure)
     return closure()
@@ -329,17 +329,17 @@ def zero_gradients(params: Iterable[Tensor], set_to_none: object) -> None:
 
 
 def like(param: Tensor, array: Array) -> Tensor:
-    """A tensor of state in the dtype of its parameter."""
+    """A tensor of an array, in the dtype of a parameter."""
     return Tensor(array, param.dtype)
 
 
 def zeros_like(param: Tensor) -> Tensor:
-    """Zeros shaped as the parameter."""
+    """Zeros in the shape and dtype of a parameter."""
     return Tensor(np.zeros_like(param.array), param.dtype)
 
 
 def written(param: Tensor, state: dict[str, Any] | None = None) -> None:
-    """After a parameter was written to: its version, and the rounding that bfloat16 needs."""
+    """Count a write to a parameter in its version, and round bfloat16 values of it and of its state."""
     param.counter().count += 1
     if param.dtype is dtypes.bfloat16:
         for tensor in (param, *(state or {}).values()):

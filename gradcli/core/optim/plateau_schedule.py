@@ -1,4 +1,4 @@
-"""The learning rate schedule that watches a metric."""
+"""The learning rate schedule that follows a metric."""
 
 from __future__ import annotations
 
