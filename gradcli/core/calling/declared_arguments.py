@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from inspect import Parameter, Signature
 from typing import Any
 
-from gradcli.core.calling.script_types import Constructor, check_arguments
+from gradcli.core.calling.script_types import Constructor, Scripted, check_arguments
 
 #: stands for the default of an argument that has none
 REQUIRED: Any = object()
 
 
-class DeclaredArguments:
+class DeclaredArguments(Scripted):
     """The base of classes whose `__init__` takes `*args` and `**kwargs` and binds them to ARGUMENTS."""
 
     #: the arguments with their defaults, in PyTorch's order

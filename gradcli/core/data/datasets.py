@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type, sequence_of
+from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type, sequence_of
 from gradcli.core.calling.type_errors import no_attribute, not_subscriptable, type_error
 from gradcli.core.ops.index.indexing import getitem
 from gradcli.core.random.seeds import generator_of
@@ -41,14 +41,11 @@ def sample_of(data: Any, index: Any) -> Any:
     raise not_subscriptable(data)
 
 
-class Dataset:
+class Dataset(Scripted):
     """The base of data sets."""
 
     SCRIPT_NAME = "Dataset"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init_subclass__(cls) -> None:
         cls.SCRIPT_NAME = cls.__name__
@@ -72,7 +69,7 @@ class Dataset:
     def __add__(self, other: Any) -> Dataset:
         return ConcatDataset([self, other])
 
-    SCRIPT_METHODS |= {function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)}
+    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)}
 
 
 class TensorDataset(Dataset):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.data.datasets import sample_of, size_of
 from gradcli.core.ops.create.from_data import from_data
@@ -24,14 +24,11 @@ def _drawn_seed(source: Generator) -> int:
     return int(source.random_full((), np.dtype(np.int64))[()])
 
 
-class Sampler:
+class Sampler(Scripted):
     """The base of samplers."""
 
     SCRIPT_NAME = "Sampler"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
 
     def __init_subclass__(cls) -> None:
         cls.SCRIPT_NAME = cls.__name__
@@ -47,7 +44,7 @@ class Sampler:
     def __len__(self) -> int:
         raise ProgramError("TypeError", f"object of type '{self.SCRIPT_NAME}' has no len()")
 
-    SCRIPT_METHODS |= {function.__name__: Routine(function) for function in (__iter__, __len__)}
+    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}
 
 
 class SequentialSampler(Sampler):
@@ -165,15 +162,11 @@ def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_m
         raise ProgramError("NotImplementedError", "pin_memory=True is not part of gradcli; tensors live on the cpu")
 
 
-class DataLoader:
+class DataLoader(Scripted):
     """Reads a data set batch by batch."""
 
     SCRIPT_NAME = "DataLoader"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read(
-        "dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers"
-    )
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
+    SCRIPT_ATTRIBUTES = Attributes.read("dataset batch_size sampler batch_sampler collate_fn drop_last generator num_workers")
 
     def __init__(
         self,
@@ -239,7 +232,7 @@ class DataLoader:
             batch = [sample_of(self.dataset, index) for index in chosen]
             yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
 
-    SCRIPT_METHODS |= {function.__name__: Routine(function) for function in (__iter__, __len__)}
+    SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}
 
 
 def _converted(sample: Any) -> Any:

@@ -27,9 +27,9 @@ class Activation(FunctionModule):
             settings["inplace"] = truth(given) if type(given) is Tensor else bool(given)
         return settings
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         if self.EXTRA:
-            return super().extra()
+            return super().extra_repr()
         return ", ".join(f"{name}={value}" for name, value in self.settings().items() if name != "inplace" or value)
 
 

@@ -71,7 +71,7 @@ class Convolution(FunctionModule):
         elif bias:
             self.own_parameters["bias"] = new_parameter(np.zeros(self.out_channels, dtype.np), dtype)
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         shown = [f"{self.in_channels}, {self.out_channels}", f"kernel_size={self.kernel_size}", f"stride={self.stride}"]
         for name, usual in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
             if vars(self)[name] != (usual,) * self.RANK:

@@ -76,7 +76,7 @@ class Embedding(VectorTable, place="sparse"):
     def forward(self, input: Any) -> Any:
         return catalog.function(self.FUNCTION)(input, self.own_parameters["weight"], *self.settings().values())
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         shown = self.unusual("padding_idx max_norm norm_type scale_grad_by_freq")
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown])
 
@@ -106,6 +106,6 @@ class EmbeddingBag(VectorTable, place="sparse"):
         weight = self.own_parameters["weight"]
         return catalog.function(self.FUNCTION)(input, weight, offsets, per_sample_weights=per_sample_weights, **self.settings())
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         shown = self.unusual("max_norm norm_type scale_grad_by_freq")
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown, f"mode={self.mode!r}", *self.unusual("padding_idx")])

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
+from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling.mappings import Mapping, OrderedDict
-from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Routine, ScriptType, script_type
+from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Routine, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
 from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
+
+#: methods that cast a module, and their dtypes
+_CASTS = {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16}
 
 
-class Module:
+def _caster(dtype: DType) -> Callable[[Module], Module]:
+    return lambda self: self.convert(dtype)
+
+
+class IncompatibleKeys(Scripted, tuple[list[str], list[str]]):
+    """The result of `load_state_dict`: the keys that were missing and the keys that were unexpected."""
+
+    __slots__ = ()
+    _fields = ("missing_keys", "unexpected_keys")
+
+    SCRIPT_NAME = "_IncompatibleKeys"
+    SCRIPT_ATTRIBUTES = {"missing_keys": itemgetter(0), "unexpected_keys": itemgetter(1)}
+
+    def __repr__(self) -> str:
+        if not self[0] and not self[1]:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+class Module(Scripted):
     """The base class of modules.
 
     A subclass defines `forward` and declares by name what scripts reach of it; `class Linear(Module, place="linear")` is
@@ -28,8 +52,6 @@ class Module:
     SCRIPT_NAME = "Module"
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"training": attrgetter("training")}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
     #: names of fields that scripts read
     SETTINGS = ""
     #: names of fields that scripts assign
@@ -58,7 +80,7 @@ class Module:
         if getters:
             cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | getters
         if setters:
-            cls.SCRIPT_SETTERS = cls.SCRIPT_SETTERS | setters
+            cls.SCRIPT_SETTERS = {**cls.SCRIPT_SETTERS, **setters}
         if place:
             cls.SCRIPT_NAME = cls.__name__
         if "METHODS" in vars(cls):
@@ -100,7 +122,7 @@ class Module:
 
     # --- repr ---
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         """The text between the parentheses of the repr."""
         fields = vars(self)
         if self.EXTRA:
@@ -112,14 +134,14 @@ class Module:
         return [f"({name}): {indented(repr(child))}" for name, child in self.children_by_name.items()]
 
     def __repr__(self) -> str:
-        extra, lines = self.extra(), self.lines()
+        extra, lines = self.extra_repr(), self.lines()
         if not lines:
             return f"{self.SCRIPT_NAME}({extra})"
         return "\n  ".join([f"{self.SCRIPT_NAME}(", *([extra] if extra else []), *lines]) + "\n)"
 
     # --- walks ---
 
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+    def walk(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module and its submodules, each once, with dotted names."""
         seen: set[int] = set()
         pending: list[tuple[str, Module]] = [(prefix, self)]
@@ -132,10 +154,10 @@ class Module:
             below = [(f"{name}.{n}" if name else n, child) for n, child in module.children_by_name.items()]
             pending += reversed(below)
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def walk_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The parameters, each once, with dotted names."""
         seen: set[int] = set()
-        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+        for path, module in self.walk(prefix) if recurse else [(prefix, self)]:
             for name, parameter in module.own_parameters.items():
                 if parameter is not None and id(parameter) not in seen:
                     seen.add(id(parameter))
@@ -143,10 +165,18 @@ class Module:
 
     def named_state(self) -> Iterator[tuple[str, Module, str, Tensor]]:
         """Parameters and buffers: full name, owner, name in the owner, tensor."""
-        for path, module in self.named_modules():
+        for path, module in self.walk():
             for name, tensor in (*module.own_parameters.items(), *module.own_buffers.items()):
                 if tensor is not None:
                     yield f"{path}.{name}" if path else name, module, name, tensor
+
+    def distinct_children(self) -> Iterator[tuple[str, Module]]:
+        """The submodules directly below, each once, under their first names."""
+        seen: set[int] = set()
+        for name, child in self.children_by_name.items():
+            if id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
 
     # --- changes ---
 
@@ -167,6 +197,145 @@ class Module:
                     held.array, held.dtype, held.accumulator = dtypes.cast(held.array, dtype), dtype, None
         return self
 
+    # --- methods that scripts call, with PyTorch's parameters ---
+
+    def parameters(self, recurse: Any = True) -> Generated:
+        """The parameters, each once."""
+        return Generated((p for _, p in self.walk_parameters("", bool(recurse))), "Module.parameters")
+
+    def named_parameters(self, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
+        """Pairs of dotted name and parameter."""
+        return Generated(self.walk_parameters(prefix, bool(recurse)), "Module.named_parameters")
+
+    def buffers(self, recurse: Any = True) -> Generated:
+        """The buffers."""
+        return Generated((t for _, module, name, t in self.named_state() if name in module.own_buffers), "Module.buffers")
+
+    def modules(self) -> Generated:
+        """This module and its submodules, each once."""
+        return Generated((module for _, module in self.walk()), "Module.modules")
+
+    def named_modules(self, memo: Any = None, prefix: Any = "", remove_duplicate: Any = True) -> Generated:
+        """Pairs of dotted name and module."""
+        return Generated(self.walk(prefix), "Module.named_modules")
+
+    def children(self) -> Generated:
+        """The submodules directly below, each once."""
+        return Generated((child for _, child in self.distinct_children()), "Module.children")
+
+    def named_children(self) -> Generated:
+        """Pairs of name and submodule directly below."""
+        return Generated(self.distinct_children(), "Module.named_children")
+
+    def state_dict(self) -> OrderedDict:
+        """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
+        made = OrderedDict()
+        for name, _, _, tensor in self.named_state():
+            held = Tensor(tensor.array, tensor.dtype)
+            held.version = tensor.counter()
+            made.table[name] = held
+        return made
+
+    def load_state_dict(self, state_dict: Any, strict: Any = True, assign: Any = False) -> IncompatibleKeys:
+        """Write the tensors of a `state_dict` into parameters and buffers. RuntimeError if names or shapes do not match."""
+        if not isinstance(state_dict, (dict, Mapping)):
+            raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
+        given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
+        own = {name: tensor for name, _, _, tensor in self.named_state()}
+        missing = [name for name in own if name not in given]
+        unexpected = [name for name in given if name not in own]
+        errors: list[str] = []
+        if strict and unexpected:
+            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        if strict and missing:
+            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        for name, tensor in own.items():
+            value = given.get(name)
+            if type(value) is not Tensor:
+                continue
+            if value.array.shape != tensor.array.shape:
+                errors.append(
+                    f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
+                    f"the shape in current model is {tensor.shape}."
+                )
+                continue
+            blocks.settle()
+            tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
+            tensor.counter().count += 1
+        if errors:
+            raise runtime_error(f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
+        return IncompatibleKeys((missing, unexpected))
+
+    def zero_grad(self, set_to_none: Any = True) -> None:
+        """Take away the gradients of all parameters, or fill them with zeros."""
+        zero_gradients([parameter for _, parameter in self.walk_parameters()], set_to_none)
+
+    def train(self, mode: Any = True) -> Module:
+        """Set the mode of this module and its submodules. ValueError if it is not a bool."""
+        if type(mode) is not bool:
+            raise ProgramError("ValueError", "training mode is expected to be boolean")
+        for _, module in self.walk():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """Set evaluation mode."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: Any = True) -> Module:
+        """Set `requires_grad` of all parameters."""
+        for _, parameter in self.walk_parameters():
+            set_requires_grad(parameter, requires_grad)
+        return self
+
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False) -> Module:
+        """Cast to a dtype, which may be that of a tensor; a device can only be the cpu. TypeError for an integer dtype."""
+        for value in (*args, *(v for v in (dtype, device) if v is not None)):
+            wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else hooks.as_dtype(value)
+            if wanted is None:
+                check_device(value)
+                continue
+            if not wanted.is_floating_point:
+                text = f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}"
+                raise ProgramError("TypeError", text)
+            self.convert(wanted)
+        return self
+
+    def apply(self, fn: Any) -> Module:
+        """Call a function on every submodule, children first, and on the module itself."""
+        order: list[Module] = []
+        pending = [self]
+        while pending:
+            module = pending.pop()
+            order.append(module)
+            pending += module.children_by_name.values()
+        for module in reversed(order):
+            fn(module)
+        return self
+
+    def register_forward_hook(self, hook: Any) -> Removable:
+        """Call `hook(module, args, output)` after `forward`; its result replaces the output unless it is None."""
+        self.after = self.after or Hooks()
+        return self.after.add(hook)
+
+    def register_forward_pre_hook(self, hook: Any) -> Removable:
+        """Call `hook(module, args)` before `forward`; its result replaces the arguments unless it is None."""
+        self.before = self.before or Hooks()
+        return self.before.add(hook)
+
+    SCRIPT_METHODS: dict[str, Routine] = {
+        **{
+            function.__name__: Routine(function, f"Module.{function.__name__}")
+            for function in (
+                *(parameters, named_parameters, buffers, modules, named_modules, children, named_children),
+                *(state_dict, load_state_dict, zero_grad, train, eval, requires_grad_, to, apply, extra_repr),
+                *(register_forward_hook, register_forward_pre_hook),
+            )
+        },
+        **{name: Routine(_caster(dtype), f"Module.{name}") for name, dtype in _CASTS.items()},
+        **{name: Routine(lambda self, *args, **kwargs: self(*args, **kwargs), f"Module.{name}") for name in ("forward", "__call__")},
+    }
+
 
 def indented(text: str) -> str:
     """A text whose lines after the first are indented, as the repr of a submodule is."""
@@ -181,202 +350,8 @@ def _parameter_setter(name: str) -> Callable[[Any, Any], None]:
     return lambda module, value: module.set_parameter(name, value)
 
 
-# --- methods ---
-
-
-def _parameters(self: Module, recurse: Any = True) -> Generated:
-    return Generated((p for _, p in self.named_parameters("", bool(recurse))), "Module.parameters")
-
-
-def _named_parameters(self: Module, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
-    return Generated(self.named_parameters(prefix, bool(recurse)), "Module.named_parameters")
-
-
-def _buffers(self: Module, recurse: Any = True) -> Generated:
-    return Generated((t for _, module, name, t in self.named_state() if name in module.own_buffers), "Module.buffers")
-
-
-def _modules(self: Module) -> Generated:
-    return Generated((module for _, module in self.named_modules()), "Module.modules")
-
-
-def _named_modules(self: Module, memo: Any = None, prefix: Any = "", remove_duplicate: Any = True) -> Generated:
-    return Generated(self.named_modules(prefix), "Module.named_modules")
-
-
-def _distinct(self: Module) -> Iterator[tuple[str, Module]]:
-    seen: set[int] = set()
-    for name, child in self.children_by_name.items():
-        if id(child) not in seen:
-            seen.add(id(child))
-            yield name, child
-
-
-def _children(self: Module) -> Generated:
-    return Generated((child for _, child in _distinct(self)), "Module.children")
-
-
-def _named_children(self: Module) -> Generated:
-    return Generated(_distinct(self), "Module.named_children")
-
-
-def _state_dict(self: Module) -> OrderedDict:
-    made = OrderedDict()
-    for name, _, _, tensor in self.named_state():
-        held = Tensor(tensor.array, tensor.dtype)
-        held.version = tensor.counter()
-        made.table[name] = held
-    return made
-
-
-class IncompatibleKeys(tuple[list[str], list[str]]):
-    """The result of `load_state_dict`: the keys that were missing and the keys that were unexpected."""
-
-    __slots__ = ()
-    _fields = ("missing_keys", "unexpected_keys")
-
-    SCRIPT_NAME = "_IncompatibleKeys"
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"missing_keys": lambda keys: keys[0], "unexpected_keys": lambda keys: keys[1]}
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = {}
-    SCRIPT_METHODS: dict[str, Routine] = {}
-
-    def __repr__(self) -> str:
-        if not self[0] and not self[1]:
-            return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
-
-
-def _load_state_dict(self: Module, state_dict: Any, strict: Any = True, assign: Any = False) -> IncompatibleKeys:
-    if not isinstance(state_dict, (dict, Mapping)):
-        raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
-    given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
-    own = {name: tensor for name, _, _, tensor in self.named_state()}
-    missing = [name for name in own if name not in given]
-    unexpected = [name for name in given if name not in own]
-    errors: list[str] = []
-    if strict and unexpected:
-        errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-    if strict and missing:
-        errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-    for name, tensor in own.items():
-        value = given.get(name)
-        if type(value) is not Tensor:
-            continue
-        if value.array.shape != tensor.array.shape:
-            errors.append(
-                f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
-                f"the shape in current model is {tensor.shape}."
-            )
-            continue
-        blocks.settle()
-        tensor.array[...] = dtypes.cast(value.array, tensor.dtype)
-        tensor.counter().count += 1
-    if errors:
-        raise ProgramError("RuntimeError", f"Error(s) in loading state_dict for {self.SCRIPT_NAME}:\n\t" + "\n\t".join(errors))
-    return IncompatibleKeys((missing, unexpected))
-
-
 def _quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
-
-def _zero_grad(self: Module, set_to_none: Any = True) -> None:
-    zero_gradients([parameter for _, parameter in self.named_parameters()], set_to_none)
-
-
-def _train(self: Module, mode: Any = True) -> Module:
-    if type(mode) is not bool:
-        raise ProgramError("ValueError", "training mode is expected to be boolean")
-    for _, module in self.named_modules():
-        module.training = mode
-    return self
-
-
-def _eval(self: Module) -> Module:
-    return _train(self, False)
-
-
-def _requires_grad_(self: Module, requires_grad: Any = True) -> Module:
-    from gradcli.core.autograd.tensor_state import set_requires_grad
-
-    for _, parameter in self.named_parameters():
-        set_requires_grad(parameter, requires_grad)
-    return self
-
-
-def _to(self: Module, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False) -> Module:
-    from gradcli.core.tensor.device import check as check_device
-
-    for value in (*args, *(v for v in (dtype, device) if v is not None)):
-        wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else hooks.as_dtype(value)
-        if wanted is None:
-            check_device(value)
-            continue
-        if not wanted.is_floating_point:
-            raise ProgramError("TypeError", f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted!r}")
-        self.convert(wanted)
-    return self
-
-
-def _apply(self: Module, fn: Any) -> Module:
-    """Call a function on every submodule, children first, and on the module itself."""
-    order: list[Module] = []
-    pending = [self]
-    while pending:
-        module = pending.pop()
-        order.append(module)
-        pending += module.children_by_name.values()
-    for module in reversed(order):
-        fn(module)
-    return self
-
-
-def _register_forward_hook(self: Module, hook: Any) -> Removable:
-    """Call `hook(module, args, output)` after `forward`; its result replaces the output unless it is None."""
-    self.after = self.after or Hooks()
-    return self.after.add(hook)
-
-
-def _register_forward_pre_hook(self: Module, hook: Any) -> Removable:
-    """Call `hook(module, args)` before `forward`; its result replaces the arguments unless it is None."""
-    self.before = self.before or Hooks()
-    return self.before.add(hook)
-
-
-def _extra_repr(self: Module) -> str:
-    return self.extra()
-
-
-def _caster(dtype: DType) -> Callable[[Module], Module]:
-    return lambda self: self.convert(dtype)
-
-
-Module.SCRIPT_METHODS |= {
-    function.__name__[1:]: Routine(function, f"Module.{function.__name__[1:]}")
-    for function in (
-        _parameters,
-        _named_parameters,
-        _buffers,
-        _modules,
-        _named_modules,
-        _children,
-        _named_children,
-        _state_dict,
-        _load_state_dict,
-        _zero_grad,
-        _train,
-        _eval,
-        _requires_grad_,
-        _to,
-        _apply,
-        _extra_repr,
-        _register_forward_hook,
-        _register_forward_pre_hook,
-    )
-}
-for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16)):
-    Module.SCRIPT_METHODS[_name] = Routine(_caster(_dtype), f"Module.{_name}")
-for _name in ("forward", "__call__"):
-    Module.SCRIPT_METHODS[_name] = Routine(lambda self, *args, **kwargs: self(*args, **kwargs), f"Module.{_name}")
 
 script_type(Module, "torch.nn.modules.module")

@@ -107,7 +107,7 @@ class RNNBase(Module, place="rnn"):
         """The name of the network in PyTorch's errors."""
         return str(self.mode).removesuffix("_TANH").removesuffix("_RELU")
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         shown = [f"{self.input_size}, {self.hidden_size}"]
         usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
         return ", ".join(shown + [f"{name}={vars(self)[name]}" for name, value in usual.items() if vars(self)[name] != value])

@@ -60,7 +60,7 @@ class Cell(FunctionModule):
         squeeze = catalog.function("squeeze")
         return tuple(squeeze(s, 0) for s in made) if pair else squeeze(made, 0)
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         settings = self.settings()
         shown = [str(settings["input_size"]), str(self.hidden_size)]
         return ", ".join(shown if settings["bias"] is True else [*shown, f"bias={settings['bias']}"])
@@ -85,8 +85,8 @@ class RNNCell(Cell, place="rnn"):
             raise ProgramError("RuntimeError", f"Unknown nonlinearity: {self.nonlinearity}")
         return self.step(f"rnn_{self.nonlinearity}_cell", input, None if hx is None else (hx,))
 
-    def extra(self) -> str:
-        return ", ".join([super().extra(), *self.unusual("nonlinearity")])
+    def extra_repr(self) -> str:
+        return ", ".join([super().extra_repr(), *self.unusual("nonlinearity")])
 
 
 class LSTMCell(Cell, place="rnn"):

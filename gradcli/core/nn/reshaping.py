@@ -13,7 +13,7 @@ from gradcli.errors import ProgramError
 class Reshaping(FunctionModule):
     """A module that gives a tensor another shape; its repr shows all settings."""
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.settings().items())
 
 
@@ -42,7 +42,7 @@ class Upsample(FunctionModule, place="upsampling"):
         factor = tuple(map(float, scale)) if isinstance(scale, tuple) else float(scale) if scale else None
         super().keep(given | {"scale_factor": factor})
 
-    def extra(self) -> str:
+    def extra_repr(self) -> str:
         shown = self.settings()
         size = f"size={shown['size']!r}" if shown["scale_factor"] is None else f"scale_factor={shown['scale_factor']!r}"
         return f"{size}, mode={shown['mode']!r}"

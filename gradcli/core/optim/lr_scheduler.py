@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling import warnings
@@ -26,8 +25,8 @@ class LRScheduler(DeclaredArguments):
 
     SCRIPT_NAME = "LRScheduler"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("optimizer last_epoch base_lrs")
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("last_epoch base_lrs")
+    SCRIPT_ATTRIBUTES = Attributes.read("optimizer last_epoch base_lrs")
+    SCRIPT_SETTERS = Attributes.write("last_epoch base_lrs")
     ARGUMENTS = {"optimizer": REQUIRED, "last_epoch": -1}
     #: names of fields that `state_dict` holds, and that scripts read; arguments of these names become fields
     FIELDS = ""
@@ -164,7 +163,7 @@ class LRScheduler(DeclaredArguments):
             if key in state_dict:
                 vars(self)[renamed.get(key, key)] = state_dict[key]
 
-    SCRIPT_METHODS: dict[str, Routine] = {
+    SCRIPT_METHODS = {
         function.__name__: Routine(function, f"LRScheduler.{function.__name__}")
         for function in (step, get_last_lr, get_lr, state_dict, load_state_dict)
     }

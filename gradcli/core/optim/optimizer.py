@@ -34,8 +34,8 @@ class Optimizer(DeclaredArguments):
 
     SCRIPT_NAME = "Optimizer"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = Attributes.read("param_groups state defaults")
-    SCRIPT_SETTERS: dict[str, Callable[[Any, Any], None]] = Attributes.write("param_groups")
+    SCRIPT_ATTRIBUTES = Attributes.read("param_groups state defaults")
+    SCRIPT_SETTERS = Attributes.write("param_groups")
     ARGUMENTS = {"params": REQUIRED, "defaults": REQUIRED}
     #: names of the options in PyTorch's order, in which scripts see them in `defaults` and in the groups
     OPTIONS = ""
@@ -257,7 +257,7 @@ class Optimizer(DeclaredArguments):
 
     #: `step` without hooks, with Python's errors for wrong calls
     SCRIPT_STEP = Routine(step, "Optimizer.step")
-    SCRIPT_METHODS: dict[str, Routine] = {
+    SCRIPT_METHODS = {
         function.__name__: Routine(function, f"Optimizer.{function.__name__}")
         for function in (register_step_pre_hook, register_step_post_hook, zero_grad, add_param_group, state_dict, load_state_dict)
     } | {"step": Routine(hooked, "Optimizer.step")}
