@@ -17,7 +17,7 @@ from gradcli.core.random.generator import Generator, default
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _drawn_seed(source: Generator) -> int:
@@ -141,7 +141,7 @@ def _collate(batch: Any) -> Any:
         return {key: _collate([sample_of(sample, key) for sample in batch]) for key in first}
     if isinstance(first, (list, tuple)):
         if any(len(sample) != len(first) for sample in batch):
-            raise ProgramError("RuntimeError", "each element in list of batch should be of equal size")
+            raise runtime_error("each element in list of batch should be of equal size")
         return [_collate(list(part)) for part in zip(*batch, strict=True)]
     raise ProgramError(
         "TypeError",

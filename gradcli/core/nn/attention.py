@@ -21,7 +21,7 @@ from gradcli.core.ops.layers.dropout import dropout as drop_out
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -173,11 +173,11 @@ class MultiheadAttention(FunctionModule, place="activation"):
             mask = _hidden(attn_mask, query)
             wanted = (rows, columns) if mask.array.ndim == 2 else (batch * self.num_heads, rows, columns)
             if mask.array.ndim not in (2, 3):
-                raise ProgramError("RuntimeError", f"attn_mask's dimension {mask.array.ndim} is not supported")
+                raise runtime_error(f"attn_mask's dimension {mask.array.ndim} is not supported")
             if mask.array.shape != wanted:
                 kind = f"{mask.array.ndim}D"
                 text = f"The shape of the {kind} attn_mask is {mask.shape!r}, but should be {wanted}."
-                raise ProgramError("RuntimeError", text)
+                raise runtime_error(text)
             mask = _call("unsqueeze", mask, 0) if len(wanted) == 2 else mask
         if padding is not None:
             if padding.array.shape != (batch, columns):

@@ -12,7 +12,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _given(dictionaries: Any) -> dict[Any, Any]:
@@ -55,7 +55,7 @@ def functional_call(
         listed = [
             f"{what} key(s): {', '.join(map(str, keys))}." for what, keys in (("Unexpected", unexpected), ("Missing", missing)) if keys
         ]
-        raise ProgramError("RuntimeError", f"Error(s) in reparametrizing for {module.SCRIPT_NAME}:\n\t" + "\n\t".join(listed))
+        raise runtime_error(f"Error(s) in reparametrizing for {module.SCRIPT_NAME}:\n\t" + "\n\t".join(listed))
     if unexpected:
         raise ProgramError("KeyError", f"'{unexpected[0]}'", args=(unexpected[0],))
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -76,14 +76,14 @@ def functional_call(
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The parameters of modules of one class, stacked under their names, and their buffers: what `vmap` takes for an ensemble."""
     if not models:
-        raise ProgramError("RuntimeError", "stack_module_state: Expected at least one model, got 0.")
+        raise runtime_error("stack_module_state: Expected at least one model, got 0.")
     for model in models:
         if not isinstance(model, Module):
             raise no_attribute(model, "training")
     if len({model.training for model in models}) > 1:
-        raise ProgramError("RuntimeError", "stack_module_state: Expected all models to have the same training/eval mode.")
+        raise runtime_error("stack_module_state: Expected all models to have the same training/eval mode.")
     if any(type(model) is not type(models[0]) for model in models):
-        raise ProgramError("RuntimeError", "stack_module_state: Expected all models to be of the same class.")
+        raise runtime_error("stack_module_state: Expected all models to be of the same class.")
     states = [{name: (owner, own, tensor) for name, owner, own, tensor in model.named_state()} for model in models]
     parameters: dict[str, Tensor] = {}
     buffers: dict[str, Tensor] = {}
@@ -97,7 +97,7 @@ def _stacked_leaf(name: str, tensors: tuple[Tensor, ...]) -> Tensor:
     """The stack of the tensors of all modules: a leaf that requires grad if the tensors do. RuntimeError if only some do."""
     required = {tensor.requires_grad for tensor in tensors}
     if len(required) > 1:
-        raise ProgramError("RuntimeError", f"Expected {name} from each model to have the same .requires_grad")
+        raise runtime_error(f"Expected {name} from each model to have the same .requires_grad")
     made = detach(catalog.function("stack")(tensors))
     made.requires_grad = required == {True}
     return made

@@ -17,7 +17,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
@@ -71,7 +71,7 @@ def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
             )
     for n in size:
         if n < 0:
-            raise ProgramError("RuntimeError", f"Trying to create tensor with negative dimension {n}: {list(size)}")
+            raise runtime_error(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     limits.check_elements(math.prod(size), dtype.itemsize)
     return size
 

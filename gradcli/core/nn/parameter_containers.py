@@ -10,7 +10,7 @@ from gradcli.core.nn.containers import MAPPING, MappingModule, checked_position
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import as_parameter
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 class ParameterContainer(Module):
@@ -26,7 +26,7 @@ class ParameterContainer(Module):
         self.order: list[str] = []
 
     def forward(self, *input: Any, **named: Any) -> Any:
-        raise ProgramError("RuntimeError", f"{self.SCRIPT_NAME} should not be called.")
+        raise runtime_error(f"{self.SCRIPT_NAME} should not be called.")
 
     def put(self, name: str, value: Any) -> None:
         """Keep a value under a name; a tensor becomes a parameter."""

@@ -19,7 +19,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import floating, uniform_parameter
 from gradcli.core.ops.layers import recurrent
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 #: the number of layers whose parameters scripts can read by name
 _NAMED_LAYERS = 8
@@ -129,7 +129,7 @@ class RNNBase(Module, place="rnn"):
             found = f"hx and cx should also be {rank}-D but got ({ranks}) tensors"
             if len(states) == 1:
                 found = f"hx should also be {rank}-D but got {ranks} tensor"
-            raise ProgramError("RuntimeError", f"For {'batched' if rank == 3 else 'unbatched'} {rank}-D input, {found}")
+            raise runtime_error(f"For {'batched' if rank == 3 else 'unbatched'} {rank}-D input, {found}")
         if rank == 3:
             return input, states, True
         framed = catalog.function("unsqueeze")(input, 0 if self.batch_first else 1)
@@ -146,13 +146,13 @@ class RNNBase(Module, place="rnn"):
             )
         if input.array.shape[-1] != self.input_size:
             found = input.array.shape[-1]
-            raise ProgramError("RuntimeError", f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
+            raise runtime_error(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
         batch = input.array.shape[0 if self.batch_first else 1]
         directions = 2 if self.bidirectional else 1
         for state, size, name in zip(states, sizes, names, strict=True):
             wanted = (self.num_layers * directions, batch, size)
             if state.array.shape != wanted:
-                raise ProgramError("RuntimeError", f"Expected {name} size {wanted}, got {list(state.array.shape)}")
+                raise runtime_error(f"Expected {name} size {wanted}, got {list(state.array.shape)}")
 
     def run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         """The outputs of the last layer and the last states of all layers."""

@@ -13,7 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, uniform_parameter
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 class Cell(FunctionModule):
@@ -82,7 +82,7 @@ class RNNCell(Cell, place="rnn"):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
-            raise ProgramError("RuntimeError", f"Unknown nonlinearity: {self.nonlinearity}")
+            raise runtime_error(f"Unknown nonlinearity: {self.nonlinearity}")
         return self.step(f"rnn_{self.nonlinearity}_cell", input, None if hx is None else (hx,))
 
     def extra_repr(self) -> str:

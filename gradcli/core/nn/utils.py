@@ -14,7 +14,7 @@ from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def _given(parameters: Any) -> list[Tensor]:
@@ -51,8 +51,7 @@ def total_norm(tensors: list[Tensor], order: float, error_if_nonfinite: bool) ->
         return Tensor(np.zeros((), np.float32), dtypes.float32)
     total = _norm(np.stack([_norm(t.array, order) for t in tensors]), order)
     if error_if_nonfinite and not np.isfinite(total):
-        raise ProgramError(
-            "RuntimeError",
+        raise runtime_error(
             f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
             "this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`",
         )
@@ -106,6 +105,6 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
         count = parameter.array.size
         part = vec.array[at : at + count]
         if part.size != count:
-            raise ProgramError("RuntimeError", f"shape '{list(parameter.array.shape)}' is invalid for input of size {part.size}")
+            raise runtime_error(f"shape '{list(parameter.array.shape)}' is invalid for input of size {part.size}")
         parameter.array = part.reshape(parameter.array.shape)
         at += count

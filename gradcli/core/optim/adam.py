@@ -16,8 +16,11 @@ from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, writte
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
 
+_ARGUMENTS = {"params": REQUIRED, "lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
+
 
 def _update_moments(state: State, grad: Array, beta1: float, beta2: float) -> tuple[Array, Array]:
+    """Update the running means of the gradient and of its square; returns both."""
     mean, square = state["exp_avg"].array, state["exp_avg_sq"].array
     fused_arithmetic.lerp(mean, grad, 1 - beta1)
     fused_arithmetic.multiply(square, beta2)
@@ -29,11 +32,7 @@ class Adam(Optimizer, place="adam"):
     """`torch.optim.Adam`."""
 
     ARGUMENTS = {
-        "params": REQUIRED,
-        "lr": 1e-3,
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
-        "weight_decay": 0,
+        **_ARGUMENTS,
         "amsgrad": False,
         "foreach": None,
         "maximize": False,
@@ -71,10 +70,7 @@ class AdamW(Adam, place="adamw"):
     """`torch.optim.AdamW`: Adam with decoupled weight decay."""
 
     ARGUMENTS = {
-        "params": REQUIRED,
-        "lr": 1e-3,
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
+        **_ARGUMENTS,
         "weight_decay": 1e-2,
         "amsgrad": False,
         "maximize": False,
@@ -94,11 +90,8 @@ class Adamax(Optimizer, place="adamax"):
     """`torch.optim.Adamax`: the largest decayed gradient in place of the mean square."""
 
     ARGUMENTS = {
-        "params": REQUIRED,
+        **_ARGUMENTS,
         "lr": 2e-3,
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
-        "weight_decay": 0,
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -126,11 +119,8 @@ class NAdam(Optimizer, place="nadam"):
     """`torch.optim.NAdam`: Adam with Nesterov momentum."""
 
     ARGUMENTS = {
-        "params": REQUIRED,
+        **_ARGUMENTS,
         "lr": 2e-3,
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
-        "weight_decay": 0,
         "momentum_decay": 4e-3,
         "decoupled_weight_decay": False,
         "foreach": None,
@@ -168,11 +158,7 @@ class RAdam(Optimizer, place="radam"):
     """`torch.optim.RAdam`: Adam that adapts its steps once their variance can be estimated."""
 
     ARGUMENTS = {
-        "params": REQUIRED,
-        "lr": 1e-3,
-        "betas": (0.9, 0.999),
-        "eps": 1e-8,
-        "weight_decay": 0,
+        **_ARGUMENTS,
         "decoupled_weight_decay": False,
         "foreach": None,
         "maximize": False,

@@ -9,7 +9,7 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.calling.type_errors import not_ordered, not_subscriptable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 
 def number(value: Any, sign: str = "<=", left: bool = False) -> float:
@@ -80,6 +80,6 @@ _RANGES: dict[str, Callable[[Any], None]] = {"betas": _betas, "rho": _rho, "etas
 def fused(value: Any, differentiable: Any, foreach: Any = None) -> None:
     """Refuse the pairs of options that PyTorch refuses; `fused` and `foreach` have no other effect."""
     if value and differentiable:
-        raise ProgramError("RuntimeError", "`fused` does not support `differentiable`")
+        raise runtime_error("`fused` does not support `differentiable`")
     if value and foreach:
-        raise ProgramError("RuntimeError", "`fused` and `foreach` cannot be `True` together.")
+        raise runtime_error("`fused` and `foreach` cannot be `True` together.")

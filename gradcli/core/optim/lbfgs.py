@@ -17,7 +17,7 @@ from gradcli.core.optim.line_search import Point, search
 from gradcli.core.optim.optimizer import Group, Optimizer, called, written
 from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 #: names in the state after a step, in PyTorch's order
 _KEPT = ("al", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
@@ -164,7 +164,7 @@ class _Run:
     def search(self, direction: Array, slope: Any) -> int:
         """Move along the direction as far as the line search finds; returns the number of evaluations."""
         if self.group["line_search_fn"] != "strong_wolfe":
-            raise ProgramError("RuntimeError", "only 'strong_wolfe' is supported")
+            raise runtime_error("only 'strong_wolfe' is supported")
         origin = [p.array.copy() for p in self.params]
 
         def evaluate(step: Any) -> Point:

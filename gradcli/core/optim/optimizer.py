@@ -20,7 +20,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import recording
 from gradcli.core.tensor.tensor import Array, Tensor
 from gradcli.core.tensor.text import formatted
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, runtime_error
 
 Group = dict[str, Any]
 #: the state of a parameter: tensors by name
@@ -132,8 +132,7 @@ class Optimizer(DeclaredArguments):
             changed = hook(self, (self, *args), kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise ProgramError(
-                        "RuntimeError",
+                    raise runtime_error(
                         f"step_pre_hook should return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.",
                     )
                 args, kwargs = tuple(changed[0][1:]), changed[1]
