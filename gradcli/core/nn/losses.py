@@ -8,7 +8,6 @@ from typing import Any
 from gradcli.core.calling.signature import hooks
 from gradcli.core.nn.function_modules import FunctionModule, rows
 from gradcli.core.nn.module import Module
-from gradcli.core.ops.loss import embedding_losses
 from gradcli.core.ops.loss.loss_reduction import legacy_reduction
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -161,6 +160,7 @@ class PairwiseDistance(Distance, place="distance"):
 class TripletMarginWithDistanceLoss(TripletLoss, place="loss"):
     """`F.triplet_margin_with_distance_loss`; a distance that is a module becomes a submodule."""
 
+    FUNCTION = "nn.functional.triplet_margin_with_distance_loss"
     ARGUMENTS = {"distance_function": None, "margin": 1.0, "swap": False, "reduction": "mean"}
     KEYWORD_ONLY = "distance_function margin swap reduction"
 
@@ -172,6 +172,3 @@ class TripletMarginWithDistanceLoss(TripletLoss, place="loss"):
         distance = self.settings()["distance_function"]
         if isinstance(distance, Module):
             self.children_by_name["distance_function"] = distance
-
-    def call(self, *inputs: Any) -> Any:
-        return embedding_losses.triplet_margin_with_distance_loss(*inputs, **self.settings())
