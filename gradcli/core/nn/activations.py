@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.operators import truth
@@ -19,6 +18,8 @@ from gradcli.errors import ProgramError
 
 class Activation(FunctionModule):
     """An activation; `inplace` may be any value that is true or false, and the repr shows it where it is true."""
+
+    PLACE = "activation"
 
     def settings(self) -> dict[str, Any]:
         settings = super().settings()
@@ -61,9 +62,8 @@ class WithoutSettings(Activation):
         Module.__init__(self)
 
 
-_rows = partial(rows, "activation")
-CLASSES = {
-    **_rows(
+CLASSES = ClassTable(
+    row(
         Activation,
         {
             "ReLU": "F.relu",
@@ -77,32 +77,38 @@ CLASSES = {
         ARGUMENTS={"inplace": False},
         ASSIGNED="inplace",
     ),
-    **_rows(
+    row(
         Activation,
         {"LeakyReLU": "F.leaky_relu"},
         ARGUMENTS={"negative_slope": 1e-2, "inplace": False},
         ASSIGNED="negative_slope inplace",
     ),
-    **_rows(Activation, {"ELU": "F.elu", "CELU": "F.celu"}, ARGUMENTS={"alpha": 1.0, "inplace": False}, ASSIGNED="alpha inplace"),
-    **_rows(Activation, {"GELU": "F.gelu"}, ARGUMENTS={"approximate": "none"}, BY_KEYWORD=True, EXTRA="approximate={approximate!r}"),
-    **_rows(
+    row(Activation, {"ELU": "F.elu", "CELU": "F.celu"}, ARGUMENTS={"alpha": 1.0, "inplace": False}, ASSIGNED="alpha inplace"),
+    row(
+        Activation,
+        {"GELU": "F.gelu"},
+        ARGUMENTS={"approximate": "none"},
+        BY_KEYWORD=True,
+        EXTRA="approximate={approximate!r}",
+    ),
+    row(
         Clamping,
         {"Hardtanh": "F.hardtanh"},
         ARGUMENTS={"min_val": -1.0, "max_val": 1.0, "inplace": False, "min_value": None, "max_value": None},
         ASSIGNED="min_val max_val inplace",
     ),
-    **_rows(Activation, {"Threshold": "F.threshold"}, ARGUMENTS={"threshold": REQUIRED, "value": REQUIRED, "inplace": False}),
-    **_rows(Activation, {"Softplus": "F.softplus"}, ARGUMENTS={"beta": 1.0, "threshold": 20.0}),
-    **_rows(Activation, {"Softshrink": "F.softshrink", "Hardshrink": "F.hardshrink"}, ARGUMENTS={"lambd": 0.5}, EXTRA="{lambd}"),
-    **_rows(
+    row(Activation, {"Threshold": "F.threshold"}, ARGUMENTS={"threshold": REQUIRED, "value": REQUIRED, "inplace": False}),
+    row(Activation, {"Softplus": "F.softplus"}, ARGUMENTS={"beta": 1.0, "threshold": 20.0}),
+    row(Activation, {"Softshrink": "F.softshrink", "Hardshrink": "F.hardshrink"}, ARGUMENTS={"lambd": 0.5}, EXTRA="{lambd}"),
+    row(
         Activation,
         {"Softmax": "F.softmax", "LogSoftmax": "F.log_softmax", "Softmin": "F.softmin"},
         ARGUMENTS={"dim": None},
         ASSIGNED="dim",
     ),
-    **_rows(Activation, {"GLU": "F.glu"}, ARGUMENTS={"dim": -1}),
-    **_rows(RandomizedLeaky, {"RReLU": "F.rrelu"}, ARGUMENTS={"lower": 1.0 / 8, "upper": 1.0 / 3, "inplace": False}),
-    **_rows(
+    row(Activation, {"GLU": "F.glu"}, ARGUMENTS={"dim": -1}),
+    row(RandomizedLeaky, {"RReLU": "F.rrelu"}, ARGUMENTS={"lower": 1.0 / 8, "upper": 1.0 / 3, "inplace": False}),
+    row(
         WithoutSettings,
         {
             "Sigmoid": "torch.sigmoid",
@@ -112,7 +118,7 @@ CLASSES = {
             "Tanhshrink": "F.tanhshrink",
         },
     ),
-}
+)
 
 
 class Softmax2d(Module, place="activation"):

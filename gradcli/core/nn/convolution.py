@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, new_parameter, uniform_parameter
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -26,6 +26,7 @@ def sizes_of(value: Any, rank: int) -> tuple[Any, ...]:
 class Convolution(FunctionModule):
     """A convolution over the last RANK dimensions."""
 
+    PLACE = "conv"
     SETTINGS = "in_channels out_channels kernel_size stride padding dilation transposed output_padding groups padding_mode"
     PARAMETERS = "weight bias"
     TRANSPOSED = False
@@ -174,11 +175,10 @@ class ConvTransposeNd(Convolution):
         return catalog.function(self.FUNCTION)(input, weight, bias, self.stride, self.padding, more, self.groups, self.dilation)
 
 
-CLASSES = {
-    **rows("conv", ConvNd, {"Conv1d": "F.conv1d", "Conv2d": "F.conv2d", "Conv3d": "F.conv3d"}),
-    **rows(
-        "conv",
+CLASSES = ClassTable(
+    row(ConvNd, {"Conv1d": "F.conv1d", "Conv2d": "F.conv2d", "Conv3d": "F.conv3d"}),
+    row(
         ConvTransposeNd,
         {"ConvTranspose1d": "F.conv_transpose1d", "ConvTranspose2d": "F.conv_transpose2d", "ConvTranspose3d": "F.conv_transpose3d"},
     ),
-}
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.ops.layers.dropout import dropout
 from gradcli.errors import ProgramError
 
@@ -13,6 +13,7 @@ from gradcli.errors import ProgramError
 class Dropout(FunctionModule, place="dropout", exact=True):
     """Dropout in training mode, the identity in evaluation mode."""
 
+    PLACE = "dropout"
     INIT_NAME = "_DropoutNd"
     ARGUMENTS = {"p": 0.5, "inplace": False}
     ASSIGNED = "p inplace"
@@ -41,7 +42,7 @@ class ScaledDropout(Dropout):
         return catalog.function(self.FUNCTION)(input, self.p, self.training)
 
 
-CLASSES = {
-    **rows("dropout", ChannelDropout, {"Dropout1d": "F.dropout1d", "Dropout2d": "F.dropout2d", "Dropout3d": "F.dropout3d"}),
-    **rows("dropout", ScaledDropout, {"AlphaDropout": "F.alpha_dropout", "FeatureAlphaDropout": "F.feature_alpha_dropout"}),
-}
+CLASSES = ClassTable(
+    row(ChannelDropout, {"Dropout1d": "F.dropout1d", "Dropout2d": "F.dropout2d", "Dropout3d": "F.dropout3d"}),
+    row(ScaledDropout, {"AlphaDropout": "F.alpha_dropout", "FeatureAlphaDropout": "F.feature_alpha_dropout"}),
+)

@@ -6,8 +6,8 @@ that its repr shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from gradcli.core.calling.declared_arguments import DeclaredArguments, DeclaredConstructor
 from gradcli.core.functions import catalog
@@ -26,6 +26,8 @@ class FunctionModule(DeclaredArguments, Module):
     NOT_KEPT = "device dtype"
     #: whether the function gets the settings by keyword; else it gets them after the input, in the order of the arguments
     BY_KEYWORD = False
+    #: the module of torch.nn.modules that has the classes of a row
+    PLACE = ""
     #: the docstring of the classes of a row, as a format string of `function` and `rank`
     DOC = "`{function}`."
     #: the number of dimensions that the names of PyTorch's modules end with, as in `Conv2d`
@@ -70,25 +72,55 @@ class FunctionModule(DeclaredArguments, Module):
         return [f"{name}={fields[name]}" for name in names.split() if fields[name] != self.ARGUMENTS[name]]
 
 
-M = TypeVar("M", bound=FunctionModule)
+class Row(NamedTuple):
+    """Classes by name that derive from `base` and call the functions that `functions` names, such as `F.relu`.
 
-
-def rows(place: str, base: type[M], functions: Mapping[str, str], **attributes: Any) -> dict[str, type[M]]:
-    """The classes of a row by name; each derives from `base` and calls the function that `functions` names, such as `F.relu`.
-
-    `place` is the module of torch.nn.modules that has the classes. `attributes` are attributes of the first class, from
-    which the others inherit them; for scripts they are still not subclasses of it.
+    `attributes` are attributes of the first class, from which the others inherit them; for scripts they are still not
+    subclasses of it.
     """
-    made: dict[str, type[M]] = {}
-    for name, function in functions.items():
-        rank = int(name[-2]) if name[-2].isdigit() else 0
-        namespace = {
-            "__module__": base.__module__,
-            "__doc__": attributes.get("DOC", base.DOC).format(function=function, rank=rank),
-            "FUNCTION": function.replace("F.", "nn.functional.").removeprefix("torch."),
-            "RANK": rank,
-        }
-        made[name] = type(name, (base,), namespace | attributes, place=place, exact=True)
-        if attributes:
-            base, attributes = made[name], {}
-    return made
+
+    base: type[FunctionModule]
+    functions: Mapping[str, str]
+    attributes: dict[str, Any]
+
+    def classes(self) -> dict[str, type[FunctionModule]]:
+        """Make the classes."""
+        made: dict[str, type[FunctionModule]] = {}
+        base, attributes = self.base, self.attributes
+        for name, function in self.functions.items():
+            rank = int(name[-2]) if name[-2].isdigit() else 0
+            namespace = {
+                "__module__": base.__module__,
+                "__doc__": attributes.get("DOC", base.DOC).format(function=function, rank=rank),
+                "FUNCTION": function.replace("F.", "nn.functional.").removeprefix("torch."),
+                "RANK": rank,
+            }
+            place = attributes.get("PLACE", base.PLACE)
+            made[name] = type(name, (base,), namespace | attributes, place=place, exact=True)
+            if attributes:
+                base, attributes = made[name], {}
+        return made
+
+
+def row(base: type[FunctionModule], functions: Mapping[str, str], **attributes: Any) -> Row:
+    """A row of a table of classes."""
+    return Row(base, functions, attributes)
+
+
+class ClassTable(Mapping[str, type[FunctionModule]]):
+    """The classes of rows by name; those of a row are made when one of them is first looked up."""
+
+    def __init__(self, *rows: Row) -> None:
+        self._rows = {name: row for row in rows for name in row.functions}
+        self._made: dict[str, type[FunctionModule]] = {}
+
+    def __getitem__(self, name: str) -> type[FunctionModule]:
+        if name not in self._made:
+            self._made.update(self._rows[name].classes())
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from gradcli.core.calling.signature import hooks
-from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.module import Module
 from gradcli.core.ops.loss.loss_reduction import legacy_reduction
 from gradcli.core.tensor.tensor import Tensor
@@ -16,6 +15,7 @@ from gradcli.errors import ProgramError
 class Loss(FunctionModule):
     """A loss, whose function gets settings and buffers by keyword; arguments that have the name of a buffer become buffers."""
 
+    PLACE = "loss"
     BY_KEYWORD = True
     NOT_KEPT = "size_average reduce"
 
@@ -76,18 +76,19 @@ class MarginLoss(Loss):
 class Distance(FunctionModule):
     """A distance or similarity of two tensors."""
 
+    PLACE = "distance"
+
     def forward(self, x1: Any, x2: Any) -> Any:  # type: ignore[override]
         return self.call(x1, x2)
 
 
-_rows = partial(rows, "loss")
 _REDUCED = {"size_average": None, "reduce": None, "reduction": "mean"}
-CLASSES = {
-    **_rows(Loss, {"MSELoss": "F.mse_loss"}, ARGUMENTS=_REDUCED),
-    **_rows(Loss, {"L1Loss": "F.l1_loss"}, ARGUMENTS=_REDUCED),
-    **_rows(Loss, {"SmoothL1Loss": "F.smooth_l1_loss"}, ARGUMENTS={**_REDUCED, "beta": 1.0}),
-    **_rows(Loss, {"HuberLoss": "F.huber_loss"}, ARGUMENTS={"reduction": "mean", "delta": 1.0}),
-    **_rows(
+CLASSES = ClassTable(
+    row(Loss, {"MSELoss": "F.mse_loss"}, ARGUMENTS=_REDUCED),
+    row(Loss, {"L1Loss": "F.l1_loss"}, ARGUMENTS=_REDUCED),
+    row(Loss, {"SmoothL1Loss": "F.smooth_l1_loss"}, ARGUMENTS={**_REDUCED, "beta": 1.0}),
+    row(Loss, {"HuberLoss": "F.huber_loss"}, ARGUMENTS={"reduction": "mean", "delta": 1.0}),
+    row(
         Loss,
         {"CrossEntropyLoss": "F.cross_entropy"},
         ARGUMENTS={
@@ -100,50 +101,55 @@ CLASSES = {
         },
         BUFFERS="weight",
     ),
-    **_rows(
+    row(
         Loss,
         {"NLLLoss": "F.nll_loss"},
         ARGUMENTS={"weight": None, "size_average": None, "ignore_index": -100, "reduce": None, "reduction": "mean"},
         BUFFERS="weight",
     ),
-    **_rows(Loss, {"BCELoss": "F.binary_cross_entropy"}, ARGUMENTS={"weight": None, **_REDUCED}, BUFFERS="weight"),
-    **_rows(
+    row(Loss, {"BCELoss": "F.binary_cross_entropy"}, ARGUMENTS={"weight": None, **_REDUCED}, BUFFERS="weight"),
+    row(
         Loss,
         {"BCEWithLogitsLoss": "F.binary_cross_entropy_with_logits"},
         ARGUMENTS={"weight": None, **_REDUCED, "pos_weight": None},
         BUFFERS="weight pos_weight",
     ),
-    **_rows(Loss, {"KLDivLoss": "F.kl_div"}, ARGUMENTS={**_REDUCED, "log_target": False}),
-    **_rows(
+    row(Loss, {"KLDivLoss": "F.kl_div"}, ARGUMENTS={**_REDUCED, "log_target": False}),
+    row(
         LogInputLoss,
         {"PoissonNLLLoss": "F.poisson_nll_loss"},
         ARGUMENTS={"log_input": True, "full": False, "size_average": None, "eps": 1e-8, "reduce": None, "reduction": "mean"},
     ),
-    **_rows(
+    row(
         VarianceLoss,
         {"GaussianNLLLoss": "F.gaussian_nll_loss"},
         ARGUMENTS={"full": False, "eps": 1e-6, "reduction": "mean"},
         KEYWORD_ONLY="full eps reduction",
     ),
-    **_rows(Loss, {"HingeEmbeddingLoss": "F.hinge_embedding_loss"}, ARGUMENTS={"margin": 1.0, **_REDUCED}),
-    **_rows(PairLoss, {"MarginRankingLoss": "F.margin_ranking_loss"}, ARGUMENTS={"margin": 0.0, **_REDUCED}),
-    **_rows(PairLoss, {"CosineEmbeddingLoss": "F.cosine_embedding_loss"}, ARGUMENTS={"margin": 0.0, **_REDUCED}),
-    **_rows(Loss, {"SoftMarginLoss": "F.soft_margin_loss"}, ARGUMENTS=_REDUCED),
-    **_rows(
+    row(Loss, {"HingeEmbeddingLoss": "F.hinge_embedding_loss"}, ARGUMENTS={"margin": 1.0, **_REDUCED}),
+    row(PairLoss, {"MarginRankingLoss": "F.margin_ranking_loss"}, ARGUMENTS={"margin": 0.0, **_REDUCED}),
+    row(PairLoss, {"CosineEmbeddingLoss": "F.cosine_embedding_loss"}, ARGUMENTS={"margin": 0.0, **_REDUCED}),
+    row(Loss, {"SoftMarginLoss": "F.soft_margin_loss"}, ARGUMENTS=_REDUCED),
+    row(
         TripletLoss,
         {"TripletMarginLoss": "F.triplet_margin_loss"},
         ARGUMENTS={"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, **_REDUCED},
     ),
-    **_rows(
+    row(
         MarginLoss,
         {"MultiMarginLoss": "F.multi_margin_loss"},
         ARGUMENTS={"p": 1, "margin": 1.0, "weight": None, **_REDUCED},
         BUFFERS="weight",
     ),
-    **_rows(Loss, {"MultiLabelMarginLoss": "F.multilabel_margin_loss"}, ARGUMENTS=_REDUCED),
-    **_rows(Loss, {"MultiLabelSoftMarginLoss": "F.multilabel_soft_margin_loss"}, ARGUMENTS={"weight": None, **_REDUCED}, BUFFERS="weight"),
-    **rows("distance", Distance, {"CosineSimilarity": "F.cosine_similarity"}, ARGUMENTS={"dim": 1, "eps": 1e-8}),
-}
+    row(Loss, {"MultiLabelMarginLoss": "F.multilabel_margin_loss"}, ARGUMENTS=_REDUCED),
+    row(
+        Loss,
+        {"MultiLabelSoftMarginLoss": "F.multilabel_soft_margin_loss"},
+        ARGUMENTS={"weight": None, **_REDUCED},
+        BUFFERS="weight",
+    ),
+    row(Distance, {"CosineSimilarity": "F.cosine_similarity"}, ARGUMENTS={"dim": 1, "eps": 1e-8}),
+)
 
 
 class PairwiseDistance(Distance, place="distance"):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.functions import catalog
-from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 
 
 class Border(FunctionModule):
     """A border around the last RANK dimensions; one number is the width of every side."""
 
+    PLACE = "padding"
     ARGUMENTS = {"padding": REQUIRED}
     EXTRA = "{padding}"
     MODE = ""
@@ -52,26 +52,25 @@ class ZeroBorder(ConstantBorder):
         super().keep(given | {"value": 0.0})
 
 
-_rows = partial(rows, "padding")
-CLASSES = {
-    **_rows(ConstantBorder, {"ConstantPad1d": "F.pad", "ConstantPad2d": "F.pad", "ConstantPad3d": "F.pad"}),
-    **_rows(ZeroBorder, {"ZeroPad1d": "F.pad", "ZeroPad2d": "F.pad", "ZeroPad3d": "F.pad"}),
-    **_rows(
+CLASSES = ClassTable(
+    row(ConstantBorder, {"ConstantPad1d": "F.pad", "ConstantPad2d": "F.pad", "ConstantPad3d": "F.pad"}),
+    row(ZeroBorder, {"ZeroPad1d": "F.pad", "ZeroPad2d": "F.pad", "ZeroPad3d": "F.pad"}),
+    row(
         Border,
         {"ReflectionPad1d": "F.pad", "ReflectionPad2d": "F.pad", "ReflectionPad3d": "F.pad"},
         MODE="reflect",
         DOC="A border that reflects {rank}D data.",
     ),
-    **_rows(
+    row(
         Border,
         {"ReplicationPad1d": "F.pad", "ReplicationPad2d": "F.pad", "ReplicationPad3d": "F.pad"},
         MODE="replicate",
         DOC="A border that repeats the outermost elements of {rank}D data.",
     ),
-    **_rows(
+    row(
         Border,
         {"CircularPad1d": "F.pad", "CircularPad2d": "F.pad", "CircularPad3d": "F.pad"},
         MODE="circular",
         DOC="A border that continues {rank}D data from the other end.",
     ),
-}
+)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 
 
 class Pool(FunctionModule):
     """A pooling layer, whose function gets the settings by keyword."""
 
+    PLACE = "pooling"
     BY_KEYWORD = True
 
 
@@ -70,18 +70,17 @@ class RowAvgPool(WindowPool):
         vars(self).update((name, tuple(size) if hasattr(size, "__iter__") else (size,)) for name, size in sizes.items())
 
 
-_rows = partial(rows, "pooling")
 _AVERAGE = {"kernel_size": REQUIRED, "stride": None, "padding": 0, "ceil_mode": False, "count_include_pad": True}
-CLASSES = {
-    **_rows(MaxPool, {"MaxPool1d": "F.max_pool1d", "MaxPool2d": "F.max_pool2d", "MaxPool3d": "F.max_pool3d"}),
-    **_rows(RowAvgPool, {"AvgPool1d": "F.avg_pool1d"}, ARGUMENTS=_AVERAGE, SHOWN="kernel_size stride padding"),
-    **_rows(
+CLASSES = ClassTable(
+    row(MaxPool, {"MaxPool1d": "F.max_pool1d", "MaxPool2d": "F.max_pool2d", "MaxPool3d": "F.max_pool3d"}),
+    row(RowAvgPool, {"AvgPool1d": "F.avg_pool1d"}, ARGUMENTS=_AVERAGE, SHOWN="kernel_size stride padding"),
+    row(
         WindowPool,
         {"AvgPool2d": "F.avg_pool2d", "AvgPool3d": "F.avg_pool3d"},
         ARGUMENTS={**_AVERAGE, "divisor_override": None},
         SHOWN="kernel_size stride padding",
     ),
-    **_rows(
+    row(
         AdaptiveAvgPool,
         {
             "AdaptiveAvgPool1d": "F.adaptive_avg_pool1d",
@@ -89,7 +88,7 @@ CLASSES = {
             "AdaptiveAvgPool3d": "F.adaptive_avg_pool3d",
         },
     ),
-    **_rows(
+    row(
         AdaptiveMaxPool,
         {
             "AdaptiveMaxPool1d": "F.adaptive_max_pool1d",
@@ -97,5 +96,5 @@ CLASSES = {
             "AdaptiveMaxPool3d": "F.adaptive_max_pool3d",
         },
     ),
-    **_rows(LPPool, {"LPPool1d": "F.lp_pool1d", "LPPool2d": "F.lp_pool2d"}),
-}
+    row(LPPool, {"LPPool1d": "F.lp_pool1d", "LPPool2d": "F.lp_pool2d"}),
+)

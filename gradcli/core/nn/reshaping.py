@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.signature import hooks
-from gradcli.core.nn.function_modules import FunctionModule, rows
+from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.errors import ProgramError
 
 
@@ -62,23 +62,23 @@ class UpsamplingBilinear2d(Upsample, place="upsampling"):
         super().__init__(size, scale_factor, "bilinear", True)
 
 
-CLASSES = {
-    **rows("flatten", Reshaping, {"Flatten": "torch.flatten"}, ARGUMENTS={"start_dim": 1, "end_dim": -1}),
-    **rows(
-        "flatten",
+CLASSES = ClassTable(
+    row(Reshaping, {"Flatten": "torch.flatten"}, ARGUMENTS={"start_dim": 1, "end_dim": -1}, PLACE="flatten"),
+    row(
         Unflattening,
         {"Unflatten": "torch.unflatten"},
         ARGUMENTS={"dim": REQUIRED, "unflattened_size": REQUIRED},
         DOC="One dimension taken apart into several.",
+        PLACE="flatten",
     ),
-    **rows("pixelshuffle", Reshaping, {"PixelShuffle": "F.pixel_shuffle"}, ARGUMENTS={"upscale_factor": REQUIRED}),
-    **rows("pixelshuffle", Reshaping, {"PixelUnshuffle": "F.pixel_unshuffle"}, ARGUMENTS={"downscale_factor": REQUIRED}),
-    **rows("channelshuffle", Reshaping, {"ChannelShuffle": "F.channel_shuffle"}, ARGUMENTS={"groups": REQUIRED}),
-    **rows("fold", Reshaping, {"Unfold": "F.unfold"}, ARGUMENTS={"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}),
-    **rows(
-        "fold",
+    row(Reshaping, {"PixelShuffle": "F.pixel_shuffle"}, ARGUMENTS={"upscale_factor": REQUIRED}, PLACE="pixelshuffle"),
+    row(Reshaping, {"PixelUnshuffle": "F.pixel_unshuffle"}, ARGUMENTS={"downscale_factor": REQUIRED}, PLACE="pixelshuffle"),
+    row(Reshaping, {"ChannelShuffle": "F.channel_shuffle"}, ARGUMENTS={"groups": REQUIRED}, PLACE="channelshuffle"),
+    row(Reshaping, {"Unfold": "F.unfold"}, ARGUMENTS={"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}, PLACE="fold"),
+    row(
         Reshaping,
         {"Fold": "F.fold"},
         ARGUMENTS={"output_size": REQUIRED, "kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
+        PLACE="fold",
     ),
-}
+)
