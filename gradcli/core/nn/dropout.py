@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
-from gradcli.core.ops.layers import dropout
+from gradcli.core.ops.layers.dropout import dropout
 from gradcli.errors import ProgramError
 
 
@@ -25,7 +25,7 @@ class Dropout(FunctionModule, place="dropout", exact=True):
             raise ProgramError("ValueError", f"dropout probability has to be between 0 and 1, but got {self.p}")
 
     def forward(self, input: Any) -> Any:
-        return dropout.dropout(input, self.p, self.training, self.inplace)
+        return dropout(input, self.p, self.training, self.inplace)
 
 
 class ChannelDropout(Dropout):

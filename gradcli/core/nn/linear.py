@@ -10,7 +10,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, uniform_parameter
-from gradcli.core.ops.layers import linear
+from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -46,7 +46,7 @@ class Linear(FunctionModule, place="linear"):
         weight, bias = parameters["weight"], parameters["bias"]
         if type(input) is not Tensor or weight is None:
             return catalog.function(self.FUNCTION)(input, weight, bias)
-        return linear.linear(input, weight, bias)
+        return linear(input, weight, bias)
 
 
 class NonDynamicallyQuantizableLinear(Linear, place="linear"):

@@ -12,7 +12,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
-from gradcli.core.ops.layers import batch_norm
+from gradcli.core.ops.layers.batch_norm import batch_norm, instance_norm
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -84,7 +84,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
             if self.momentum is None:
                 momentum = 1.0 / count.array.item()
         weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
-        return batch_norm.batch_norm(input, mean, var, weight, bias, self.training or mean is None, momentum, self.eps)
+        return batch_norm(input, mean, var, weight, bias, self.training or mean is None, momentum, self.eps)
 
 
 class BatchNorm2d(BatchNorm1d, place="batchnorm"):
@@ -126,7 +126,7 @@ class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):
         weight, bias = self.own_parameters["weight"], self.own_parameters["bias"]
         momentum = 0.0 if self.momentum is None else self.momentum
         use_input = self.training or not self.track_running_stats
-        return batch_norm.instance_norm(input, mean, var, weight, bias, use_input, momentum, self.eps)
+        return instance_norm(input, mean, var, weight, bias, use_input, momentum, self.eps)
 
 
 class InstanceNorm2d(InstanceNorm1d, place="instancenorm"):
