@@ -171,6 +171,11 @@ def runtime_error(message: str, code: Code | None = None, *, names: tuple[str, .
     return ProgramError("RuntimeError", message, code=code, names=names, shape=shape)
 
 
+def shape_error(message: str, kind: str = "RuntimeError") -> ProgramError:
+    """An error about sizes, shapes or dimensions: the diagnostic labels the operands with their shapes."""
+    return ProgramError(kind, message, code=Code.SHAPE)
+
+
 def is_exception_subtype(name: str, ancestor: str) -> bool:
     """Whether the exception type `name` is `ancestor` or derives from it."""
     at: str | None = name
