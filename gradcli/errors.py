@@ -171,6 +171,11 @@ def runtime_error(message: str, code: Code | None = None, *, names: tuple[str, .
     return ProgramError("RuntimeError", message, code=code, names=names, shape=shape)
 
 
+def shape_error(message: str, kind: str = "RuntimeError") -> ProgramError:
+    """An error about sizes, shapes or dimensions: the diagnostic labels the operands with their shapes."""
+    return ProgramError(kind, message, code=Code.SHAPE)
+
+
 def is_exception_subtype(name: str, ancestor: str) -> bool:
     """Whether the exception type `name` is `ancestor` or derives from it."""
     at: str | None = name
@@ -181,8 +186,9 @@ def is_exception_subtype(name: str, ancestor: str) -> bool:
     return False
 
 
-_OPERANDS = re.compile(r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' and '(.+)'")
-_QUOTED = re.compile(r"'(\w+)'")
+# compiled when there is an error: a start is faster without
+_OPERANDS = r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' and '(.+)'"
+_QUOTED = r"'(\w+)'"
 
 
 def of_python(error: Exception, text: str) -> ProgramError:
@@ -190,8 +196,8 @@ def of_python(error: Exception, text: str) -> ProgramError:
 
     Python's errors have no codes and no fields: the operator and the types are read off the text.
     """
-    match = _OPERANDS.fullmatch(text)
-    code, names = (Code.UNSUPPORTED_OPERANDS, match.groups()) if match else (None, tuple(_QUOTED.findall(text)))
+    match = re.fullmatch(_OPERANDS, text)
+    code, names = (Code.UNSUPPORTED_OPERANDS, match.groups()) if match else (None, tuple(re.findall(_QUOTED, text)))
     kind = next((base.__name__ for base in type(error).__mro__ if base.__name__ in EXCEPTION_PARENTS), "RuntimeError")
     return ProgramError(kind, text, args=error.args if text == str(error) else None, code=code, names=names)
 

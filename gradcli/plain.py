@@ -21,6 +21,9 @@ class Plain:
         cls.FIELDS = (*cls.FIELDS, *(name for name in vars(cls).get("__annotations__", ()) if name not in cls.FIELDS))
 
     def __init__(self, *args: Any, **fields: Any) -> None:
+        if len(args) == len(self.FIELDS) and not fields:
+            self.__dict__.update(zip(self.FIELDS, args, strict=True))
+            return
         if len(args) > len(self.FIELDS):
             raise TypeError(f"{type(self).__name__} has {len(self.FIELDS)} fields, {len(args)} were given")
         values = dict(zip(self.FIELDS, args, strict=False))

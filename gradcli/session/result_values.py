@@ -23,11 +23,12 @@ def tensor_value(tensor: Tensor) -> TensorValue:
         np.asarray(tensor.array),  # large ones may still wait to be computed
         tensor.dtype.name,
         tensor.requires_grad,
-        grad_fn_name(tensor),
+        None if tensor.node is None and tensor.view is None else grad_fn_name(tensor),
         tensor.is_parameter,
         tangent_text(tensor),
         dtypes.get_default().name,
-        printing.options.copy(),
+        printing.options,
+        False,
     )
 
 

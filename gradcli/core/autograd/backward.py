@@ -18,7 +18,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, state
 from gradcli.core.tensor.tensor import Size, Tensor, zeros_like
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def backward(
@@ -133,7 +133,7 @@ def check_roots(outputs: Sequence[Target], gradients: Sequence[Tensor | None], b
         if gradient is not None:
             if not batched and gradient.array.shape != shape:
                 text = f"Mismatch in shape: grad_output[{i}] has a shape of {gradient.shape} and output[{i}] has a shape of {Size(shape)}."
-                raise runtime_error(text)
+                raise shape_error(text)
         elif (type(output) is not Tensor or output.requires_grad) and math.prod(shape) != 1:
             text = "grad can be implicitly created only for scalar outputs"
             raise runtime_error(text, Code.IMPLICIT_GRADIENT_OF_MANY, shape=shape)

@@ -9,7 +9,7 @@ from gradcli.core.calling.signature import hooks
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def detach(input: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def write_grad(tensor: Tensor, value: Any) -> None:
             "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match.",
         )
     if value.array.shape != tensor.array.shape:
-        raise runtime_error(
+        raise shape_error(
             f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
             f"'{list(tensor.array.shape)}'. Please ensure that the gradient and the tensor are the same size",
         )

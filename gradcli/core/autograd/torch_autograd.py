@@ -15,7 +15,7 @@ from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 Gradients = list[Tensor | None]
 
@@ -91,7 +91,7 @@ def _first(gradient: Tensor) -> tuple[int, ...]:
 
 
 def _mismatch(i: int, gradient: Tensor, shape: tuple[int, ...]) -> ProgramError:
-    return runtime_error(
+    return shape_error(
         "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
         "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
         f"grad_output[{i}] has a shape of {Size(gradient.array.shape[2:])} and output[{i}] has a shape of {Size(shape)}. If you only want "
@@ -178,13 +178,11 @@ def _batched(walk: Callable[[Gradients, Any], tuple[Tensor | None, ...]], gradie
     if len(given) < len(gradients):
         raise ProgramError("ValueError", "vmap(vjp, in_dims=0, ...)(<inputs>): grad_outputs must be given for every output")
     if len(set(sizes)) != 1:
-        raise ProgramError(
-            "ValueError",
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension",
-        )
+        text = f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        raise shape_error(text, "ValueError")
     count = sizes[0]
     if not count:
-        raise runtime_error("is_grads_batched=True needs a batch size of at least 1")
+        raise shape_error("is_grads_batched=True needs a batch size of at least 1")
     row, stack = catalog.method("select").method, catalog.function("stack")
     rows = [walk([row(g, (0, i), {}) for g in given], keep or i < count - 1) for i in range(count)]
     return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])

@@ -22,7 +22,7 @@ from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 
 _newest_first = attrgetter("sequence")
 
@@ -355,7 +355,7 @@ def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
             f"torch.{changed.dtype.torch_name}Tensor)",
         )
     if changed.array.shape != tensor.array.shape:
-        raise runtime_error(f"hook '{name}' has changed the size of value")
+        raise shape_error(f"hook '{name}' has changed the size of value")
 
 
 def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:

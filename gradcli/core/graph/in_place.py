@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 # --- what may be written to ---
 
@@ -102,9 +102,7 @@ def _check_memory(tensor: Tensor) -> None:
 
 def _check_fits(tensor: Tensor, result: Tensor) -> None:
     if result.array.shape != tensor.array.shape:
-        raise runtime_error(
-            f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}",
-        )
+        raise shape_error(f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}")
     if result.dtype.category > tensor.dtype.category:
         raise result_dtype_error(result.dtype.torch_name, tensor.dtype)
 
@@ -249,7 +247,7 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
     """`tensor.fill_(value)` for a number or a 0-d tensor."""
     if type(value) is Tensor:
         if value.array.ndim:
-            raise runtime_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
+            raise shape_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
         number = value.array.copy()
         return write_part(tensor, FILL_TENSOR, (value,), (), lambda array: _store(array, number, tensor.dtype))
     return write_part(tensor, FILL, (), (), lambda array: _store(array, scalar_of(value, tensor.dtype), tensor.dtype))

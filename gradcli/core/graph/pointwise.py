@@ -18,7 +18,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import NO_EDGE, Edge, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import InternalFault, runtime_error
+from gradcli.errors import InternalFault, shape_error
 
 #: a result of up to so many elements is made without a look at the bounds
 _SMALL = 1 << 16
@@ -241,4 +241,4 @@ def check_into(target: Array, source: Array) -> None:
     shape = check_fit(target, source)
     if shape != target.shape:
         text = f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}"
-        raise runtime_error(text)
+        raise shape_error(text)

@@ -13,7 +13,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import checked_size, floating, new_parameter
 from gradcli.core.ops.operators import truth
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, shape_error
 
 
 class Activation(FunctionModule):
@@ -126,7 +126,7 @@ class Softmax2d(Module, place="activation"):
 
     def forward(self, input: Any) -> Any:
         if input.array.ndim not in (3, 4):
-            raise ProgramError("ValueError", f"Softmax2d: expected input to be 3D or 4D, got {input.array.ndim}D instead")
+            raise shape_error(f"Softmax2d: expected input to be 3D or 4D, got {input.array.ndim}D instead", "ValueError")
         return catalog.function("nn.functional.softmax")(input, -3)
 
 

@@ -21,7 +21,7 @@ from gradcli.core.ops.layers.dropout import dropout as drop_out
 from gradcli.core.ops.layers.linear import linear
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, shape_error
 
 
 def _call(name: str, *args: Any) -> Any:
@@ -126,14 +126,14 @@ class MultiheadAttention(FunctionModule, place="activation"):
                 raise no_attribute(one, "dim")
         rank = query.array.ndim
         if rank not in (2, 3):
-            raise ProgramError("AssertionError", f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+            raise shape_error(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor", "AssertionError")
         for one in (key, value):
             if one.array.ndim != rank:
                 kind = "batched" if rank == 3 else "unbatched"
-                raise ProgramError(
-                    "AssertionError",
+                raise shape_error(
                     f"For {kind} ({rank}-D) `query`, expected `key` and `value` to be {rank}-D but found {key.array.ndim}-D and "
                     f"{value.array.ndim}-D tensors respectively",
+                    "AssertionError",
                 )
         if self.batch_first and rank == 3:
             query, key, value = _each_once(query, key, value, lambda x: _call("transpose", x, 1, 0))
@@ -154,9 +154,9 @@ class MultiheadAttention(FunctionModule, place="activation"):
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         if query.array.shape[-1] != self.embed_dim:
-            raise ProgramError("AssertionError", f"was expecting embedding dimension of {self.embed_dim}, but got {query.array.shape[-1]}")
+            raise shape_error(f"was expecting embedding dimension of {self.embed_dim}, but got {query.array.shape[-1]}", "AssertionError")
         if self.alike and key.array.shape != value.array.shape:
-            raise ProgramError("AssertionError", f"key shape {key.shape!r} does not match value shape {value.shape!r}")
+            raise shape_error(f"key shape {key.shape!r} does not match value shape {value.shape!r}", "AssertionError")
         if not self.alike and key.array.shape[:2] != value.array.shape[:2]:
             raise ProgramError(
                 "AssertionError",
@@ -173,16 +173,16 @@ class MultiheadAttention(FunctionModule, place="activation"):
             mask = _hidden(attn_mask, query)
             wanted = (rows, columns) if mask.array.ndim == 2 else (batch * self.num_heads, rows, columns)
             if mask.array.ndim not in (2, 3):
-                raise runtime_error(f"attn_mask's dimension {mask.array.ndim} is not supported")
+                raise shape_error(f"attn_mask's dimension {mask.array.ndim} is not supported")
             if mask.array.shape != wanted:
                 kind = f"{mask.array.ndim}D"
                 text = f"The shape of the {kind} attn_mask is {mask.shape!r}, but should be {wanted}."
-                raise runtime_error(text)
+                raise shape_error(text)
             mask = _call("unsqueeze", mask, 0) if len(wanted) == 2 else mask
         if padding is not None:
             if padding.array.shape != (batch, columns):
                 text = f"expecting key_padding_mask shape of {(batch, columns)}, but got {padding.shape!r}"
-                raise ProgramError("AssertionError", text)
+                raise shape_error(text, "AssertionError")
             hidden: Any = _hidden(padding, query)
             hidden = catalog.method("expand").method(_view(hidden, batch, 1, 1, columns), ((-1, self.num_heads, -1, -1),), {})
             hidden = _call("reshape", hidden, (batch * self.num_heads, 1, columns))

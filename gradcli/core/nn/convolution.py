@@ -13,7 +13,7 @@ from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.parameter import checked_size, floating, kaiming_parameter, new_parameter, uniform_parameter
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, shape_error
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -154,18 +154,18 @@ class ConvTransposeNd(Convolution):
         if len(size) == lead + rank:
             size = size[lead:]
         if len(size) != rank:
-            raise ProgramError(
-                "ValueError",
-                f"ConvTranspose{rank}D: for {len(shape)}D input, output_size must have {rank} or {lead + rank} elements (got {len(size)})",
+            text = (
+                f"ConvTranspose{rank}D: for {len(shape)}D input, output_size must have {rank} or {lead + rank} elements (got {len(size)})"
             )
+            raise shape_error(text, "ValueError")
         how = zip(shape[lead:], self.kernel_size, self.stride, self.padding, self.dilation, strict=True)
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, k, s, p, d in how]
         most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
         if any(not low <= n <= high for n, low, high in zip(size, least, most, strict=True)):
-            raise ProgramError(
-                "ValueError",
+            raise shape_error(
                 f"requested an output size of {output_size}, but valid sizes range from {least} to {most} "
                 f"(for an input of {type(input.shape)(shape[2:])})",
+                "ValueError",
             )
         return tuple(n - low for n, low in zip(size, least, strict=True))
 

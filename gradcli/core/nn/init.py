@@ -17,7 +17,7 @@ from gradcli.core.optim.optimizer import written
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, shape_error
 
 
 def _fill(tensor: Any, values: Any) -> Tensor:
@@ -81,7 +81,7 @@ def zeros_(tensor: Any) -> Tensor:
 def eye_(tensor: Any) -> Tensor:
     """Fill a matrix with zeros, and its diagonal with ones."""
     if _checked(tensor).array.ndim != 2:
-        raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
+        raise shape_error("Only tensors with 2 dimensions are supported", "ValueError")
     return _fill(tensor, np.eye(*tensor.array.shape))
 
 
@@ -89,7 +89,7 @@ def fans(tensor: Any) -> tuple[int, int]:
     """The number of inputs that an output is made of, and of outputs that an input goes into. ValueError below 2 dimensions."""
     shape = _checked(tensor).array.shape
     if len(shape) < 2:
-        raise ProgramError("ValueError", "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise shape_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions", "ValueError")
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 
@@ -182,7 +182,7 @@ def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
     t = _checked(tensor)
     shape = t.array.shape
     if len(shape) < 2:
-        raise ProgramError("ValueError", "Only tensors with 2 or more dimensions are supported")
+        raise shape_error("Only tensors with 2 or more dimensions are supported", "ValueError")
     if not t.array.size:
         return t
     rows, columns = shape[0], t.array.size // shape[0]
@@ -198,7 +198,7 @@ def sparse_(tensor: Any, sparsity: Any, std: Any = 0.01, generator: Any = None) 
     """Fill a matrix with normal draws, and a part of each column with zeros (Martens 2010)."""
     t = _checked(tensor)
     if t.array.ndim != 2:
-        raise ProgramError("ValueError", "Only tensors with 2 dimensions are supported")
+        raise shape_error("Only tensors with 2 dimensions are supported", "ValueError")
     rows, columns = t.array.shape
     made = np.array(_draw_normal(t, 0, number(std), generator).array)
     for column in range(columns):
@@ -235,7 +235,7 @@ def dirac_(tensor: Any, groups: Any = 1) -> Tensor:
         raise no_attribute(tensor, "ndimension")
     shape = tensor.array.shape
     if len(shape) not in (3, 4, 5):
-        raise ProgramError("ValueError", "Only tensors with 3, 4, or 5 dimensions are supported")
+        raise shape_error("Only tensors with 3, 4, or 5 dimensions are supported", "ValueError")
     if shape[0] % groups:
         raise ProgramError("ValueError", "dim 0 must be divisible by groups")
     made = np.zeros(shape, tensor.dtype.np)

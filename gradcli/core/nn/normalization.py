@@ -16,7 +16,7 @@ from gradcli.core.ops.layers.batch_norm import batch_norm, instance_norm
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, shape_error
 
 
 class Norm(FunctionModule):
@@ -72,7 +72,7 @@ class BatchNorm1d(Norm, place="batchnorm", exact=True):
             raise no_attribute(input, "dim")
         if input.array.ndim not in self.DIMENSIONS:
             wanted = " or ".join(f"{n}D" for n in self.DIMENSIONS)
-            raise ProgramError("ValueError", f"expected {wanted} input (got {input.array.ndim}D input)")
+            raise shape_error(f"expected {wanted} input (got {input.array.ndim}D input)", "ValueError")
 
     def forward(self, input: Any) -> Any:
         self.check_dimensions(input)
@@ -112,7 +112,7 @@ class InstanceNorm1d(BatchNorm1d, place="instancenorm", exact=True):
         if found != self.num_features:
             if self.affine:
                 text = f"expected input's size at dim={at} to match num_features ({self.num_features}), but got: {found}."
-                raise ProgramError("ValueError", text)
+                raise shape_error(text, "ValueError")
             warnings.emit(
                 f"input's size at dim={at} does not match num_features. You can silence this warning by not passing in num_features, "
                 "which is not used because affine=False"

@@ -17,7 +17,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import shape_error
 
 
 def as_parameter(tensor: Tensor, requires_grad: bool = True) -> Tensor:
@@ -64,14 +64,14 @@ def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
     """The shape of a new parameter, checked with the errors of `torch.empty` and against the limit of elements."""
     for position, n in enumerate(size, 1):
         if type(n) is not int:
-            raise ProgramError(
-                "TypeError",
+            raise shape_error(
                 f"empty(): argument 'size' failed to unpack the object at pos {position} with error "
                 f'"type must be tuple of ints,but got {hooks.type_name(n)}"',
+                "TypeError",
             )
     for n in size:
         if n < 0:
-            raise runtime_error(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+            raise shape_error(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     limits.check_elements(math.prod(size), dtype.itemsize)
     return size
 

@@ -19,7 +19,7 @@ from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import floating, uniform_parameter
 from gradcli.core.ops.layers import recurrent
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, shape_error
 
 #: the number of layers whose parameters scripts can read by name
 _NAMED_LAYERS = 8
@@ -120,7 +120,7 @@ class RNNBase(Module, place="rnn"):
             raise no_attribute(input, "dim")
         rank = input.array.ndim
         if rank not in (2, 3):
-            raise ProgramError("ValueError", f"{self.kind}: Expected input to be 2D or 3D, got {rank}D instead")
+            raise shape_error(f"{self.kind}: Expected input to be 2D or 3D, got {rank}D instead", "ValueError")
         for one in states or ():
             if type(one) is not Tensor:
                 raise no_attribute(one, "dim")
@@ -129,7 +129,7 @@ class RNNBase(Module, place="rnn"):
             found = f"hx and cx should also be {rank}-D but got ({ranks}) tensors"
             if len(states) == 1:
                 found = f"hx should also be {rank}-D but got {ranks} tensor"
-            raise runtime_error(f"For {'batched' if rank == 3 else 'unbatched'} {rank}-D input, {found}")
+            raise shape_error(f"For {'batched' if rank == 3 else 'unbatched'} {rank}-D input, {found}")
         if rank == 3:
             return input, states, True
         framed = catalog.function("unsqueeze")(input, 0 if self.batch_first else 1)
@@ -146,13 +146,13 @@ class RNNBase(Module, place="rnn"):
             )
         if input.array.shape[-1] != self.input_size:
             found = input.array.shape[-1]
-            raise runtime_error(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
+            raise shape_error(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
         batch = input.array.shape[0 if self.batch_first else 1]
         directions = 2 if self.bidirectional else 1
         for state, size, name in zip(states, sizes, names, strict=True):
             wanted = (self.num_layers * directions, batch, size)
             if state.array.shape != wanted:
-                raise runtime_error(f"Expected {name} size {wanted}, got {list(state.array.shape)}")
+                raise shape_error(f"Expected {name} size {wanted}, got {list(state.array.shape)}")
 
     def run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         """The outputs of the last layer and the last states of all layers."""
@@ -206,9 +206,9 @@ def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout:
         if value <= 0:
             raise ProgramError("ValueError", f"{name} must be greater than zero")
     if proj_size < 0:
-        raise ProgramError("ValueError", "proj_size should be a positive integer or zero to disable projections")
+        raise shape_error("proj_size should be a positive integer or zero to disable projections", "ValueError")
     if proj_size >= hidden_size:
-        raise ProgramError("ValueError", "proj_size has to be smaller than hidden_size")
+        raise shape_error("proj_size has to be smaller than hidden_size", "ValueError")
 
 
 class RNN(RNNBase, place="rnn"):
@@ -218,7 +218,7 @@ class RNN(RNNBase, place="rnn"):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ProgramError("ValueError", "proj_size argument is only supported for LSTM, not RNN or GRU")
+            raise shape_error("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
         self.nonlinearity = args[3] if len(args) > 3 else kwargs.pop("nonlinearity", "tanh")
         if self.nonlinearity not in ("tanh", "relu"):
             raise ProgramError("ValueError", f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
@@ -242,7 +242,7 @@ class GRU(RNNBase, place="rnn"):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
-            raise ProgramError("ValueError", "proj_size argument is only supported for LSTM, not RNN or GRU")
+            raise shape_error("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
         _base(self, "GRU", *args, **kwargs)
 
 

@@ -13,7 +13,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import checked_size, floating, uniform_parameter
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 class Cell(FunctionModule):
@@ -41,11 +41,11 @@ class Cell(FunctionModule):
             raise no_attribute(input, "dim")
         rank = input.array.ndim
         if rank not in (1, 2):
-            raise ProgramError("ValueError", f"{self.SCRIPT_NAME}: Expected input to be 1D or 2D, got {rank}D instead")
+            raise shape_error(f"{self.SCRIPT_NAME}: Expected input to be 1D or 2D, got {rank}D instead", "ValueError")
         for at, state in enumerate(states or ()):
             if state.array.ndim not in (1, 2):
                 where = f"hx[{at}]" if len(states or ()) == 2 else "hidden"
-                raise ProgramError("ValueError", f"{self.SCRIPT_NAME}: Expected {where} to be 1D or 2D, got {state.array.ndim}D instead")
+                raise shape_error(f"{self.SCRIPT_NAME}: Expected {where} to be 1D or 2D, got {state.array.ndim}D instead", "ValueError")
         unsqueeze = catalog.function("unsqueeze")
         x = input if rank == 2 else unsqueeze(input, 0)
         pair = function == "lstm_cell"

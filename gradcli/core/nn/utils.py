@@ -14,7 +14,7 @@ from gradcli.core.kernels import blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _given(parameters: Any) -> list[Tensor]:
@@ -105,6 +105,6 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
         count = parameter.array.size
         part = vec.array[at : at + count]
         if part.size != count:
-            raise runtime_error(f"shape '{list(parameter.array.shape)}' is invalid for input of size {part.size}")
+            raise shape_error(f"shape '{list(parameter.array.shape)}' is invalid for input of size {part.size}")
         parameter.array = part.reshape(parameter.array.shape)
         at += count

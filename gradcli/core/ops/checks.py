@@ -13,7 +13,7 @@ from gradcli.core.graph.record import Op, broadcast_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 #: a Python number as an argument, and an operand of arithmetic, which may be one
 Number = bool | int | float
@@ -29,7 +29,7 @@ def wrap_dim(dim: int, rank: int) -> int:
     """`dim` counted from 0, for a tensor of `rank` dimensions; a 0-d tensor takes 0 and -1. Raises IndexError if out of range."""
     size = max(rank, 1)
     if not -size <= dim < size:
-        raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+        raise shape_error(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})", "IndexError")
     return dim % size
 
 
@@ -47,7 +47,7 @@ def wrap_dims(dims: Sequence[int] | None, rank: int) -> tuple[int, ...]:
 def check_rank(rank: int) -> None:
     """Raise RuntimeError for more dimensions than numpy has."""
     if rank > MOST_DIMENSIONS:
-        raise runtime_error(f"a tensor of {rank} dimensions is not part of gradcli, which has at most {MOST_DIMENSIONS}")
+        raise shape_error(f"a tensor of {rank} dimensions is not part of gradcli, which has at most {MOST_DIMENSIONS}")
 
 
 def check_size(shape: Sequence[int], itemsize: int) -> None:

@@ -23,7 +23,7 @@ from gradcli.core.random import checks
 from gradcli.core.random.normals import box_muller32, box_muller64, each, fma32, fma64
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 if TYPE_CHECKING:
     from random import Random
@@ -104,7 +104,7 @@ class Generator:
             raise ProgramError("TypeError", "RNG state must be a torch.ByteTensor")
         if state.size != _STATE.itemsize:
             size = f"{_STATE.itemsize} but found the input RNG state size to be {state.size}"
-            raise runtime_error(f"Expected a CPUGeneratorImplState of size {size}")
+            raise shape_error(f"Expected a CPUGeneratorImplState of size {size}")
         held = np.frombuffer(state.tobytes(), _STATE)[0]
         position = int(held["next"])
         if held["seeded"] != 1 or not 0 < held["left"] <= _STATE_WORDS or position > _STATE_WORDS:

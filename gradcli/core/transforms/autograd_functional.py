@@ -19,7 +19,7 @@ from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.user_functions import call, stand_in, type_text
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 Tensors = tuple[Tensor, ...]
 
@@ -64,7 +64,7 @@ def _vectors(v: Any, like: Tensors, several: bool, caller: str, create_graph: bo
     for i, (vector, other) in enumerate(zip(given, like, strict=True)):
         if vector.array.shape != other.array.shape:
             which = f"Entry {i} in " if several else ""
-            raise runtime_error(f"{which}v has invalid size: should be {other.shape!r} but got {vector.shape!r}.")
+            raise shape_error(f"{which}v has invalid size: should be {other.shape!r} but got {vector.shape!r}.")
     return tuple(stand_in(t) if create_graph and t.requires_grad else detach(t) for t in given)
 
 

@@ -18,7 +18,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.forward_ad_level import ForwardADLevel, Paused
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 UnpackedDualTensor = named_tuple(
     "torch.autograd.forward_ad.UnpackedDualTensor", lambda primal, tangent: (primal, tangent), "primal", "tangent"
@@ -69,9 +69,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Tensor:
     if state.dual.tangent_of(tangent) is not None:
         raise runtime_error("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if tensor.array.shape != tangent.array.shape:
-        raise runtime_error(
+        raise shape_error(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor "
-            f"is of size {list(tensor.array.shape)} while the given forward gradient is of size {list(tangent.array.shape)}."
+            f"is of size {list(tensor.array.shape)} while the given forward gradient is of size {list(tangent.array.shape)}.",
         )
     made: Tensor = catalog.method("view").method(tensor, (tensor.array.shape,), {})
     if tensor.array.strides != tangent.array.strides and tensor.array.size > 1:

@@ -29,7 +29,7 @@ from gradcli.core.transforms.gradcheck_jacobians import (
     tracked_positions,
 )
 from gradcli.core.transforms.user_functions import call
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, shape_error
 
 
 def _tensors(value: Any) -> tuple[Any, ...]:
@@ -216,7 +216,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 "fail if all the inputs are not of double precision floating point or complex. "
             )
         if any(stride == 0 and size > 1 for stride, size in zip(tensor.array.strides, tensor.array.shape, strict=True)):
-            raise runtime_error(
+            raise shape_error(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
                 "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
                 "gradcheck.",

@@ -20,7 +20,7 @@ from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
 from gradcli.core.transforms.user_functions import call, name_of, stand_in, type_text
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _JVP = "jvp(f, primals, tangents)"
 _VJP = "vjp(f, *primals)"
@@ -252,10 +252,10 @@ def _tangents(primals: Any, tangents: Any) -> tuple[list[Tensor], Any, list[Tens
                 raise runtime_error(f"{_JVP}: Expected {what} to only contain Tensors, got {type_text(value)}")
     for primal, tangent in zip(leaves, directions, strict=True):
         if primal.array.shape != tangent.array.shape:
-            raise runtime_error(
+            raise shape_error(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                 f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
-                f"{list(tangent.array.shape)}."
+                f"{list(tangent.array.shape)}.",
             )
     return leaves, spec, directions
 
@@ -296,7 +296,7 @@ def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
         for i, (direction, leaf) in enumerate(zip(directions, leaves, strict=True)):
             start = f"tangent:{i} with {{}} in flattened pytree doesn't match the {{}} of the corresponding primal."
             if direction.array.shape != leaf.array.shape:
-                raise runtime_error(start.format(f"shape {direction.shape}", f"shape {leaf.shape}"))
+                raise shape_error(start.format(f"shape {direction.shape}", f"shape {leaf.shape}"))
             if direction.dtype is not leaf.dtype:
                 raise runtime_error(start.format(f"dtype {direction.dtype}", f"dtype {leaf.dtype}"))
         with level:
@@ -338,7 +338,7 @@ def _jacobian(func: Any, argnums: Any, has_aux: Any, args: tuple[Any, ...], call
 def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any = None) -> Routine:
     """`jacrev(f)(*args)`: all derivatives, by backward passes."""
     if not (chunk_size is None or chunk_size > 0):
-        raise ProgramError("ValueError", "jacrev: `chunk_size` should be greater than 0.")
+        raise shape_error("jacrev: `chunk_size` should be greater than 0.", "ValueError")
 
     def wrapper_fn(*args: Any) -> Any:
         return _jacobian(func, argnums, has_aux, args, _VJP)

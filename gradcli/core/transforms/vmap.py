@@ -15,7 +15,7 @@ from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
 from gradcli.core.transforms.user_functions import call, name_of, type_text
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _value_error(text: str) -> ProgramError:
@@ -27,7 +27,7 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
     if randomness not in ("error", "different", "same"):
         raise runtime_error(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
-        raise _value_error(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+        raise shape_error(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})", "ValueError")
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
@@ -64,9 +64,10 @@ def _check_randomness(randomness: str) -> None:
 def _check_out_dims(func: Any, out_dims: Any) -> None:
     for dim in flatten(out_dims)[0]:
         if dim is not None and not isinstance(dim, int):
-            raise _value_error(
+            raise shape_error(
                 f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-                "representing where in the outputs the vmapped dimension should appear."
+                "representing where in the outputs the vmapped dimension should appear.",
+                "ValueError",
             )
 
 
@@ -100,9 +101,8 @@ def _batch(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[Any], S
     if not sizes:
         raise _value_error("vmap: Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
-        raise _value_error(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
-        )
+        text = f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        raise shape_error(text, "ValueError")
     return leaves, spec, dims, sizes[0]
 
 
@@ -110,7 +110,7 @@ def _check_dim(where: str, leaf: Any, dim: Any) -> None:
     if dim is None:
         return
     if not isinstance(dim, int):
-        raise _value_error(f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+        raise shape_error(f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.", "ValueError")
     if type(leaf) is not Tensor:
         raise _value_error(
             f"{where}: Got in_dim={dim} for an input but the input is of type {type_text(leaf)}. We cannot vmap over non-Tensor "
@@ -118,9 +118,10 @@ def _check_dim(where: str, leaf: Any, dim: Any) -> None:
         )
     ndim = leaf.array.ndim
     if not -ndim <= dim < ndim:
-        raise _value_error(
+        raise shape_error(
             f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {ndim} so expected in_dim to "
-            f"satisfy -{ndim} <= in_dim < {ndim}."
+            f"satisfy -{ndim} <= in_dim < {ndim}.",
+            "ValueError",
         )
 
 
@@ -164,7 +165,7 @@ def _stacked(func: Any, values: list[Any], dim: int | None, count: int) -> Any:
     limits.check_elements(first.array.size * count, first.array.itemsize)
     ndim = first.array.ndim + 1
     if not -ndim <= dim < ndim:
-        raise ProgramError("IndexError", f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got {dim})")
+        raise shape_error(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got {dim})", "IndexError")
     if any(v.requires_grad for v in values):
         return catalog.function("stack")(tuple(values[:count]), dim)
     if not count:

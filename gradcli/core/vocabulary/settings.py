@@ -37,6 +37,7 @@ def _set_default_dtype(d: Any) -> None:
 def _set_printoptions(
     precision: Any = None, threshold: Any = None, edgeitems: Any = None, linewidth: Any = None, profile: Any = None, sci_mode: Any = None
 ) -> None:
+    printing.options = printing.options.copy()  # results refer to the options that they were made under
     printing.set_printoptions(
         printing.options,
         precision=precision,

@@ -17,7 +17,7 @@ from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.device import kind_of
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 class Symbol(Scripted):
@@ -234,11 +234,11 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
         if type(first) is not int:
             got = ", ".join(hooks.type_name(a) for a in args)
             wrong = ", ".join(f"!{hooks.type_name(a)}!" for a in args)
-            raise ProgramError("TypeError", _NO_SUCH_NEW.format(got=got, wrong=wrong))
+            raise shape_error(_NO_SUCH_NEW.format(got=got, wrong=wrong), "TypeError")
         for i, size in enumerate(args):
             if type(size) is not int:
                 text = f"type must be tuple of ints,but got {hooks.type_name(size)}"
-                raise ProgramError("TypeError", f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"")
+                raise shape_error(f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"", "TypeError")
         return empty(tuple(args), wanted)
 
     return construct

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Label, ProgramError
+from gradcli.errors import Code, Label, ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Attribute, AugAssign, Call, Expr, ListExpr, Node, Starred, Step, TupleExpr
 
 _MOST = 4
-_ABOUT_SHAPES = r"[Ss]ize|[Ss]hape|[Dd]imension|\b[0-9]-?D\b"
+_ABOUT_SHAPES = (Code.SHAPE, Code.BROADCAST, Code.MATRIX_PRODUCT, Code.INVALID_VIEW_SIZE)
 
 
 def label_operands(error: ProgramError, a: Tensor, b: Tensor) -> None:
@@ -53,12 +52,8 @@ def _with_items(place: Expr, value: Value) -> Iterable[tuple[Node, Value]]:
 
 def _label(error: ProgramError, pairs: Iterable[tuple[Node, Value]]) -> None:
     # an error that has a span already came from inside a called function, with other operands
-    if error.span is not None or error.labels or not _is_about_shapes(error.message):
+    if error.span is not None or error.labels or error.code not in _ABOUT_SHAPES:
         return
     tensors = [(place, value) for place, value in pairs if type(value) is Tensor]
     for place, tensor in tensors[:_MOST]:
         error.labels.append(Label(place.span, f"shape {tuple(tensor.array.shape)}"))
-
-
-def _is_about_shapes(message: str) -> bool:
-    return re.compile(_ABOUT_SHAPES).search(message) is not None

@@ -19,7 +19,7 @@ from gradcli.core.ops.shape.views import reshape
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 # --- leaky_relu ---
 
@@ -93,12 +93,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             raise runtime_error("Not allow zero-dim input tensor.")
         channels = input.array.shape[1] if input.array.ndim > 1 else 1
         if channels != weight.array.size:
-            raise runtime_error(
+            raise shape_error(
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.array.size} "
-                f"and channel size = {channels}."
+                f"and channel size = {channels}.",
             )
     if weight.array.ndim > 1:
-        raise runtime_error(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
+        raise shape_error(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
     if input.array.ndim != weight.array.ndim:
         shape = [1] * input.array.ndim
         if input.array.ndim > 1:

@@ -22,7 +22,7 @@ from gradcli.core.ops.elementwise.exponential import SIGMOID, SIGMOID_BACKWARD, 
 from gradcli.core.ops.elementwise.signs import absolute
 from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 # --- gelu ---
 
@@ -258,10 +258,10 @@ GLU = Op(
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of `input` along `dim` times the sigmoid of the second half."""
     if not input.array.ndim:
-        raise runtime_error("glu does not support scalars because halving size must be even")
+        raise shape_error("glu does not support scalars because halving size must be even")
     at = wrap_dim(dim, input.array.ndim)
     if input.array.shape[at] % 2:
-        raise runtime_error(f"Halving dimension must be even, but dimension {at} is size {input.array.shape[at]}")
+        raise shape_error(f"Halving dimension must be even, but dimension {at} is size {input.array.shape[at]}")
     require_floating("glu_cpu", input.dtype)
     return GLU(input, dim)  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from gradcli.core.ops.create.leaf import LIKE, check_sizes, leaf, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 Made = tuple[Array, DType]
 
@@ -96,7 +96,7 @@ def _fill(input: Tensor, value: Any) -> Any:
     if type(value) is not Tensor:
         return FILL(input, scalar_of(value, input.dtype))
     if value.array.ndim:
-        raise runtime_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
+        raise shape_error(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions.")
     return FILL_TENSOR(input, value)
 
 

@@ -15,7 +15,7 @@ from gradcli.core.ops.create.leaf import check_rank, leaf
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: PyTorch's bound on the depth of nested sequences
 _MAX_DIMS = 128
@@ -29,7 +29,7 @@ def _sizes(data: Any) -> list[int]:
             return sizes
         sizes.append(len(data))
         if len(sizes) > _MAX_DIMS:
-            raise ProgramError("ValueError", f"too many dimensions '{hooks.type_name(data)}'")
+            raise shape_error(f"too many dimensions '{hooks.type_name(data)}'", "ValueError")
         if not data:
             return sizes
         data = data[0]

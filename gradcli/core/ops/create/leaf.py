@@ -14,7 +14,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
 #: the options of functions that take the shape of a tensor
@@ -48,7 +48,7 @@ def making(parameters: str, run: Callable[..., tuple[Array, DType]], options: st
 def check_rank(rank: int) -> None:
     """Raise RuntimeError for more dimensions than numpy has."""
     if rank > _MOST_DIMS:
-        raise runtime_error(f"tensors of more than {_MOST_DIMS} dimensions are not part of gradcli, got {rank}")
+        raise shape_error(f"tensors of more than {_MOST_DIMS} dimensions are not part of gradcli, got {rank}")
 
 
 def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:
@@ -58,7 +58,7 @@ def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:
     for n in size:
         if n < 0:
             negative = f"{name}: Dimension size must be non-negative."
-            raise runtime_error(negative if name else f"Trying to create tensor with negative dimension {n}: {list(size)}")
+            raise shape_error(negative if name else f"Trying to create tensor with negative dimension {n}: {list(size)}")
         count *= n
     limits.check_elements(count, dtype.itemsize)
     if math.prod(n or 1 for n in size) >= 1 << 63:

@@ -15,7 +15,7 @@ from gradcli.core.ops.create.leaf import OPTIONS, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 Made = tuple[Array, DType]
 
@@ -58,7 +58,7 @@ def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     given = {what: value for what, value in (("start", start), ("end", end)) if type(value) is Tensor}
     if any(value.array.ndim for value in given.values()):
         found = " and ".join(f"{what} with {value.array.ndim} dimension(s)" for what, value in given.items())
-        raise runtime_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
+        raise shape_error(f"{name} only supports 0-dimensional start and end tensors, but got {found}.")
     start, end = (value.item() if type(value) is Tensor else value for value in (start, end))
     if steps < 0:
         raise runtime_error("number of steps must be non-negative")

@@ -15,7 +15,7 @@ from gradcli.core.ops.checks import Operand, wrap_dim
 from gradcli.core.ops.rules import UNCHANGED, not_differentiable
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def places_along(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
@@ -51,9 +51,9 @@ def source_gradient(xp: Any, grad: Any, dim: int, index: Any, src_shape: Any, na
     """The gradient of what was scattered. PyTorch has one only where `src` has the shape of the index, and raises RuntimeError else."""
     # a 0-d src counts as a vector of one element; the backward pass restores its shape
     if tuple(src_shape) != index.shape and (src_shape or index.shape != (1,)):
-        raise runtime_error(
+        raise shape_error(
             f"Function {name} returned an invalid gradient at index 1 - got {list(index.shape)} but expected shape compatible with "
-            f"{list(src_shape)}"
+            f"{list(src_shape)}",
         )
     return xp.call(GATHER, grad, dim, index)
 
@@ -130,29 +130,29 @@ def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor 
         return
     other = "input" if name == "gather" else "self"
     if len(have) != len(want):
-        raise runtime_error(f"Index tensor must have the same number of dimensions as {other} tensor")
+        raise shape_error(f"Index tensor must have the same number of dimensions as {other} tensor")
     small = all(n <= m for k, (n, m) in enumerate(zip(want, have, strict=True)) if k != at)
     if name == "gather":
         for k, (n, m) in enumerate(zip(want, have, strict=True)):
             if k != at and n > m:
-                raise runtime_error(
+                raise shape_error(
                     f"Size does not match at dimension {k} expected index {list(want)} to be no larger than self {list(have)} apart from "
-                    f"dimension {at}"
+                    f"dimension {at}",
                 )
     elif src is not None:
         given = src.array.shape or (1,)
         if len(given) != len(want):
-            raise runtime_error("Index tensor must have the same number of dimensions as src tensor")
+            raise shape_error("Index tensor must have the same number of dimensions as src tensor")
         if not small or any(n > m for n, m in zip(want, given, strict=True)):
-            raise runtime_error(
+            raise shape_error(
                 f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at} and to be no larger size "
-                f"than src {list(given)}"
+                f"than src {list(given)}",
             )
     elif not small:
-        raise runtime_error(f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at}")
+        raise shape_error(f"Expected index {list(want)} to be no larger than self {list(have)} apart from dimension {at}")
     bad = out_of_range(index.array, have[at])
     if bad is not None:
-        raise runtime_error(f"index {bad} is out of bounds for dimension {at} with size {have[at]}")
+        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {have[at]}")
 
 
 def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:

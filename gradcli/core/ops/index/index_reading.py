@@ -18,7 +18,7 @@ from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: for each dimension an array of positions, None for all of it, or a mask, which may span several dimensions
 Indices = tuple[Array | None, ...]
@@ -146,7 +146,7 @@ def select_at(tensor: Tensor, dim: int, index: int, place: int) -> Tensor:
     # after a second ellipsis `dim` may be behind the last dimension
     length = tensor.array.shape[dim] if dim < tensor.array.ndim else 0
     if not -length <= index < length:
-        raise ProgramError("IndexError", f"index {index} is out of bounds for dimension {place} with size {length}")
+        raise shape_error(f"index {index} is out of bounds for dimension {place} with size {length}", "IndexError")
     return SELECT(tensor, dim, index)  # type: ignore[no-any-return]
 
 
@@ -172,7 +172,7 @@ def apply_items(tensor: Tensor, items: list[Any]) -> tuple[Tensor, Indices]:
     rank = tensor.array.ndim
     specified = sum(_consumed(item) for item in items)
     if specified > rank:
-        raise ProgramError("IndexError", f"too many indices for tensor of dimension {rank}")
+        raise shape_error(f"too many indices for tensor of dimension {rank}", "IndexError")
     result = tensor
     dim = 0
     found: list[Array | None] = []
@@ -230,10 +230,10 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
         if index.dtype.kind == "b":
             for k, n in enumerate(index.shape):
                 if shape[dim + k] != n:
-                    raise ProgramError(
-                        "IndexError",
+                    raise shape_error(
                         f"The shape of the mask {list(index.shape)} at index {k} does not match the shape of the indexed tensor "
                         f"{list(shape)} at index {dim + k}",
+                        "IndexError",
                     )
             flat += [(int(np.count_nonzero(index)),)] * index.ndim
             dim += index.ndim
@@ -245,14 +245,14 @@ def check_indices(tensor: Tensor, indices: Indices) -> tuple[int, ...]:
         common = np.broadcast_shapes(*flat)
     except ValueError:
         shapes = ", ".join(str(list(s)) for s in flat)
-        raise ProgramError("IndexError", f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+        raise shape_error(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}", "IndexError") from None
     return _result_shape(shape, indices, common)
 
 
 def _check_range(index: Array, dim: int, length: int) -> None:
     if index.size and (index.min() < -length or index.max() >= length):
         bad = index[(index < -length) | (index >= length)].flat[0]
-        raise ProgramError("IndexError", f"index {bad} is out of bounds for dimension {dim} with size {length}")
+        raise shape_error(f"index {bad} is out of bounds for dimension {dim} with size {length}", "IndexError")
 
 
 def _result_shape(shape: tuple[int, ...], indices: Indices, common: tuple[int, ...]) -> tuple[int, ...]:

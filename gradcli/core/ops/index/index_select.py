@@ -17,7 +17,7 @@ from gradcli.core.ops.index.gather_scatter import out_of_range
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _at(dim: int, index: Any, rank: int) -> tuple[Any, ...]:
@@ -136,16 +136,15 @@ def check_index_and_source(name: str, input: Tensor, at: int, index: Tensor, sou
         )
     length = given[at] if len(given) > at else 1
     if index.array.size != length:
-        raise runtime_error(
-            f"{name}_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}"
-        )
+        text = f"{name}_(): Number of indices ({index.array.size}) should be equal to source.size(dim): ({length}), for dim: {at}"
+        raise shape_error(text)
 
 
 def different_slices(input: Tensor, source: Tensor) -> ProgramError:
     """The error for slices of another shape."""
-    return runtime_error(
+    return shape_error(
         "source tensor shape must match self tensor shape, excluding the specified dimension. "
-        f"Got self.shape = {list(input.array.shape)} source.shape = {list(source.array.shape)}"
+        f"Got self.shape = {list(input.array.shape)} source.shape = {list(source.array.shape)}",
     )
 
 
@@ -159,7 +158,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
     size = have[at] if have else 1
     bad = out_of_range(index.array, size)
     if bad is not None:
-        raise runtime_error(f"index {bad} is out of bounds for dimension {at} with size {size}")
+        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {size}")
     return INDEX_ADD(input, source, dim, watched(index).reshape(-1), alpha)  # type: ignore[no-any-return]
 
 
@@ -168,7 +167,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     rank = input.array.ndim
     at = wrap_dim(dim, rank)
     if type(value) is Tensor and value.array.ndim:
-        raise runtime_error(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
+        raise shape_error(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if index.dtype is not dtypes.int64:
         raise ProgramError("IndexError", "index_fill_(): Expected dtype int64 for index.")
     if index.array.ndim > 1:
@@ -176,7 +175,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     size = input.array.shape[at] if rank else 1
     bad = out_of_range(index.array, size, -size)
     if bad is not None:
-        raise ProgramError("IndexError", f"index {bad} is out of bounds for dimension {at} with size {size}")
+        raise shape_error(f"index {bad} is out of bounds for dimension {at} with size {size}", "IndexError")
     if type(value) is Tensor:
         return INDEX_FILL_TENSOR(input, value, dim, watched(index))  # type: ignore[no-any-return]
     return INDEX_FILL(input, dim, watched(index), scalar_of(value, input.dtype))  # type: ignore[no-any-return]
@@ -195,19 +194,18 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         )
     slice_a, slice_b = have[:at] + have[at + 1 :], given[:at] + given[at + 1 :]
     if given and slice_a != slice_b:
-        raise runtime_error(
+        raise shape_error(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0."
+            f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0.",
         )
     length = given[at] if given else 1
     if index.array.size != length:
-        raise ProgramError(
-            "IndexError", f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({length})"
-        )
+        text = f"index_copy_(): Number of indices ({index.array.size}) should be equal to source.size(dim) ({length})"
+        raise shape_error(text, "IndexError")
     size = have[at] if have else 1
     bad = out_of_range(index.array, size)
     if bad is not None:
-        raise ProgramError("IndexError", f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {size}")
+        raise shape_error(f"index_copy_(): index {bad} is out of bounds for dimension {at} with size {size}", "IndexError")
     return INDEX_COPY(input, source, dim, watched(index).reshape(-1) if given else watched(index))  # type: ignore[no-any-return]
 
 

@@ -33,7 +33,7 @@ from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the records ---
 
@@ -216,9 +216,8 @@ def _check_values(tensor: Tensor, indices: Indices, values: Tensor, shape: tuple
     have = values.array.shape
     lead = len(shape) - len(have)
     if lead < 0 or any(n not in (1, m) for n, m in zip(have, shape[lead:], strict=True)):
-        raise runtime_error(
-            f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
-        )
+        text = f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape {list(shape)}"
+        raise shape_error(text)
 
 
 def index_put(tensor: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
@@ -232,7 +231,7 @@ def _given(tensor: Tensor, indices: Sequence[Tensor | None]) -> Indices:
     """The arrays of index tensors. Raises IndexError if they index more dimensions than there are."""
     ready = tuple(None if i is None else index_array(i) for i in indices)
     if spanned(ready) > tensor.array.ndim:
-        raise ProgramError("IndexError", f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})")
+        raise shape_error(f"too many indices for tensor of dimension {tensor.array.ndim} (got {spanned(ready)})", "IndexError")
     return ready
 
 

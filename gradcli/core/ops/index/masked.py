@@ -13,7 +13,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.ops.checks import Operand, check_broadcast, common_shape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _fill(x: Any, mask: Any, value: Any) -> Any:
@@ -35,9 +35,7 @@ MASKED_FILL_TENSOR = Op(
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """A copy with `value`, a number or a 0-d tensor, where `mask` is True; the shapes of both tensors broadcast."""
     if type(value) is Tensor and value.array.ndim:
-        raise runtime_error(
-            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
-        )
+        raise shape_error(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if mask.dtype is not dtypes.bool_:
         raise runtime_error(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
     check_broadcast((mask.array, input.array))

@@ -12,7 +12,7 @@ from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, shape_error
 
 
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
@@ -26,7 +26,7 @@ def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
 def nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
     """The coordinates of the first `size` elements that are not 0; rows that are left over hold `fill_value`."""
     if size < 0:
-        raise runtime_error("nonzero_static: 'size' must be an non-negative integer")
+        raise shape_error("nonzero_static: 'size' must be an non-negative integer")
     limits.check_elements(size * max(input.array.ndim, 1), 8)
     found = np.argwhere(input.array)[:size]
     made = np.full((size, input.array.ndim), fill_value, np.int64)
@@ -42,7 +42,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         raise ProgramError("TypeError", f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if type(shape) is int else tuple(shape)
     if any(n < 0 for n in sizes):
-        raise ProgramError("ValueError", f"'shape' cannot have negative values, but got {sizes}")
+        raise shape_error(f"'shape' cannot have negative values, but got {sizes}", "ValueError")
     limits.check_elements(indices.array.size * max(len(sizes), 1), 8)
     steps = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     return tuple(wrap(np.asarray(indices.array // step % n)) for step, n in zip(steps, sizes, strict=True))

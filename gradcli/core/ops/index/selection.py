@@ -16,7 +16,7 @@ from gradcli.core.ops.index.masked import MASKED_FILL_TENSOR
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import shape_error
 
 
 def check_sorting(x: Array) -> None:
@@ -28,7 +28,7 @@ def check_nonempty(name: str, x: Tensor, dim: int) -> None:
     """Raise IndexError for a reduction without identity along an empty dimension."""
     at = wrap_dim(dim, x.array.ndim)
     if x.array.ndim and not x.array.shape[at]:
-        raise ProgramError("IndexError", f"{name}(): Expected reduction dim {at} to have non-zero size.")
+        raise shape_error(f"{name}(): Expected reduction dim {at} to have non-zero size.", "IndexError")
 
 
 def of_nothing(x: Array, dim: int, count: int = 1) -> tuple[Array, Array]:

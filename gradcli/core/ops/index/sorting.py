@@ -15,7 +15,7 @@ from gradcli.core.ops.checks import Operand, refuse_bool, wrap_dim
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 #: the longest rows that are sorted as PyTorch sorts; numpy sorts longer ones, with another order of equal elements
 _EMULATED = 1 << 16
@@ -180,7 +180,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Nam
     size = input.array.shape[at] if input.array.ndim else 1
     check_nonempty("kthvalue", input, dim)
     if not 1 <= k <= size:
-        raise runtime_error(f"kthvalue(): selected number k out of range for dimension {at}")
+        raise shape_error(f"kthvalue(): selected number k out of range for dimension {at}")
     refuse_bool("kthvalue_cpu", input.dtype)
     return result("kthvalue", KTHVALUE(input, dim, keepdim, k))
 
@@ -198,9 +198,9 @@ def searchsorted(sequence: Tensor, values: Operand, small: bool, right: bool, si
     if boundaries.ndim <= 1:
         return wrap(np.asarray(find(boundaries.reshape(-1), wanted), dtype))
     if boundaries.shape[:-1] != wanted.shape[:-1]:
-        raise runtime_error(
+        raise shape_error(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and input value tensor {list(wanted.shape)}"
+            f"value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and input value tensor {list(wanted.shape)}",
         )
     made = np.empty(wanted.shape, dtype)
     for place in np.ndindex(boundaries.shape[:-1]):

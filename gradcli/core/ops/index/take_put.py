@@ -15,7 +15,7 @@ from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _put(a: Array, source: Array, index: Array, accumulate: bool) -> Array:
@@ -91,9 +91,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     if input.array.ndim != indices.array.ndim:
-        raise runtime_error(
+        raise shape_error(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices"
+            f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices",
         )
     at = wrap_dim(dim, input.array.ndim)
     a, b = list(input.array.shape), list(indices.array.shape)

@@ -14,7 +14,7 @@ from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
 from gradcli.core.ops.rules import refused
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, shape_error
 
 
 def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
@@ -22,7 +22,7 @@ def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
     check_sorting(input.array)
     if dim is not None:
         if not input.array.ndim:
-            raise ProgramError("IndexError", f"Dimension specified as {dim} but tensor has no dimensions")
+            raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
         dim = wrap_dim(dim, input.array.ndim)
     values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     parts: list[Tensor] = [Tensor(np.ascontiguousarray(values), input.dtype)]

@@ -22,7 +22,7 @@ from gradcli.core.ops.linalg.matmul import matmul
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _softmax(scores: Array) -> Array:
@@ -102,9 +102,9 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
     """Raise RuntimeError for ranks or dtypes that do not fit."""
     ranks = [t.array.ndim for t in (query, key, value)]
     if min(ranks) < 2:
-        raise runtime_error(
+        raise shape_error(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {ranks[0]} key.dim: {ranks[1]} and "
-            f"value.dim: {ranks[2]} instead."
+            f"value.dim: {ranks[2]} instead.",
         )
     kinds = [t.dtype.c_name for t in (query, key, value)]
     if len(set(kinds)) > 1:

@@ -24,7 +24,7 @@ from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, 
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _grid(lengths: Sequence[Array], dtype: Any) -> Array:
@@ -150,7 +150,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     wanted = pooling_checks.adaptive_sizes(name, rank, output_size)
     if any(n < 0 for n in wanted):
         shown = ", ".join(map(str, wanted))
-        raise runtime_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
+        raise shape_error(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}")
     if all(n == 1 for n in wanted):
         return sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
     pooling_checks.check_adaptive(name, rank, input)

@@ -20,7 +20,7 @@ from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.rearrange import repeat
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _channels(x: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -130,7 +130,7 @@ def batch_norm(
     """
     shape = input.array.shape
     if training and input.array.size // max(shape[1], 1) == 1:
-        raise ProgramError("ValueError", f"Expected more than 1 value per channel when training, got input size {input.shape}")
+        raise shape_error(f"Expected more than 1 value per channel when training, got input size {input.shape}", "ValueError")
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise runtime_error(f"{missing} must be defined in evaluation mode")
@@ -191,7 +191,7 @@ def instance_norm(
 ) -> Any:
     """Mean 0 and variance 1 for each channel of each image. Raises ValueError for images of one element."""
     if use_input_stats and math.prod(input.array.shape[2:]) == 1:
-        raise ProgramError("ValueError", f"Expected more than 1 spatial element when training, got input size {input.shape!r}")
+        raise shape_error(f"Expected more than 1 spatial element when training, got input size {input.shape!r}", "ValueError")
     return catalog.function("instance_norm")(input, weight, bias, running_mean, running_var, bool(use_input_stats), momentum, eps, True)
 
 

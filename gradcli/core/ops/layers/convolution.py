@@ -31,7 +31,7 @@ from gradcli.core.ops.layers.convolution_checks import (
 from gradcli.core.ops.layers.padding import PAD
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 class Settings(NamedTuple):
@@ -180,7 +180,7 @@ def convolution(
     """`torch.convolution`: any convolution of a batch. Raises RuntimeError for shapes, numbers or dtypes that do not fit."""
     rank = weight.array.ndim - 2
     if rank <= 0:
-        raise runtime_error("weight should have at least three dimensions")
+        raise shape_error("weight should have at least three dimensions")
     given = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
     stride, padding, dilation, output_padding = (checked_count(name, value, rank) for name, value in given.items())
     check_settings(stride, padding, dilation, output_padding, groups)
@@ -206,9 +206,10 @@ def _batched(name: str, input: Tensor, rank: int) -> tuple[Tensor, bool]:
     if input.array.ndim == rank + 2:
         return input, False
     if input.array.ndim != rank + 1:
-        raise runtime_error(
+        text = (
             f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: {list(input.array.shape)}"
         )
+        raise shape_error(text)
     return unsqueeze(input, 0), True
 
 
@@ -216,10 +217,10 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, dil
     """A convolution with padding="same"; where the padding is odd, the end gets one element more."""
     rank = weight.array.ndim - 2
     if rank <= 0:
-        raise runtime_error("weight should have at least three dimensions")
+        raise shape_error("weight should have at least three dimensions")
     for name, value in (("stride", stride), ("dilation", dilation)):
         if len(value) not in (1, rank):
-            raise runtime_error(f"{name} cannot broadcast to {rank} dimensions")
+            raise shape_error(f"{name} cannot broadcast to {rank} dimensions")
     if any(s != 1 for s in stride):
         raise runtime_error("padding='same' is not supported for strided convolutions")
     dilation = dilation * rank if len(dilation) == 1 else dilation

@@ -11,7 +11,7 @@ from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented, scalar_type_error
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def checked_count(name: str, value: Sizes, rank: int) -> Sizes:
@@ -19,9 +19,9 @@ def checked_count(name: str, value: Sizes, rank: int) -> Sizes:
     if len(value) == 1:
         return value * rank
     if len(value) != rank:
-        raise runtime_error(
+        raise shape_error(
             f"expected {name} to be a single integer value or a list of {rank} values to match the convolution dimensions, but got "
-            f"{name}={list(value)}"
+            f"{name}={list(value)}",
         )
     return value
 
@@ -48,29 +48,26 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
     """Raise RuntimeError for ranks and numbers of channels that do not fit."""
     x, w = list(input.array.shape), list(weight.array.shape)
     if len(x) != len(w):
-        raise runtime_error(
+        raise shape_error(
             f"Expected {len(w)}-dimensional input for {len(w)}-dimensional weight {w}, but got {len(x)}-dimensional input of size {x} "
-            "instead"
+            "instead",
         )
     if w[0] < groups:
-        raise runtime_error(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
-        )
+        text = f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {w} instead"
+        raise shape_error(text)
     if w[0] % groups:
-        raise runtime_error(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{w}] instead"
-        )
+        text = f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{w}] instead"
+        raise shape_error(text)
     channels = w[0] if transposed else w[1] * groups
     given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
     if x[1] != channels:
-        raise runtime_error(
-            f"Given {given}, weight of size {w}, expected input{x} to have {channels} channels, but got {x[1]} channels instead"
-        )
+        text = f"Given {given}, weight of size {w}, expected input{x} to have {channels} channels, but got {x[1]} channels instead"
+        raise shape_error(text)
     made = w[1] * groups if transposed else w[0]
     if bias is not None and bias.array.shape != (made,):
-        raise runtime_error(
+        raise shape_error(
             f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be 1-dimensional with {made} elements, "
-            f"but got bias of size {list(bias.array.shape)} instead"
+            f"but got bias of size {list(bias.array.shape)} instead",
         )
 
 
@@ -89,7 +86,7 @@ def check_kernel(kernel: Sizes, dilation: Sizes) -> None:
     if 0 in kernel:
         height, width = kernel if len(kernel) == 2 else (1, kernel[-1])
         shown = f": {_times(kernel)} (TxHxW)" if len(kernel) == 3 else f" kernel_height: {height} kernel_width: {width}"
-        raise runtime_error(f"kernel size should be greater than zero, but got{shown}")
+        raise shape_error(f"kernel size should be greater than zero, but got{shown}")
     if 0 in dilation:
         raise runtime_error(f"dilation should be greater than zero, but got {[1, *dilation][-max(len(dilation), 2) :]}")
 
@@ -99,9 +96,9 @@ def check_sizes(sizes: Sizes, kernel: Sizes, padding: Sizes, dilation: Sizes) ->
     whole = tuple(n + 2 * p for n, p in zip(sizes, padding, strict=True))
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
     if any(r > n for r, n in zip(reach, whole, strict=True)):
-        raise runtime_error(
+        raise shape_error(
             f"Calculated padded input size per channel: ({_times(whole)}). Kernel size: ({_times(reach)}). Kernel size can't be greater "
-            "than actual input size"
+            "than actual input size",
         )
 
 
@@ -123,7 +120,7 @@ def check_output(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dil
     made = tuple(n - 2 * p for n, p in zip(whole, padding, strict=True))
     if any(n < 1 for n in made):
         before, after = ((1, *shape)[-max(len(shape), 2) :] for shape in (sizes, made))
-        raise runtime_error(
+        raise shape_error(
             f"Given input size per channel: ({_times(before)}). Calculated output size per channel: ({_times(after)}). "
-            "Output size is too small"
+            "Output size is too small",
         )

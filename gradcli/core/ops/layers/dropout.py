@@ -17,7 +17,7 @@ from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: minus the limit of SELU for small arguments (Klambauer et al. 2017)
 _ALPHA = 1.7580993408473766
@@ -48,7 +48,7 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
     shape = input.array.shape
     if channels:
         if len(shape) < 2:
-            raise runtime_error("Feature dropout requires at least 2 dimensions in the input")
+            raise shape_error("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1 for _ in shape[2:]))
     kept = generator.default.bernoulli(1 - p, shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
@@ -94,9 +94,9 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     _check(p)
     rank = input.array.ndim
     if rank not in (2, 3):
-        raise runtime_error(
+        raise shape_error(
             f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note that dropout1d exists to provide channel-wise dropout "
-            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+            "on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs).",
         )
     return _drop_channels(input, p, training, inplace, rank == 3)
 

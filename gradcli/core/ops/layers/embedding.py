@@ -14,7 +14,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _scattered(grad: Array, indices: Array, rows: int, padding_idx: int | None, by_frequency: bool) -> Array:
@@ -112,7 +112,7 @@ def embedding(
             raise ProgramError("AssertionError", "Padding_idx must be within num_embeddings")
         padding_idx %= rows
     if weight.array.ndim != 2:
-        raise runtime_error("'weight' must be 2-D")
+        raise shape_error("'weight' must be 2-D")
     if input.dtype not in (dtypes.int64, dtypes.int32):
         raise runtime_error(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "

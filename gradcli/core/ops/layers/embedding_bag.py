@@ -19,7 +19,7 @@ from gradcli.core.ops.layers.embedding import shorten
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _moved(rows: Array, source: Array, target: Array, count: int, shares: Array) -> Array:
@@ -155,19 +155,19 @@ def _bags(input: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Array
     if input.array.ndim == 2:
         if offsets is not None:
             kind = "<class 'torch.Tensor'>" if type(offsets) is Tensor else f"<class '{hooks.type_name(offsets)}'>"
-            raise ProgramError(
-                "ValueError",
+            raise shape_error(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
                 f"found offsets of type {kind}",
+                "ValueError",
             )
         rows, columns = input.array.shape
         return input.array.reshape(-1), np.repeat(np.arange(rows), columns), rows
     if input.array.ndim != 1:
-        raise ProgramError("ValueError", f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}")
+        raise shape_error(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.array.ndim}", "ValueError")
     if type(offsets) is not Tensor:
-        raise ProgramError("ValueError", "offsets has to be a 1D Tensor but got None")
+        raise shape_error("offsets has to be a 1D Tensor but got None", "ValueError")
     if offsets.array.ndim != 1:
-        raise ProgramError("ValueError", "offsets has to be a 1D Tensor")
+        raise shape_error("offsets has to be a 1D Tensor", "ValueError")
     starts, size = offsets.array, input.array.size
     if starts.size and starts[0] != 0:
         text = f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {starts[0]}"

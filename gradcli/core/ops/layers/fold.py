@@ -17,7 +17,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import windows
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 Pair = tuple[int, int]
 
@@ -93,15 +93,15 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
     if len(shape) not in (3, 4):
-        raise runtime_error(
+        raise shape_error(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-            f"input, but got: {list(shape)}"
+            f"input, but got: {list(shape)}",
         )
     found = _blocks(shape[-2:], kernel, gaps, border, step)
     if min(found) < 1:
-        raise runtime_error(
+        raise shape_error(
             f"Given input with spatial size {tuple(shape[-2:])}, kernel_size={kernel}, dilation={gaps}, padding={border}, calculated shape "
-            f"of the array of sliding blocks as {found}, but its components must be at least one."
+            f"of the array of sliding blocks as {found}, but its components must be at least one.",
         )
     limits.check_elements(math.prod(shape[:-2]) * math.prod(kernel) * math.prod(found), input.dtype.itemsize)
     return IM2COL(input, kernel, gaps, border, step)
@@ -114,22 +114,22 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
     if len(shape) not in (2, 3):
-        raise runtime_error(
+        raise shape_error(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
-            f"input, but got: {list(shape)}"
+            f"input, but got: {list(shape)}",
         )
     rank = len(shape) - 2
     if shape[rank] % math.prod(kernel):
-        raise runtime_error(
+        raise shape_error(
             f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={shape[rank]} and "
-            f"kernel_size={kernel}."
+            f"kernel_size={kernel}.",
         )
     found = _blocks(size, kernel, gaps, border, step)
     if shape[rank + 1] != math.prod(found):
-        raise runtime_error(
+        raise shape_error(
             f"Given output_size={size}, kernel_size={kernel}, dilation={gaps}, padding={border}, stride={step}, expected size of input's "
             f"dimension 2 to match the calculated number of sliding blocks {found[0]} * {found[1]} = {math.prod(found)}, but got "
-            f"input.size(2)={shape[rank + 1]}."
+            f"input.size(2)={shape[rank + 1]}.",
         )
     return COL2IM(input, size, kernel, gaps, border, step)
 

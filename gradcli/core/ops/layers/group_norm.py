@@ -16,7 +16,7 @@ from gradcli.core.ops.layers.moments import moments, scaled, standardised, stand
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _spread(xp: Any, value: Any, x: Any) -> Any:
@@ -77,15 +77,15 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
     if num_groups <= 0:
         raise runtime_error(f"Expected num groups to be greater than 0, got {num_groups}")
     if shape[1] % num_groups:
-        raise runtime_error(
+        raise shape_error(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {shape} and "
-            f"num_groups={num_groups}"
+            f"num_groups={num_groups}",
         )
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.array.shape != (shape[1],):
-            raise runtime_error(
+            raise shape_error(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
-                f"{list(tensor.array.shape)} and input of shape {shape}"
+                f"{list(tensor.array.shape)} and input of shape {shape}",
             )
     if not input.dtype.is_floating_point:
         raise not_implemented("GroupNormKernelImpl", input.dtype)
@@ -100,10 +100,10 @@ def _functional_group_norm(
     """`F.group_norm`, which also refuses groups of one element."""
     shape = input.array.shape
     if len(shape) < 2:
-        raise runtime_error(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+        raise shape_error(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
     if sizes[0] * math.prod(sizes[2:]) == 1:
-        raise ProgramError("ValueError", f"Expected more than 1 value per channel when training, got input size {sizes}")
+        raise shape_error(f"Expected more than 1 value per channel when training, got input size {sizes}", "ValueError")
     return catalog.function("group_norm")(input, num_groups, weight, bias, eps)
 
 

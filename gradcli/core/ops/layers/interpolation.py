@@ -24,7 +24,7 @@ from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, shape_error
 
 #: gets the sizes of input and result, scale, align_corners and the dtype of the computation, and gives the map of one dimension
 Along = Callable[[int, int, float | None, bool, Any], Taps]
@@ -99,18 +99,16 @@ def _of_size(size: Any, spatial: list[int]) -> Sizes:
     if not isinstance(size, (tuple, list)):
         return (size,) * len(spatial)
     if len(size) != len(spatial):
-        raise ProgramError(
-            "ValueError",
+        raise shape_error(
             f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} and "
             f"output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
             "format.",
+            "ValueError",
         )
     if not all(isinstance(n, int) for n in size):
         kinds = ", ".join(f"<class '{hooks.type_name(n)}'>" for n in size)
-        raise ProgramError(
-            "TypeError",
-            f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types [{kinds}]",
-        )
+        text = f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types [{kinds}]"
+        raise shape_error(text, "TypeError")
     return tuple(size)
 
 
@@ -119,11 +117,11 @@ def _of_scale(scale: Any, spatial: list[int]) -> tuple[float, ...]:
     if not isinstance(scale, (tuple, list)):
         return (float(scale),) * len(spatial)
     if len(scale) != len(spatial):
-        raise ProgramError(
-            "ValueError",
+        raise shape_error(
             f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {spatial} "
             f"and scale_factor of shape {scale}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
             "(s1, s2, ...,sK) format.",
+            "ValueError",
         )
     return tuple(map(float, scale))
 
@@ -147,13 +145,13 @@ def interpolate(
         align_corners = False
     spatial = list(input.array.shape[2:])
     if size is not None and scale_factor is not None:
-        raise ProgramError("ValueError", "only one of size or scale_factor should be defined")
+        raise shape_error("only one of size or scale_factor should be defined", "ValueError")
     if size is None and scale_factor is None:
-        raise ProgramError("ValueError", "either size or scale_factor should be defined")
+        raise shape_error("either size or scale_factor should be defined", "ValueError")
     wanted = None if size is None else _of_size(size, spatial)
     scales = None if scale_factor is None else _of_scale(scale_factor, spatial)
     if recompute_scale_factor and size is not None:
-        raise ProgramError("ValueError", "recompute_scale_factor is not meaningful with an explicit size.")
+        raise shape_error("recompute_scale_factor is not meaningful with an explicit size.", "ValueError")
     if antialias:
         raise ProgramError("NotImplementedError", "interpolate with antialias=True is not part of gradcli")
     if scales is not None:
@@ -170,17 +168,17 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
     if mode == "area" and rank in (1, 2, 3):
         return catalog.function(f"nn.functional.adaptive_avg_pool{rank}d")(input, wanted[0] if rank == 1 else wanted)
     if rank in (1, 2, 3) and mode in _NEEDS and _NEEDS[mode] != rank + 2:
-        raise ProgramError("NotImplementedError", f"Got {rank + 2}D input, but {mode} mode needs {_NEEDS[mode]}D input")
+        raise shape_error(f"Got {rank + 2}D input, but {mode} mode needs {_NEEDS[mode]}D input", "NotImplementedError")
     if (mode, rank) not in INTERPOLATION:
-        raise ProgramError(
-            "NotImplementedError",
+        raise shape_error(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank + 2}D) for the modes: nearest | linear | bilinear | "
             f"bicubic | trilinear | lanczos | area | nearest-exact (got {mode})",
+            "NotImplementedError",
         )
     shape = input.array.shape
     if any(n <= 0 for n in (*shape[2:], *wanted)):
         before, after = (", ".join(f"{a}: {n}" for a, n in zip("DHW"[-rank:], sizes, strict=True)) for sizes in (shape[2:], wanted))
-        raise runtime_error(f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})")
+        raise shape_error(f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})")
     if not input.dtype.is_floating_point:
         raise not_implemented(f"upsample_{mode}{rank}d_channels_last", input.dtype)
     limits.check_elements(max(shape[0] * shape[1], 1) * math.prod(wanted), input.dtype.itemsize)

@@ -14,7 +14,7 @@ from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import shape_error
 
 
 def _last(rank: int, normalized_shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -89,13 +89,13 @@ def layer_norm(
     shape = input.array.shape
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.array.shape != tuple(normalized_shape):
-            raise runtime_error(
+            raise shape_error(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(tensor.array.shape)} and "
-                f"normalized_shape = {list(normalized_shape)}"
+                f"normalized_shape = {list(normalized_shape)}",
             )
     if not normalized_shape or shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
-        raise runtime_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
+        raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
     if not input.dtype.is_floating_point:
         raise not_implemented("LayerNormKernelImpl", input.dtype)
     return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]

@@ -17,14 +17,14 @@ from gradcli.core.ops.linalg.products import mm
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import shape_error
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     """`input @ weight.T + bias`, with PyTorch's choice among mm, addmm and matmul. Raises RuntimeError for sizes that do not fit."""
     rank, width = input.array.ndim, weight.array.ndim
     if not rank or not width:
-        raise runtime_error(f"both arguments to linear need to be at least 1D, but they are {rank}D and {width}D")
+        raise shape_error(f"both arguments to linear need to be at least 1D, but they are {rank}D and {width}D")
     transposed = t(weight)
     if bias is None:
         return mm(input, transposed) if rank == width == 2 else matmul(input, transposed)
@@ -76,16 +76,16 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """`input1 @ weight[k] @ input2` for each k, plus bias. Raises RuntimeError for sizes that do not fit."""
     first, second = input1.array.shape, input2.array.shape
     if len(first) != len(second):
-        raise runtime_error(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
+        raise shape_error(f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}")
     for at, (n, m) in enumerate(zip(first[:-1], second[:-1], strict=True)):
         if n != m:
-            raise runtime_error(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
+            raise shape_error(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
     for number, (shape, size) in enumerate(((first, weight.array.shape[1]), (second, weight.array.shape[2])), 1):
         if shape[-1] != size:
-            raise runtime_error(f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but expected {size}")
+            raise shape_error(f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but expected {size}")
     out = weight.array.shape[0]
     if bias is not None and bias.array.shape[0] != out:
-        raise runtime_error(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")
+        raise shape_error(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")
     rows = math.prod(first[:-1])
     limits.check_work(rows * weight.array.size)
     limits.check_elements(rows * out * max(first[-1], second[-1], 1), weight.dtype.itemsize)

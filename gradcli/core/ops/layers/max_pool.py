@@ -27,7 +27,7 @@ from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import shape_error
 
 
 def _flat(xp: Any, x: Any, rank: int) -> Any:
@@ -132,7 +132,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tenso
     pooling_checks.check_adaptive(name, rank, input)
     if any(n < 0 for n in wanted):
         shown = [*input.array.shape[: input.array.ndim - rank], *wanted]
-        raise runtime_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
+        raise shape_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
     pooling_checks.check_dtype(name, input)
     spans = pooling_checks.evenly(input.array.shape[input.array.ndim - rank :], wanted)
     return _pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))

@@ -26,7 +26,7 @@ from gradcli.core.ops.layers.transposes import Pair, linear_pair
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- a constant ---
 
@@ -81,21 +81,21 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
         raise runtime_error("Padding length must be divisible by 2")
     rank = input.array.ndim
     if len(sizes) > 2 * rank:
-        raise runtime_error(
+        raise shape_error(
             "Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(sizes)} and input of dimension {rank}"
+            f"{len(sizes)} and input of dimension {rank}",
         )
     if mode == "constant":
         return _constant(input, sizes, 0 if value is None else value)
     if value is not None and value != 0:
         raise runtime_error(f'Padding mode "{mode}" doesn\'t take in value argument')
     if (len(sizes), rank) not in ((2, 2), (2, 3), (4, 3), (4, 4), (6, 4), (6, 5)):
-        raise ProgramError(
-            "NotImplementedError",
+        raise shape_error(
             f"Padding size {len(sizes)} is not supported for {rank}D input tensor.\nSupported combinations for non-constant padding:\n"
             "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
+            "NotImplementedError",
         )
     limits.check_elements(_count(input, sizes), input.dtype.itemsize)
     return _circular(input, sizes) if mode == "circular" else _repeating(input, sizes, mode)
@@ -134,17 +134,17 @@ def _repeating(input: Tensor, sizes: Sizes, mode: str) -> Any:
     """A border that repeats the input: reflected or replicated."""
     shape, count = input.array.shape, len(sizes) // 2
     if 0 in shape[-count:] or (len(shape) == count + 2 and shape[1] == 0):
-        raise runtime_error(
+        raise shape_error(
             f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-            f"input, but got: {list(shape)}"
+            f"input, but got: {list(shape)}",
         )
     for i in range(count):
         pair = sizes[2 * i : 2 * i + 2]
         at = len(shape) - 1 - i
         if mode == "reflect" and max(pair) >= shape[at]:
-            raise runtime_error(
+            raise shape_error(
                 f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: padding {pair} at "
-                f"dimension {at} of input {list(shape)}"
+                f"dimension {at} of input {list(shape)}",
             )
         if shape[at] + sum(pair) < (1 if count == 1 else 0):
             axis = "WHD"[i]
@@ -166,7 +166,7 @@ def _circular(input: Tensor, sizes: Sizes) -> Any:
         if before > shape[at] or after > shape[at]:
             raise runtime_error("Padding value causes wrapping around more than once.")
         if before + after + shape[at] < 0:
-            raise runtime_error("Negative padding value is resulting in an empty dimension")
+            raise shape_error("Negative padding value is resulting in an empty dimension")
         made[at] += before + after
     out = Tensor(np.zeros(made, input.dtype.np), input.dtype)
     middle, own = out, input

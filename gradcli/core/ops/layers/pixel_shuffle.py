@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _shuffled(x: Array, factor: int) -> Array:
@@ -66,7 +66,7 @@ CHANNEL_SHUFFLE: Op = Op(
 
 def _check_image(name: str, input: Tensor, factor: int, parameter: str) -> None:
     if input.array.ndim < 3:
-        raise runtime_error(f"{name} expects input to have at least 3 dimensions, but got input with {input.array.ndim} dimension(s)")
+        raise shape_error(f"{name} expects input to have at least 3 dimensions, but got input with {input.array.ndim} dimension(s)")
     if factor <= 0:
         raise runtime_error(f"{name} expects a positive {parameter}, but got {factor}")
 
@@ -76,9 +76,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     _check_image("pixel_shuffle", input, upscale_factor, "upscale_factor")
     channels = input.array.shape[-3]
     if channels % upscale_factor**2:
-        raise runtime_error(
+        raise shape_error(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-            f"input.size(-3)={channels} is not divisible by {upscale_factor**2}"
+            f"input.size(-3)={channels} is not divisible by {upscale_factor**2}",
         )
     return PIXEL_SHUFFLE(input, upscale_factor)  # type: ignore[no-any-return]
 
@@ -89,9 +89,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     for name, axis in (("height", -2), ("width", -1)):
         size = input.array.shape[axis]
         if size % downscale_factor:
-            raise runtime_error(
+            raise shape_error(
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({axis})={size} is not divisible by "
-                f"{downscale_factor}"
+                f"{downscale_factor}",
             )
     return PIXEL_UNSHUFFLE(input, downscale_factor)  # type: ignore[no-any-return]
 
@@ -103,7 +103,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """
     shape = list(input.array.shape)
     if len(shape) <= 2:
-        raise runtime_error(f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}")
+        raise shape_error(f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}")
     if groups <= 0:
         raise runtime_error(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if shape[1] % groups:

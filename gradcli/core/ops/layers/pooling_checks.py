@@ -15,7 +15,7 @@ from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 _WORDS = {2: "two", 3: "three"}
 _AXES = {2: "HW", 3: "THW"}
@@ -77,11 +77,10 @@ def check_rank(input: Tensor, rank: int, by_dim: bool = False) -> None:
     """Check that there is a dimension of channels and at most one of a batch; `by_dim` makes too small a rank an IndexError."""
     have = input.array.ndim
     if by_dim and have <= rank:
-        raise ProgramError(
-            "IndexError", f"Dimension out of range (expected to be in range of [{-max(have, 1)}, {max(have, 1) - 1}], but got {-rank - 1})"
-        )
+        text = f"Dimension out of range (expected to be in range of [{-max(have, 1)}, {max(have, 1) - 1}], but got {-rank - 1})"
+        raise shape_error(text, "IndexError")
     if have not in (rank + 1, rank + 2):
-        raise runtime_error(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+        raise shape_error(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
 
 
 def check_windows(
@@ -97,7 +96,7 @@ def check_windows(
     if any(n < 1 for n in counts):
         shape = input.array.shape[input.array.ndim - rank - 1 :]
         before, after = ("x".join(map(str, sizes)) for sizes in (shape, (shape[0], *counts)))
-        raise runtime_error(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+        raise shape_error(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
 
 
 def _check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
@@ -112,9 +111,9 @@ def _check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes)
         if n < 0:
             raise runtime_error(f"pad must be non-negative, but got pad: {n}")
         if k > 0 and d > 0 and n > ((k - 1) * d + 1) // 2:
-            raise runtime_error(f"pad should be at most half of effective kernel size, but got pad={n}, kernel_size={k} and dilation={d}")
+            raise shape_error(f"pad should be at most half of effective kernel size, but got pad={n}, kernel_size={k} and dilation={d}")
     if any(k <= 0 for k in kernel):
-        raise runtime_error(f"kernel size should be greater than zero, but got {named('k', kernel)}")
+        raise shape_error(f"kernel size should be greater than zero, but got {named('k', kernel)}")
     if any(s < 0 for s in stride):
         raise runtime_error(f"stride should be greater than zero, but got {named('d', stride)}")
     if any(d <= 0 for d in dilation):
@@ -126,18 +125,18 @@ def _check_not_empty(input: Tensor, rank: int) -> None:
     if 0 not in shape[len(shape) - rank - 1 :]:
         return
     if rank == 3:
-        raise runtime_error(
+        raise shape_error(
             "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, but input has a "
-            f"shape of {list(shape)} and non-batch dimension {shape[len(shape) - rank - 1 :].index(0) - 1} has length zero!"
+            f"shape of {list(shape)} and non-batch dimension {shape[len(shape) - rank - 1 :].index(0) - 1} has length zero!",
         )
-    raise runtime_error(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}")
+    raise shape_error(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}")
 
 
 def _check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
     sizes = input.array.shape[-3:]
     if any(n + 2 * p < k for n, k, p in zip(sizes, kernel, padding, strict=True)):
         have, want = (" ".join(f"{p}{a}: {n}" for a, n in zip("THW", v, strict=True)) for p, v in (("", sizes), ("k", kernel)))
-        raise runtime_error(f"input image ({have}) smaller than kernel size ({want})")
+        raise shape_error(f"input image ({have}) smaller than kernel size ({want})")
 
 
 def check_dtype(name: str, input: Tensor, whole: bool = False) -> None:
@@ -152,9 +151,9 @@ def check_dtype(name: str, input: Tensor, whole: bool = False) -> None:
 def check_row_rank(input: Tensor, name: str) -> None:
     """Check that there is a dimension of channels and at most one of a batch."""
     if input.array.ndim not in (2, 3):
-        raise runtime_error(
+        raise shape_error(
             f"Expected 2 to 3 dimensions, but got {input.array.ndim}-dimensional tensor for argument #1 'self' (while checking arguments "
-            f"for {name})"
+            f"for {name})",
         )
 
 
@@ -169,9 +168,10 @@ def one_int(name: str, parameter: str, value: Any) -> Any:
 def row_settings(input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[int, int | None, int, int]:
     """Kernel, stride, padding and dilation of `max_pool1d`; the stride is None where none is given."""
     if input.array.ndim not in (2, 3):
-        raise runtime_error(
+        text = (
             f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.array.shape)}"
         )
+        raise shape_error(text)
     texts = (
         "kernel_size must be an int, list of ints or tuple of ints",
         "stride must be None, an int, list of ints, or tuple of ints",
@@ -181,7 +181,7 @@ def row_settings(input: Tensor, kernel: Any, stride: Any, padding: Any, dilation
     given = list(map(_numbers, (kernel, stride, padding, dilation)))
     for text, value in zip(texts, given, strict=True):
         if len(value) != 1 and (value or not text.startswith("stride")):
-            raise runtime_error(f"max_pool1d() {text} of size 1 but got size {len(value)}")
+            raise shape_error(f"max_pool1d() {text} of size 1 but got size {len(value)}")
     return given[0][0], given[1][0] if given[1] else None, given[2][0], given[3][0]
 
 
@@ -193,14 +193,12 @@ def check_row_windows(input: Tensor, kernel: int, stride: int, padding: int, dil
     if padding < 0:
         raise runtime_error(f"max_pool1d() padding must be non-negative, but got {padding}")
     if padding > kernel // 2:
-        raise runtime_error(
-            f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}"
-        )
+        raise shape_error(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
     if dilation <= 0:
         raise runtime_error(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
     (count,) = _counts(input.array.shape[-1:], (kernel,), (stride,), (padding,), (dilation,), ceil_mode)
     if count <= 0:
-        raise runtime_error(f"max_pool1d() Invalid computed output size: {count}")
+        raise shape_error(f"max_pool1d() Invalid computed output size: {count}")
 
 
 # --- windows that cover everything ---
@@ -212,7 +210,7 @@ def with_defaults(output_size: Any, input: Tensor) -> Any:
         return output_size
     shape = input.array.shape
     if len(output_size) >= len(shape):
-        raise ProgramError("ValueError", f"Input dimension should be at least {len(output_size) + 1}")
+        raise shape_error(f"Input dimension should be at least {len(output_size) + 1}", "ValueError")
     return tuple(n if given is None else given for given, n in zip(output_size, shape[len(shape) - len(output_size) :], strict=True))
 
 
@@ -221,14 +219,14 @@ def adaptive_sizes(name: str, rank: int, output_size: Any) -> Sizes:
     wanted = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
     for at, n in enumerate(wanted):
         if type(n) is not int:
-            raise ProgramError(
-                "TypeError",
+            raise shape_error(
                 f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type {hooks.type_name(n)} "
                 f"at pos {at}",
+                "TypeError",
             )
     if len(wanted) != rank:
         text = f"{name}: output_size must be {rank}" if "avg" in name else f"{name}(): internal error: output_size.size() must be {rank}"
-        raise runtime_error(text)
+        raise shape_error(text)
     return wanted
 
 
@@ -236,11 +234,11 @@ def check_adaptive(name: str, rank: int, input: Tensor) -> None:
     """Check that there is a dimension of channels and at most one of a batch, and that only the batch is empty."""
     shape = input.array.shape
     if len(shape) not in (rank + 1, rank + 2):
-        raise runtime_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{'' if 'avg' in name else ':'} {list(shape)}")
+        raise shape_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{'' if 'avg' in name else ':'} {list(shape)}")
     first = len(shape) - rank - (0 if "avg" in name else 1)
     for at in range(first, len(shape)):
         if shape[at] == 0:
-            raise runtime_error(
+            raise shape_error(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} with "
-                f"dimension {at} being empty"
+                f"dimension {at} being empty",
             )

@@ -25,7 +25,7 @@ from gradcli.core.ops.shape.transpose import t, transpose
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 State = tuple[Any, ...]
 #: gets what the input contributes to the gates, the state and the weights, and gives the new state
@@ -68,11 +68,11 @@ def _check_cell(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor) -> No
     """Raise RuntimeError for sizes that do not fit."""
     x, h = input.array.shape, hidden.array.shape
     if x[1] != w_ih.array.shape[1]:
-        raise runtime_error(f"input has inconsistent input_size: got {x[1]} expected {w_ih.array.shape[1]}")
+        raise shape_error(f"input has inconsistent input_size: got {x[1]} expected {w_ih.array.shape[1]}")
     if x[0] != h[0]:
-        raise runtime_error(f"Input batch size {x[0]} doesn't match hidden0 batch size {h[0]}")
+        raise shape_error(f"Input batch size {x[0]} doesn't match hidden0 batch size {h[0]}")
     if h[1] != w_hh.array.shape[1]:
-        raise runtime_error(f"hidden0 has inconsistent hidden_size: got {h[1]}, expected {w_hh.array.shape[1]}")
+        raise shape_error(f"hidden0 has inconsistent hidden_size: got {h[1]}, expected {w_hh.array.shape[1]}")
 
 
 def _cell(name: str) -> Callable[..., Any]:

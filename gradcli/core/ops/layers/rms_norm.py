@@ -22,7 +22,7 @@ from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import shape_error
 
 
 def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> Any:
@@ -32,17 +32,18 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
     """
     inner, shape = tuple(normalized_shape), input.array.shape
     if not inner:
-        raise runtime_error(
+        text = (
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
         )
+        raise shape_error(text)
     if weight is not None and weight.array.shape != inner:
-        raise runtime_error(
+        raise shape_error(
             f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.array.shape)} and "
-            f"normalized_shape = {list(inner)}"
+            f"normalized_shape = {list(inner)}",
         )
     if shape[-len(inner) :] != inner:
         text = ", ".join(map(str, inner))
-        raise runtime_error(f"Given normalized_shape=[{text}], expected input with shape [*{text}], but got input of size{list(shape)}")
+        raise shape_error(f"Given normalized_shape=[{text}], expected input with shape [*{text}], but got input of size{list(shape)}")
     if not input.dtype.is_floating_point:
         raise not_implemented("rms_norm", input.dtype)
     wide = traced.cast(input, dtypes.float32) if input.dtype.itemsize < 4 else input
@@ -69,7 +70,7 @@ def local_response_norm(input: Tensor, size: Any, alpha: Any = 1e-4, beta: Any =
     shape = input.array.shape
     if len(shape) < 3:
         gap = " " * 25
-        raise ProgramError("ValueError", f"Expected 3D or higher dimensionality {gap}input (got {len(shape)} dimensions)")
+        raise shape_error(f"Expected 3D or higher dimensionality {gap}input (got {len(shape)} dimensions)", "ValueError")
     if not input.array.size:
         return input
     squares = input * input

@@ -31,7 +31,7 @@ from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL, TRIPLE
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _scaled(xp: Any, value: Any, factor: Any) -> Any:
@@ -141,7 +141,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     """`beta * input + alpha * (mat1 @ mat2)`."""
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.array.ndim != 2:
-            raise runtime_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
+            raise shape_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
     _check_same_dtype(input, mat2, "mat2")
     if mat1.dtype is not mat2.dtype:
         raise runtime_error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
@@ -163,7 +163,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 
     """`beta * input + alpha * outer(vec1, vec2)`."""
     for name, t in (("vec1", vec1), ("vec2", vec2)):
         if t.array.ndim != 1:
-            raise runtime_error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+            raise shape_error(f"addr: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     expanded_shape(input, (vec1.array.size, vec2.array.size))
     limits.check_elements(vec1.array.size * vec2.array.size, input.dtype.itemsize)
     return ADDR(input, vec1, vec2, beta, alpha)  # type: ignore[no-any-return]
@@ -174,7 +174,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
     if batch1.array.ndim == 3 and batch2.array.ndim == 3 and batch1.array.shape[2] != batch2.array.shape[1]:
         n, k = batch1.array.shape[1:]
         m, p = batch2.array.shape[1:]
-        raise runtime_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
+        raise shape_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
     check_batches(batch1, batch2)
     expanded_shape(input, (batch1.array.shape[1], batch2.array.shape[2]))
     _check_same_dtype(input, batch1, "batch1")

@@ -27,7 +27,7 @@ from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_sizes
 from gradcli.core.ops.shape.diagonal import TRIL
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, shape_error
 
 
 def _partial(matrix: Array) -> tuple[Array, int]:
@@ -196,9 +196,9 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Any:
     Raises RuntimeError for shapes or dtypes that do not fit.
     """
     if input.array.ndim < 2:
-        raise runtime_error(f"b should have at least 2 dimensions, but has {input.array.ndim} dimensions instead")
+        raise shape_error(f"b should have at least 2 dimensions, but has {input.array.ndim} dimensions instead")
     if input2.array.ndim < 2:
-        raise runtime_error(f"u should have at least 2 dimensions, but has {input2.array.ndim} dimensions instead")
+        raise shape_error(f"u should have at least 2 dimensions, but has {input2.array.ndim} dimensions instead")
     check_matrices("cholesky_solve", input2)
     check_sizes("cholesky_solve", input, input2)
     if input.dtype not in (dtypes.float32, dtypes.float64):

@@ -21,7 +21,7 @@ from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _differences(x1: Array, x2: Array) -> Array:
@@ -103,7 +103,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     """
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
-            raise runtime_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
+            raise shape_error(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
     a, b = x1.array.shape, x2.array.shape
     if a[-1] != b[-1]:
         raise runtime_error(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")

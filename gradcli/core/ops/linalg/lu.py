@@ -25,7 +25,7 @@ from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 # --- parts of matrices, as arrays or tensors ---
 
@@ -236,7 +236,7 @@ LU_SOLVE: Op = Op(
 def _check(name: str, A: Tensor, pivot: bool) -> None:
     """Raise RuntimeError for other ranks and without row exchanges, NotImplementedError for other dtypes."""
     if A.array.ndim < 2:
-        raise runtime_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
+        raise shape_error(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.array.shape)} instead")
     if not pivot:
         raise runtime_error("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if A.dtype not in (dtypes.float32, dtypes.float64):
@@ -321,15 +321,15 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool = True, adjoint: 
         raise runtime_error(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     for symbol, t in (("LU", LU), ("B", B)):
         if t.array.ndim < 2:
-            raise runtime_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
+            raise shape_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
     a, b = LU.array.shape, B.array.shape
     if a[-1] != a[-2]:
         raise runtime_error(f"torch.{name}: A must be batches of square matrices, but they are {a[-2]} by {a[-1]} matrices")
     if a[-1] != b[-2 if left else -1]:
         shown = "AX = B" if left else "XA = B"
-        raise runtime_error(f"{name}: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
+        raise shape_error(f"{name}: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
     if LU.array.shape[:-1] != pivots.array.shape:
-        raise runtime_error(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+        raise shape_error(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
     limits.check_work(float(B.array.size) * a[-1])
     exchanged = pivots.array
     if not ((exchanged >= 1) & (exchanged <= a[-1])).all():

@@ -18,7 +18,7 @@ from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM_INPLACE, UNSQUEEZE, squee
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, VIEW, reshape
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         check_product(input, other)
         return MM(input, other, is_column_major(input.array), is_column_major(other.array))  # type: ignore[no-any-return]
     if not n or not m:
-        raise runtime_error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+        raise shape_error(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:
         return dot(input, other)
     if n == 2 and m == 1:
@@ -139,11 +139,11 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         shape.append(ready[-1].array.shape[1])
     for i, t in enumerate(ready):
         if t.array.ndim != 2:
-            raise runtime_error(f"multi_dot(): tensor {i} must be 2D but got {t.array.ndim}D")
+            raise shape_error(f"multi_dot(): tensor {i} must be 2D but got {t.array.ndim}D")
         if i and ready[i - 1].array.shape[1] != t.array.shape[0]:
-            raise runtime_error(
+            raise shape_error(
                 f"multi_dot(): tensors {i - 1} and {i} with shapes {list(tensors[i - 1].array.shape)} and {list(tensors[i].array.shape)} "
-                "cannot be multiplied"
+                "cannot be multiplied",
             )
     return VIEW(_chained(ready), tuple(shape))  # type: ignore[no-any-return]
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def check_floats(name: str, A: Tensor, low: bool = False) -> None:
@@ -24,7 +24,7 @@ def check_floats(name: str, A: Tensor, low: bool = False) -> None:
 def check_matrices(name: str, A: Tensor, symbol: str = "A") -> None:
     """Raise RuntimeError for less than two dimensions, LimitError for matrices that take too much work or memory."""
     if A.array.ndim < 2:
-        raise runtime_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
+        raise shape_error(f"{name}: The input tensor {symbol} must have at least 2 dimensions.")
     rows, columns = A.array.shape[-2:]
     limits.check_work(20.0 * A.array.size * min(rows, columns))
     # a singular value decomposition needs the most: its factors and its workspace

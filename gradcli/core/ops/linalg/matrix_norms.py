@@ -24,7 +24,7 @@ from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.transpose import permute
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _two_dims(name: str, A: Tensor, dim: Sequence[int]) -> tuple[int, int]:
@@ -74,10 +74,10 @@ def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: 
     rank = A.array.ndim
     if isinstance(ord, str):
         if dim is None and rank > 2:
-            raise runtime_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
+            raise shape_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
     if ord is not None and dim is None and rank not in (1, 2):
-        raise runtime_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
+        raise shape_error(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D.")
     if ord is not None and (len(dim) == 2 if dim is not None else rank == 2):
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype)

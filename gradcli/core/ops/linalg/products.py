@@ -15,7 +15,7 @@ from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 
 def multiply(a: Array, b: Array) -> Array:
@@ -109,7 +109,7 @@ def check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
     length = n if first is vec else (first.array.shape[0] if first.array.ndim else n)
     if m != k or length not in (n, 1):
         shown = k if first is vec else length
-        raise runtime_error(f"size mismatch, got input ({n if first is vec else shown}), mat ({n}x{m}), vec ({k})")
+        raise shape_error(f"size mismatch, got input ({n if first is vec else shown}), mat ({n}x{m}), vec ({k})")
     if not first.dtype is mat.dtype is vec.dtype:
         names = [t.dtype.torch_name for t in (first, mat, vec)]
         raise runtime_error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
@@ -121,12 +121,11 @@ def check_batches(a: Tensor, b: Tensor) -> None:
     """Raise the errors of `bmm`: ranks, sizes or dtypes that do not fit, bool, a product over the limits."""
     for name, t in (("batch1", a), ("batch2", b)):
         if t.array.ndim != 3:
-            raise runtime_error(f"{name} must be a 3D tensor")
+            raise shape_error(f"{name} must be a 3D tensor")
     count, n, k = a.array.shape
     if b.array.shape[:2] != (count, k):
-        raise runtime_error(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
-        )
+        text = f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
+        raise shape_error(text)
     if a.dtype is not b.dtype:
         raise scalar_type_error(a.dtype, b.dtype)
     refuse_bool(a, "bmm")
@@ -154,14 +153,14 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 def _check_vectors(a: Tensor, b: Tensor) -> None:
     """Raise the errors of `dot`: ranks, dtypes or sizes that do not fit, bool."""
     if a.array.ndim != 1 or b.array.ndim != 1:
-        raise runtime_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
+        raise shape_error(f"1D tensors expected, but got {a.array.ndim}D and {b.array.ndim}D tensors")
     if a.dtype is not b.dtype:
         raise runtime_error(f"dot : expected both vectors to have same dtype, but found {a.dtype.torch_name} and {b.dtype.torch_name}")
     if a.array.size != b.array.size:
         n, m = a.array.size, b.array.size
-        raise runtime_error(
+        raise shape_error(
             f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
-            "elements respectively"
+            "elements respectively",
         )
     refuse_bool(a, "dot")
 

@@ -20,7 +20,7 @@ from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.ops.shape.transpose import mT, permute
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _solved(a: Array, b: Array) -> Array:
@@ -83,7 +83,7 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
         return mT(solve(mT(A), mT(B)))
     rows, columns = (b[-1], 1) if vector else (b[-2], b[-1])
     if rows != a[-1]:
-        raise runtime_error(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a[-2]}x{a[-1]} and {rows}x{columns})")
+        raise shape_error(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a[-2]}x{a[-1]} and {rows}x{columns})")
     return SOLVE(A, B)  # type: ignore[no-any-return]
 
 
@@ -114,9 +114,8 @@ def tensorinv(input: Tensor, ind: int = 2) -> Any:
     shape = input.array.shape
     rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
     if rows != columns:
-        raise runtime_error(
-            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}"
-        )
+        text = f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}"
+        raise shape_error(text)
     matrix = reshape(input, (rows, columns))
     try:
         inverse = inv(matrix)
@@ -138,9 +137,9 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None)
     shape = input.array.shape[other.array.ndim :]
     rows, columns = math.prod(input.array.shape[: other.array.ndim]), math.prod(shape)
     if rows != columns:
-        raise runtime_error(
+        raise shape_error(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{columns} != {rows}"
+            f"{columns} != {rows}",
         )
     return reshape(solve(reshape(input, (columns, columns)), reshape(other, (-1,))), shape)
 

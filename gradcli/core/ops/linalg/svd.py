@@ -20,7 +20,7 @@ from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import shape_error
 
 
 def square_bytes(a: Array) -> float:
@@ -137,9 +137,9 @@ def pinv(A: Tensor, rcond: float | None = None) -> Tensor:
     Raises RuntimeError for other shapes or dtypes.
     """
     if A.array.ndim < 2 or not A.dtype.is_floating_point:
-        raise runtime_error(
+        raise shape_error(
             f"linalg.pinv({A.dtype.torch_name}{{{list(A.array.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
-            "cfloat or cdouble types"
+            "cfloat or cdouble types",
         )
     check_matrices("linalg.pinv", A)
     if rcond is None:

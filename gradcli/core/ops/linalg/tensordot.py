@@ -18,13 +18,13 @@ from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.transpose import PERMUTE
 from gradcli.core.ops.shape.views import flatten, reshape
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequence[int]) -> Tensor:
     """The products summed over pairs of dimensions, as one matrix product. Raises RuntimeError for sizes or dtypes that do not fit."""
     if len(first) != len(second):
-        raise runtime_error("both dimension lists should have same length")
+        raise shape_error("both dimension lists should have same length")
     if input.dtype is not other.dtype:
         raise runtime_error("both inputs should have same dtype")
     a, b = input, other
@@ -38,9 +38,8 @@ def contract(input: Tensor, other: Tensor, first: Sequence[int], second: Sequenc
         elif n == 1:
             b = sum_mean.sum(b, (e,), True)
         elif n != m:
-            raise runtime_error(
-                f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
-            )
+            text = f"contracted dimensions need to match, but first has size {n} in dim {given_a} and second has size {m} in dim {given_b}"
+            raise shape_error(text)
         else:
             inner *= n
     rest_a = [d for d in range(a.array.ndim) if d not in dims_a]
@@ -80,9 +79,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if not a.ndim or not b.ndim:
         return add_multiply.mul(input, other)
     if a.shape[-1] != b.shape[-1]:
-        raise runtime_error(
-            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
-        )
+        raise shape_error(f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}")
     return contract(input, other, (-1,), (-1,))
 
 

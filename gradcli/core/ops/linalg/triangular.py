@@ -17,7 +17,7 @@ from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
@@ -67,9 +67,8 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
     a, b = A.array.shape, B.array.shape
     if a[-1] != (b[-2] if left else b[-1]):
         shown = "AX = B" if left else "XA = B"
-        raise runtime_error(
-            f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
-        )
+        text = f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {shown} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+        raise shape_error(text)
     return TRIANGULAR(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
 
 
@@ -120,9 +119,8 @@ def check_sizes(name: str, b: Tensor, A: Tensor) -> None:
     if A.array.shape[-2] != n:
         raise runtime_error(f"A must be batches of square matrices, but they are {A.array.shape[-2]} by {n} matrices")
     if n != columns[-2]:
-        raise runtime_error(
-            f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {columns[-2]} by {columns[-1]}"
-        )
+        text = f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {columns[-2]} by {columns[-1]}"
+        raise shape_error(text)
     limits.check_work(20.0 * n * b.array.size)
 
 
@@ -137,9 +135,8 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     )
     for name, t in (("b", input), ("A", A)):
         if t.array.ndim < 2:
-            raise runtime_error(
-                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
-            )
+            text = f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
+            raise shape_error(text)
     check_sizes("triangular_solve", input, A)
     b, a = input, A
     if input.array.ndim > 2 or A.array.ndim > 2:

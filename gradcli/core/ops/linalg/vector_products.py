@@ -18,14 +18,14 @@ from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import shape_error
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The matrix of all products of elements of two vectors. Raises RuntimeError for other ranks."""
     for name, t in (("self", input), ("vec2", vec2)):
         if t.array.ndim != 1:
-            raise runtime_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
+            raise shape_error(f"outer: Expected 1-D argument {name}, but got {t.array.ndim}-D")
     limits.check_elements(input.array.size * vec2.array.size, input.dtype.itemsize)
     return add_multiply.mul(reshape(input, (input.array.size, 1)), vec2)
 
@@ -69,11 +69,11 @@ CROSS: Op = Op(
 def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     """The cross product along a dimension of size 3. Raises RuntimeError for ranks or sizes that do not fit."""
     if input.array.ndim != other.array.ndim:
-        raise runtime_error("linalg.cross: inputs must have the same number of dimensions.")
+        raise shape_error("linalg.cross: inputs must have the same number of dimensions.")
     a, b = input.array, other.array
     at = wrap_dim(dim, a.ndim)
     if a.shape[at] != 3 or b.shape[at] != 3:
-        raise runtime_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
+        raise shape_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[at]} and {b.shape[at]}")
     if input.dtype is dtypes.bool_ and other.dtype is dtypes.bool_:
         raise not_implemented("cross", dtypes.bool_)
     x, y = broadcast_tensors((input, other)) if a.shape != b.shape else (input, other)
@@ -91,7 +91,7 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         once="cross",
     )
     if 3 not in input.array.shape:
-        raise runtime_error("no dimension of size 3 in input")
+        raise shape_error("no dimension of size 3 in input")
     return cross(input, other, input.array.shape.index(3))
 
 

@@ -18,7 +18,7 @@ from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy_reduction, reduced_array, share, under_torch
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import Code, ProgramError, runtime_error
+from gradcli.errors import Code, runtime_error, shape_error
 
 # --- of probabilities ---
 
@@ -158,10 +158,10 @@ def binary_cross_entropy(
     """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if input.array.shape != target.array.shape:
-        raise ProgramError(
-            "ValueError",
+        raise shape_error(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size.",
+            "ValueError",
         )
     if target.dtype is not input.dtype:
         text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
@@ -188,7 +188,7 @@ def binary_cross_entropy_with_logits(
     """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if input.array.shape != target.array.shape:
-        raise ProgramError("ValueError", f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+        raise shape_error(f"Target size ({target.shape}) must be the same as input size ({input.shape})", "ValueError")
     if not input.dtype.is_floating_point:
         raise not_implemented("log_sigmoid_cpu", input.dtype)
     if not target.dtype.is_floating_point:

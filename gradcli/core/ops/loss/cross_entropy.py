@@ -27,7 +27,7 @@ from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the records; `target` is an array ---
 
@@ -113,10 +113,10 @@ def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
     """`F.nll_loss` with a checked reduction."""
     rank = input.array.ndim
     if not rank:
-        raise ProgramError("ValueError", "Expected 1 or more dimensions (got 0)")
+        raise shape_error("Expected 1 or more dimensions (got 0)", "ValueError")
     if rank != 1 and (not target.array.ndim or input.array.shape[0] != target.array.shape[0]):
         sizes = f"{input.array.shape[0]}) to match target batch_size ({target.array.shape[0] if target.array.ndim else 0})."
-        raise ProgramError("ValueError", f"Expected input batch_size ({sizes}")
+        raise shape_error(f"Expected input batch_size ({sizes}", "ValueError")
     if rank <= 2:
         _check_flat(input, target, weight)
         indices = watched(target) if rank == 2 else watched(target).reshape(())
@@ -127,18 +127,18 @@ def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
 def _check_flat(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Raise the errors of one class index for each row."""
     if target.array.ndim > 1:
-        raise runtime_error("0D or 1D target tensor expected, multi-target not supported")
+        raise shape_error("0D or 1D target tensor expected, multi-target not supported")
     if input.array.ndim == 1 and target.array.size != 1:
-        raise ProgramError("ValueError", f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}")
+        raise shape_error(f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}", "ValueError")
     _check(input, target, weight, input.array.shape[-1])
 
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -> None:
     """Raise RuntimeError for weights or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
     if weight is not None and weight.array.shape != (classes,):
-        raise runtime_error(
+        raise shape_error(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(weight.array.shape)}"
+            f"{list(weight.array.shape)}",
         )
     if not input.dtype.is_floating_point:
         raise not_implemented("nll_loss_out_frame", input.dtype)
@@ -155,11 +155,11 @@ def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: st
     flat = len(shape) != 4
     if flat:
         if target.array.shape != wanted:
-            raise runtime_error(f"Expected target size {list(wanted)}, got {list(target.array.shape)}")
+            raise shape_error(f"Expected target size {list(wanted)}, got {list(target.array.shape)}")
         input = view(input, (shape[0], shape[1], 1, -1))
         target = reshape(target, (shape[0], 1, -1))
     elif target.array.shape != wanted:
-        raise runtime_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
+        raise shape_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
     _check(input, target, weight, shape[1])
     result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":
@@ -219,9 +219,9 @@ def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     if ignore_index >= 0:
         raise runtime_error("ignore_index is not supported for floating point target")
     if weight is not None and weight.array.shape != (classes,):
-        raise runtime_error(
+        raise shape_error(
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
-            f"of shape: {list(weight.array.shape)}"
+            f"of shape: {list(weight.array.shape)}",
         )
     log = log_softmax(input, axis)
     if label_smoothing > 0.0:

@@ -21,7 +21,7 @@ from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduc
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, shape_error
 
 
 def _positive_part(x: Any) -> Any:
@@ -52,9 +52,9 @@ def margin_ranking_loss(
     """max(0, -target * (input1 - input2) + margin). Raises RuntimeError for ranks that differ."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if not input1.array.ndim == input2.array.ndim == target.array.ndim:
-        raise runtime_error(
+        raise shape_error(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
+            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ",
         )
     return reduced(_positive_part(scalars.plus(traced, -target * (input1 - input2), margin)), reduction)
 
@@ -122,9 +122,8 @@ def triplet_margin_with_distance_loss(
     ranks = {t.array.ndim for t in (anchor, positive, negative)}
     if len(ranks) > 1:
         shown = ", ".join(f"{name} {t.array.ndim}D" for name, t in (("anchor", anchor), ("positive", positive), ("negative", negative)))
-        raise runtime_error(
-            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: {shown} inputs"
-        )
+        text = f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: {shown} inputs"
+        raise shape_error(text)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = _smaller(far, distance(positive, negative))

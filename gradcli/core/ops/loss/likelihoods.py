@@ -21,7 +21,7 @@ from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.tensor.node import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _xlogx(target: Tensor) -> Any:
@@ -115,7 +115,7 @@ def _variance(input: Tensor, var: Any) -> Tensor:
     """The variance as a tensor that broadcasts to the input. Raises ValueError for other shapes, types and a negative number."""
     if type(var) is not Tensor:
         if not isinstance(var, (int, float)):
-            raise ProgramError("ValueError", "var is of incorrect size")
+            raise shape_error("var is of incorrect size", "ValueError")
         if var < 0:
             raise ProgramError("ValueError", "var has negative entry/entries")
         return Tensor(np.full(input.array.shape, var, input.dtype.np), input.dtype)
@@ -126,7 +126,7 @@ def _variance(input: Tensor, var: Any) -> Tensor:
         return unsqueeze(var, -1)
     if wanted[:-1] == shape[:-1] and shape and shape[-1] == 1:
         return var
-    raise ProgramError("ValueError", "var is of incorrect size")
+    raise shape_error("var is of incorrect size", "ValueError")
 
 
 FUNCTIONS: tuple[Function, ...] = (

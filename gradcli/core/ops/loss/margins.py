@@ -27,7 +27,7 @@ from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the soft margin of targets 1 and -1 ---
 
@@ -162,14 +162,14 @@ def multi_margin_loss(
     shape = input.array.shape
     rows = shape[0] if len(shape) == 2 else 1
     if len(shape) not in (1, 2) or not shape[-1]:
-        raise runtime_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
+        raise shape_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
     if target.array.ndim > 1 or target.array.size != rows:
-        raise runtime_error(
+        raise shape_error(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
-            f"size [{rows}], but got {list(target.array.shape)}. Input has shape {list(shape)}."
+            f"size [{rows}], but got {list(target.array.shape)}. Input has shape {list(shape)}.",
         )
     if weight is not None and weight.array.shape != (shape[-1],):
-        raise runtime_error(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
+        raise shape_error(f"inconsistent weight size, expected {shape[-1]} but got {list(weight.array.shape)}")
     if target.dtype is not dtypes.int64:
         raise scalar_type_error(dtypes.int64, target.dtype)
     if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
@@ -233,7 +233,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     shape = input.array.shape
     if target.array.shape != shape:
-        raise runtime_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
+        raise shape_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
     if target.dtype is not dtypes.int64:
         raise scalar_type_error(dtypes.int64, target.dtype)
     if target.array.size and not (target.array.min() >= -1 and target.array.max() < shape[-1]):

@@ -23,7 +23,7 @@ from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 #: gets differences and the parameter of a loss, and gives the derivative as a factor of the difference and a constant
 Pieces = Callable[..., tuple[Any, Any]]
@@ -143,7 +143,7 @@ def _check_floating(kernel: str, input: Tensor, target: Tensor) -> None:
 def _weighted(loss: Tensor, input: Tensor, weight: Any, reduction: str, average: bool) -> Any:
     """A loss with a weight for each element; the mean divides by the sum of the weights, or, with `average`, by their number."""
     if weight.array.shape != input.array.shape:
-        raise ProgramError("ValueError", "Weights and input must have the same size.")
+        raise shape_error("Weights and input must have the same size.", "ValueError")
     values = loss * weight
     if reduction == "mean" and not average:
         return sum_all(values) / sum_all(weight)

@@ -21,7 +21,7 @@ from gradcli.core.ops.shape.slicing import narrow, select
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _difference(x: Tensor, dim: int) -> Any:
@@ -36,7 +36,7 @@ def _difference(x: Tensor, dim: int) -> Any:
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
     """The differences of neighbours along dim, taken n times; `prepend` and `append` are joined to the input first."""
     if not input.array.ndim:
-        raise runtime_error("diff expects input to be at least one-dimensional")
+        raise shape_error("diff expects input to be at least one-dimensional")
     if n < 0:
         raise runtime_error(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, input.array.ndim)
@@ -93,7 +93,7 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
         raise ProgramError("NotImplementedError", "gradient with coordinates as spacing is not part of gradcli; numbers are")
     for at in places:
         if input.array.shape[at] <= edge_order:
-            raise runtime_error("torch.gradient expected each dimension size to be at least edge_order+1")
+            raise shape_error("torch.gradient expected each dimension size to be at least edge_order+1")
     return tuple(_slope(input, at, step, edge_order) for at, step in zip(places, steps, strict=True))
 
 

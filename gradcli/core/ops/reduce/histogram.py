@@ -14,7 +14,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.checks import Number, not_implemented, require_floating
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
@@ -77,9 +77,9 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     values = input.array.reshape(-1)
     weights = None if weight is None else weight.array.reshape(-1)
     if weights is not None and weights.size != values.size:
-        raise runtime_error(
+        raise shape_error(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
-            f"dimension, but got input with shape [{values.size}, 1] and weight with shape [{weights.size}]"
+            f"dimension, but got input with shape [{values.size}, 1] and weight with shape [{weights.size}]",
         )
     inside = (values >= edges[0]) & (values <= edges[-1])
     at = np.minimum(np.searchsorted(edges, values[inside], side="right") - 1, len(edges) - 2)
@@ -95,15 +95,15 @@ def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: b
         wrong = f"have at least 1 element, but got {edges.size} elements"
         if edges.ndim != 1:
             wrong = f"have one dimension, but got {edges.ndim} dimensions"
-        raise runtime_error(f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension 0")
+        raise shape_error(f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension 0")
     if edges.size == 1:
-        raise runtime_error("torch.histogram(): bins must be > 0, but got 0 for dimension 0")
+        raise shape_error("torch.histogram(): bins must be > 0, but got 0 for dimension 0")
     return _histogram(input, edges, weight, density)
 
 
 def _histogram_in(input: Tensor, bins: int, range: Any, weight: Tensor | None, density: bool) -> NamedResult:
     if bins <= 0:
-        raise runtime_error(f"torch.histogramdd(): bins size = {bins} is invalid for dimension 0. bins must be > 0")
+        raise shape_error(f"torch.histogramdd(): bins size = {bins} is invalid for dimension 0. bins must be > 0")
     limits.check_elements(bins, 8)
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("histogramdd", input.dtype)

@@ -18,7 +18,7 @@ from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
 from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, reducing, result, spread_evenly
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _EVEN = "shared equally among the elements that are the extremum"
 _FIRST = "to the first of equal elements"
@@ -92,7 +92,7 @@ def _amax_or_amin(name: str, op: Op) -> Callable[..., Any]:
             for d in dim:
                 at = wrap_dim(d, input.array.ndim)
                 if input.array.ndim and not input.array.shape[at]:
-                    raise ProgramError("IndexError", f"{name}(): Expected reduction dim {d} to have non-zero size.")
+                    raise shape_error(f"{name}(): Expected reduction dim {d} to have non-zero size.", "IndexError")
         elif not input.array.size:
             _check_all(name, input)
         return op(input, tuple(dim or ()), keepdim)
@@ -135,11 +135,11 @@ AMINMAX = Op(
 def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> NamedResult:
     """The smallest and the largest elements, of all or along dim, as a pair (min, max)."""
     if dim is None and not input.array.size:
-        raise runtime_error("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise shape_error("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     if dim is not None:
         at = wrap_dim(dim, input.array.ndim)
         if input.array.ndim and not input.array.shape[at]:
-            raise ProgramError("IndexError", f"aminmax: Expected reduction dim {at} to have non-zero size.")
+            raise shape_error(f"aminmax: Expected reduction dim {at} to have non-zero size.", "IndexError")
     return named("aminmax", "min", "max")(AMINMAX(input, dim, keepdim))
 
 

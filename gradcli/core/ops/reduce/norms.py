@@ -24,7 +24,7 @@ from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _norm_of(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -> Array:
@@ -168,9 +168,9 @@ def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool =
             )
         for d in dims:
             if not input.array.shape[d]:
-                raise runtime_error(
+                raise shape_error(
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
-                    "the operation does not have an identity"
+                    "the operation does not have an identity",
                 )
     return VECTOR_NORM(input, order, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
 
@@ -265,7 +265,7 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
         raise runtime_error(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     rank = input.array.ndim
     if rank < 2:
-        raise runtime_error(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
+        raise shape_error(f"renorm: input needs at least 2 dimensions, got {rank} dimensions")
     wrap_dim(dim, rank)
     if not input.dtype.is_floating_point:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")

@@ -20,7 +20,7 @@ from gradcli.core.ops.reduce.common import Dims, Typed, add_up, count_of, logsum
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import Code, runtime_error
+from gradcli.errors import Code, runtime_error, shape_error
 
 SUM = Typed(
     "SumBackward0",
@@ -142,7 +142,7 @@ def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
         fits = False
     if not fits:
         shown = [f"{{[{', '.join(map(str, shape))}]}}" for shape in (size, have)]
-        raise runtime_error(f"size {shown[0]} is not expandable to size {shown[1]}.")
+        raise shape_error(f"size {shown[0]} is not expandable to size {shown[1]}.")
     return traced.sum_to(input, tuple(size))  # type: ignore[no-any-return]
 
 

@@ -29,7 +29,7 @@ from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _variance(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
@@ -179,7 +179,7 @@ def _implementations(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
 def cov(input: Tensor, correction: int = 1) -> Tensor:
     """The covariance matrix of the rows; a 0-d tensor for a vector."""
     if input.array.ndim > 2:
-        raise runtime_error(f"cov(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions")
+        raise shape_error(f"cov(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions")
     if input.dtype is dtypes.bool_:
         raise runtime_error("cov(): bool dtype is not supported for input")
     x = view(input, (1, -1)) if input.array.ndim < 2 else input
@@ -197,9 +197,7 @@ def cov(input: Tensor, correction: int = 1) -> Tensor:
 def corrcoef(input: Tensor) -> Tensor:
     """The correlation matrix of the rows."""
     if input.array.ndim > 2:
-        raise runtime_error(
-            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions"
-        )
+        raise shape_error(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions")
     c = cov(input)
     if not c.array.ndim:
         return div(c, c)

@@ -16,7 +16,7 @@ from gradcli.core.ops.checks import Number
 from gradcli.core.ops.shape.layout import element_strides, offset_in, owner
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, ...]:
@@ -26,7 +26,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     """
     array = input.array
     if len(size) != len(stride):
-        raise runtime_error(f"mismatch in length of strides and shape: got {len(size)} for size and {len(stride)} for stride")
+        raise shape_error(f"mismatch in length of strides and shape: got {len(size)} for size and {len(stride)} for stride")
     if any(s < 0 for s in stride):
         raise runtime_error(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     memory = owner(array)
@@ -34,9 +34,9 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     offset = own if storage_offset is None else storage_offset
     needed = offset + strided.extent(tuple(size), tuple(stride))
     if min((offset, *size), default=0) < 0 or needed > memory.size:
-        raise runtime_error(
+        raise shape_error(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {array.itemsize} requiring a "
-            f"storage size of {needed * array.itemsize} are out of bounds for storage of size {memory.size * array.itemsize}"
+            f"storage size of {needed * array.itemsize} are out of bounds for storage of size {memory.size * array.itemsize}",
         )
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
         raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")
@@ -110,9 +110,8 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
     """A copy in which the part that `as_strided` shows is src."""
     where = place(input, size, stride, storage_offset)
     if src.array.shape != tuple(size):
-        raise runtime_error(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}"
-        )
+        text = f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}"
+        raise shape_error(text)
     limits.check_elements(input.array.size, input.dtype.itemsize)
     values = src if src.dtype is input.dtype else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)
     return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
@@ -121,7 +120,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
 def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Tensor:
     """Another shape for the tensor itself, filled row by row from its memory and then with 0. Raises RuntimeError if it requires grad."""
     if input.requires_grad:
-        raise runtime_error("cannot resize variables that require grad")
+        raise shape_error("cannot resize variables that require grad")
     if any(n < 0 for n in size):
         raise runtime_error("numel: integer multiplication overflow")
     count = math.prod(size)
@@ -144,9 +143,9 @@ def fill_diagonal_(input: Tensor, fill_value: Number, wrap: bool = False) -> Ten
     """One value written to the diagonal; with `wrap` the diagonal of a tall matrix begins again below each square."""
     shape = input.array.shape
     if len(shape) < 2:
-        raise runtime_error("dimensions must larger than 1")
+        raise shape_error("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
-        raise runtime_error("all dimensions of input must be of equal length")
+        raise shape_error("all dimensions of input must be of equal length")
     strides = element_strides(input.array)
     size, step = min(shape), sum(strides)
     offset = offset_in(owner(input.array), input.array)

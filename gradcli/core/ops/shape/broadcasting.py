@@ -15,7 +15,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import check_rank, common_shape
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.tensor.tensor import Array, Size, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import shape_error
 
 
 def _expand_array(a: Array, size: Any) -> Array:
@@ -42,24 +42,24 @@ def expanded_shape(input: Tensor, size: Sequence[int]) -> tuple[int, ...]:
     have = input.array.shape
     lead = len(size) - len(have)
     if lead < 0:
-        raise runtime_error(
+        raise shape_error(
             f"expand(torch.{input.dtype.torch_name}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes provided ({len(size)}) "
-            f"must be greater or equal to the number of dimensions in the tensor ({len(have)})"
+            f"must be greater or equal to the number of dimensions in the tensor ({len(have)})",
         )
     shape = list(size)
     for i in range(len(size) - 1, -1, -1):
         n = size[i]
         if i < lead:
             if n < 0:
-                raise runtime_error(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
+                raise shape_error(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
             continue
         old = have[i - lead]
         if n == -1:
             shape[i] = old
         elif n != old and old != 1:
-            raise runtime_error(
+            raise shape_error(
                 f"The expanded size of the tensor ({n}) must match the existing size ({old}) at non-singleton dimension {i}.  "
-                f"Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
+                f"Target sizes: {list(size)}.  Tensor sizes: {list(have)}",
             )
     return tuple(shape)
 
@@ -86,13 +86,13 @@ def broadcast_shapes(shapes: Sequence[Any]) -> Size:
         for back in range(-1, -1 - len(shape), -1):
             n = shape[back]
             if n < 0:
-                raise runtime_error(f"Trying to create tensor with negative dimension ({n}): ({n})")
+                raise shape_error(f"Trying to create tensor with negative dimension ({n}): ({n})")
             if n == 1 or n == result[back]:
                 continue
             if result[back] != 1:
-                raise runtime_error(
+                raise shape_error(
                     f"Attempting to broadcast a dimension of length {n} at {back}! Mismatching argument at index {index} had "
-                    f"{shape}; but expected shape should be broadcastable to {result}"
+                    f"{shape}; but expected shape should be broadcastable to {result}",
                 )
             result[back] = n
     return Size(result)

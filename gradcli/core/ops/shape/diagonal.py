@@ -12,7 +12,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import check_size, wrap_dim
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import shape_error
 
 
 def _diagonal(a: Array, offset: int, dim1: int, dim2: int) -> Array:
@@ -73,7 +73,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     """A view of the diagonal of two dimensions, as the last dimension; `offset` counts from the main diagonal."""
     rank = input.array.ndim
     if wrap_dim(dim1, rank) == wrap_dim(dim2, rank):
-        raise runtime_error(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise shape_error(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return DIAGONAL(input, offset, dim1, dim2)  # type: ignore[no-any-return]
 
 
@@ -84,14 +84,14 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         return diag_embed(input, diagonal, 0, 1)
     if rank == 2:
         return DIAGONAL_COPY(input, diagonal, 0, 1)  # type: ignore[no-any-return]
-    raise runtime_error(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
+    raise shape_error(f"diag(): Supports 1D or 2D tensors. Got {rank}D")
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices, in dimensions dim1 and dim2, with the last dimension of input on their diagonal."""
     rank = input.array.ndim + 1
     if wrap_dim(dim1, rank) == wrap_dim(dim2, rank):
-        raise runtime_error(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise shape_error(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     n = input.array.shape[-1] + abs(offset)
     check_size((*input.array.shape[:-1], n, n), input.dtype.itemsize)
     return DIAG_EMBED(input, offset, dim1, dim2)  # type: ignore[no-any-return]
@@ -109,7 +109,7 @@ _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 def _triangular(name: str, record: Op, doc: str, sample: Sample) -> Function:
     def run(input: Tensor, diagonal: int = 0) -> Tensor:
         if input.array.ndim < 2:
-            raise runtime_error(f"{name}: input tensor must have at least 2 dimensions")
+            raise shape_error(f"{name}: input tensor must have at least 2 dimensions")
         return record(input, diagonal)  # type: ignore[no-any-return]
 
     return Function(name, ("Tensor input, int diagonal=0", run), doc=doc, ops=(record,), samples=(sample,), inplace=True, out=True)

@@ -18,7 +18,7 @@ from gradcli.core.ops.shape.joining import STACK, cat, stack
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.views import VIEW, flatten
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def meshgrid(tensors: Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -34,7 +34,7 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str | None = None) -> tuple[Te
         raise runtime_error("meshgrid expects a non-empty TensorList")
     for t in tensors:
         if t.array.ndim > 1:
-            raise runtime_error(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t.array.ndim}D")
+            raise shape_error(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t.array.ndim}D")
         if t.dtype is not tensors[0].dtype:
             raise runtime_error("torch.meshgrid expects all tensors to have the same dtype")
     if indexing not in ("ij", "xy"):
@@ -58,7 +58,7 @@ def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose r elements of a vector in their order, a row each."""
     if input.array.ndim != 1:
-        raise runtime_error(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
+        raise shape_error(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
     if r < 0:
         raise runtime_error(f"Expect a non-negative number, but got {r}")
     if r == 0:
@@ -75,7 +75,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The first N powers of the elements of a vector, a row for each; the highest first, unless increasing."""
     if x.array.ndim != 1:
-        raise runtime_error("x must be a one-dimensional tensor.")
+        raise shape_error("x must be a one-dimensional tensor.")
     count = x.array.shape[0] if N is None else N
     if count < 0:
         raise runtime_error("N must be non-negative.")

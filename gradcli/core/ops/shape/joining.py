@@ -18,7 +18,7 @@ from gradcli.core.ops.shape.squeeze import atleast_1d, atleast_2d, atleast_3d
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _cat(arrays: Sequence[Array], dim: int) -> Array:
@@ -116,7 +116,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         raise ProgramError("ValueError", "torch.cat(): expected a non-empty list of Tensors")
     for i, t in enumerate(tensors):
         if not t.array.ndim:
-            raise runtime_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+            raise shape_error(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     first = next((t for t in tensors if not _is_skipped(t)), tensors[0])
     rank = first.array.ndim
     at = wrap_dim(dim, rank)
@@ -125,12 +125,12 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         if shape == first.array.shape or _is_skipped(t):
             continue
         if len(shape) != rank:
-            raise runtime_error(f"Tensors must have same number of dimensions: got {rank} and {len(shape)}")
+            raise shape_error(f"Tensors must have same number of dimensions: got {rank} and {len(shape)}")
         for k, (n, m) in enumerate(zip(first.array.shape, shape, strict=True)):
             if n != m and k != at:
-                raise runtime_error(
+                raise shape_error(
                     f"Sizes of tensors must match except in dimension {at}. Expected size {n} but got size {m} for tensor number {i} "
-                    "in the list."
+                    "in the list.",
                 )
     _check_result(tensors)
     ready = _promoted(tensors)
@@ -149,9 +149,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     wrap_dim(dim, len(shape) + 1)
     for i, t in enumerate(tensors):
         if t.array.shape != shape:
-            raise runtime_error(
-                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
-            )
+            text = f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(t.array.shape)} at entry {i}"
+            raise shape_error(text)
     _check_result(tensors)
     return STACK(_promoted(tensors), dim)  # type: ignore[no-any-return]
 
@@ -183,7 +182,7 @@ def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     """A matrix with the tensors, each of at most two dimensions, as blocks on its diagonal and 0 elsewhere."""
     for i, t in enumerate(tensors):
         if t.array.ndim > 2:
-            raise runtime_error(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.array.ndim} dimensions")
+            raise shape_error(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.array.ndim} dimensions")
     heights = tuple(t.array.shape[0] if t.array.ndim == 2 else 1 for t in tensors)
     widths = tuple(t.array.shape[1] if t.array.ndim == 2 else t.array.size for t in tensors)
     limits.check_elements(sum(heights) * sum(widths), 4)

@@ -10,7 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Array, Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import shape_error
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def _size(input: Tensor, dim: int | None) -> Any:
     if dim is None:
         return Size(shape)
     if not shape:
-        raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+        raise shape_error("Dimension specified as 0 but tensor has no dimensions", "IndexError")
     return shape[wrap_dim(dim, len(shape))]
 
 

@@ -17,7 +17,7 @@ from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.views import VIEW, flatten, reshape
 from gradcli.core.tensor.tensor import Array, Tensor, wrap
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def _repeat_back(xp: Any, grad: Any, repeats: Any, input_shape: Any) -> Any:
@@ -83,11 +83,11 @@ def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
     """Copies side by side: `repeats` of them along each dimension, and along new leading dimensions."""
     shape = input.array.shape
     if len(repeats) < len(shape):
-        raise runtime_error("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise shape_error("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     sizes = [n * r for n, r in zip((1,) * (len(repeats) - len(shape)) + shape, repeats, strict=True)]
     for n in sizes:
         if n < 0:
-            raise runtime_error(f"Trying to create tensor with negative dimension {n}: {sizes}")
+            raise shape_error(f"Trying to create tensor with negative dimension {n}: {sizes}")
     check_size(sizes, input.dtype.itemsize)
     return REPEAT(input, tuple(repeats))  # type: ignore[no-any-return]
 
@@ -117,7 +117,7 @@ def roll(input: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tens
     if not shifts:
         raise runtime_error("`shifts` required")
     if not (len(shifts) == 1 and not dims) and len(shifts) != len(dims):
-        raise runtime_error(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+        raise shape_error(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     for d in dims:
         wrap_dim(d, input.array.ndim)
     return ROLL(input, tuple(shifts), tuple(dims))  # type: ignore[no-any-return]
@@ -163,9 +163,8 @@ def repeat_each(input: Tensor, repeats: Tensor, dim: int | None = None, output_s
     if counts.ndim == 0 or counts.size == 1:
         counts = np.broadcast_to(counts.reshape(-1), (length,))
     elif counts.size != length:
-        raise runtime_error(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and input.size(0) = {length}"
-        )
+        text = f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and input.size(0) = {length}"
+        raise shape_error(text)
     return index_select(input, dim, wrap(_repeated(counts, repeats)))
 
 
@@ -181,7 +180,7 @@ def _repeated(counts: Array, repeats: Tensor) -> Array:
 def repeated_positions(repeats: Tensor, output_size: int | None = None) -> Tensor:
     """The positions 0, 1, 2 ... each as often in a row as its element of `repeats` says."""
     if repeats.array.ndim != 1:
-        raise runtime_error("repeat_interleave only accept 1D vector as repeat")
+        raise shape_error("repeat_interleave only accept 1D vector as repeat")
     return wrap(_repeated(repeats.array, repeats))
 
 

@@ -10,7 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import check_size, wrap_dim
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: the end that PyTorch's nodes have for a slice without an end
 END = (1 << 63) - 1
@@ -135,10 +135,8 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         raise ProgramError("IndexError", "select() cannot be applied to a 0-dim tensor.")
     length = shape[wrap_dim(dim, len(shape))]
     if not -length <= index < length:
-        raise ProgramError(
-            "IndexError",
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {wrap_dim(dim, len(shape))}",
-        )
+        text = f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {wrap_dim(dim, len(shape))}"
+        raise shape_error(text, "IndexError")
     return SELECT(input, dim, index)  # type: ignore[no-any-return]
 
 
@@ -155,7 +153,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
             raise ProgramError("IndexError", f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
         start %= size
     if start > size - length:
-        raise runtime_error(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+        raise shape_error(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return SLICE(input, dim, start, start + length, 1)  # type: ignore[no-any-return]
 
 
@@ -171,9 +169,9 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     at = wrap_dim(dimension, rank)
     length = input.array.shape[at] if rank else 1
     if size > length:
-        raise runtime_error(f"maximum size for tensor at dimension {at} is {length} but size is {size}")
+        raise shape_error(f"maximum size for tensor at dimension {at} is {length} but size is {size}")
     if size < 0:
-        raise runtime_error(f"size is {size} but must be >= 0")
+        raise shape_error(f"size is {size} but must be >= 0")
     if step <= 0:
         raise runtime_error(f"step is {step} but must be > 0")
     check_size((*input.array.shape[:at], (length - size) // step + 1, *input.array.shape[at + 1 :], size), input.dtype.itemsize)

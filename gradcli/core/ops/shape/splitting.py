@@ -17,7 +17,7 @@ from gradcli.core.ops.shape.joining import CAT, STACK
 from gradcli.core.ops.shape.slicing import SLICE, _select, _slice
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 #: a number of outputs that no operation exceeds, since the length of a list of outputs depends on the input
 MANY = 1 << 62
@@ -103,7 +103,7 @@ SPLIT_SIZES: Op = Op(
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the slices along a dimension, without this dimension."""
     if not input.array.ndim:
-        raise ProgramError("IndexError", "Dimension specified as 0 but tensor has no dimensions")
+        raise shape_error("Dimension specified as 0 but tensor has no dimensions", "IndexError")
     wrap_dim(dim, input.array.ndim)
     if not input.array.shape[dim]:
         return ()
@@ -114,12 +114,12 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of split_size elements along a dimension; the last part may be smaller."""
     if not input.array.ndim:
-        raise runtime_error("split expects at least a 1-dimensional tensor")
+        raise shape_error("split expects at least a 1-dimensional tensor")
     if split_size < 0:
-        raise runtime_error(f"split expects split_size be non-negative, but got split_size={split_size}")
+        raise shape_error(f"split expects split_size be non-negative, but got split_size={split_size}")
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if split_size == 0 and length:
-        raise runtime_error(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
+        raise shape_error(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     limits.check_list(length // max(split_size, 1))
     return SPLIT(input, split_size, dim)  # type: ignore[no-any-return]
 
@@ -127,14 +127,14 @@ def split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts of the given sizes along a dimension."""
     if not input.array.ndim:
-        raise runtime_error("split expects at least a 1-dimensional tensor")
+        raise shape_error("split expects at least a 1-dimensional tensor")
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if any(n < 0 for n in split_sizes):
-        raise runtime_error(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+        raise shape_error(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
     if sum(split_sizes) != length:
-        raise runtime_error(
+        raise shape_error(
             f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension {dim}), "
-            f"but got split_sizes={list(split_sizes)}"
+            f"but got split_sizes={list(split_sizes)}",
         )
     if not split_sizes:
         return ()
@@ -166,7 +166,7 @@ def _split_any(tensor: Any, split_size_or_sections: Any, dim: Any) -> tuple[Tens
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most `chunks` parts of equal size along a dimension; the last part may be smaller."""
     if not input.array.ndim:
-        raise runtime_error("chunk expects at least a 1-dimensional tensor")
+        raise shape_error("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise runtime_error(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
@@ -179,7 +179,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(input: Tensor, sections: Sequence[int] | int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts between given indices, or of a number of parts whose sizes differ by at most 1."""
     if not input.array.ndim:
-        raise runtime_error("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise shape_error("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     length = input.array.shape[wrap_dim(dim, input.array.ndim)]
     if isinstance(sections, int):
         if sections <= 0:
@@ -199,7 +199,7 @@ def _tensor_split_by(input: Tensor, positions: Tensor, dim: int) -> tuple[Tensor
     name = "tensor_split expected tensor_indices_or_sections to"
     if positions.array.ndim > 1:
         dims = positions.array.ndim
-        raise runtime_error(f"{name} be a zero-dimensional or one-dimensional tensor, but got a tensor with {dims} dims")
+        raise shape_error(f"{name} be a zero-dimensional or one-dimensional tensor, but got a tensor with {dims} dims")
     if positions.dtype is not dtypes.int64:
         raise runtime_error(f"{name} have dtype of long, but got {positions.dtype.torch_name}")
     return tensor_split(input, positions.tolist(), dim)
@@ -212,9 +212,9 @@ def _even_split(name: str, least: int, dim_of: Any) -> Any:
         dim = _checked(input)
         length = input.array.shape[dim]
         if sections == 0 or length % sections:
-            raise runtime_error(
+            raise shape_error(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {length} is not divisible by "
-                f"the split_size {sections}!"
+                f"the split_size {sections}!",
             )
         return tensor_split(input, sections, dim)
 
@@ -224,9 +224,9 @@ def _even_split(name: str, least: int, dim_of: Any) -> Any:
     def _checked(input: Tensor) -> int:
         rank = input.array.ndim
         if rank < least:
-            raise runtime_error(
+            raise shape_error(
                 f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got a tensor with "
-                f"{rank} dimensions!"
+                f"{rank} dimensions!",
             )
         dim: int = dim_of(rank)
         return dim

@@ -15,7 +15,7 @@ from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.ops.shape.views import view_and_inplace
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import runtime_error, shape_error
 
 T_RECORD: Op
 T_INPLACE: Op
@@ -54,7 +54,7 @@ def t(input: Tensor) -> Tensor:
     """The transposed matrix, as a view; tensors of rank 0 and 1 stay as they are."""
     rank = input.array.ndim
     if rank > 2:
-        raise runtime_error(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
+        raise shape_error(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
     return T_RECORD(input)  # type: ignore[no-any-return]
 
 
@@ -69,9 +69,9 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """A view with the dimensions in another order."""
     rank = input.array.ndim
     if len(dims) != rank:
-        raise runtime_error(
+        raise shape_error(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
-            f"dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {len(dims)}"
+            f"dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {len(dims)}",
         )
     if len({wrap_dim(d, rank) for d in dims}) != rank:
         raise runtime_error("permute(): duplicate dims are not allowed.")
@@ -121,7 +121,7 @@ def H(input: Tensor) -> Tensor:
     rank = input.array.ndim
     if rank not in (0, 2):
         more = " For batches of matrices, consider using tensor.mH" if rank > 2 else ""
-        raise runtime_error(f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor.{more}")
+        raise shape_error(f"tensor.H is only supported on matrices (2-D tensors). Got {rank}-D tensor.{more}")
     if rank == 0:
         warnings.emit(
             "Tensor.H is deprecated on 0-D tensors. Consider using x.conj(). (Triggered internally at "
@@ -152,14 +152,14 @@ def mT(input: Tensor, name: str = "mT") -> Tensor:
         )
         return input
     if rank < 2:
-        raise runtime_error(f"tensor.{name} is only supported on matrices or batches of matrices. Got {rank}-D tensor.")
+        raise shape_error(f"tensor.{name} is only supported on matrices or batches of matrices. Got {rank}-D tensor.")
     return TRANSPOSE(input, -2, -1)  # type: ignore[no-any-return]
 
 
 def _t_(input: Tensor) -> Tensor:
     rank = input.array.ndim
     if rank > 2:
-        raise runtime_error(f"t_() expects a tensor with <= 2 dimensions, but self is {rank}D")
+        raise shape_error(f"t_() expects a tensor with <= 2 dimensions, but self is {rank}D")
     return in_place.reshape_(input, T_INPLACE)
 
 

@@ -12,7 +12,7 @@ from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape.diagonal import DIAGONAL, diagonal
 from gradcli.core.ops.shape.slicing import SELECT, SLICE, select
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import ProgramError, runtime_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _scatter(name: str, view: Op, formula: str, src_formula: str) -> Op:
@@ -52,9 +52,9 @@ DIAGONAL_SCATTER = _scatter(
 def _check_part(part: Tensor, src: Tensor) -> None:
     """Raise RuntimeError where src does not have the shape of the part."""
     if part.array.shape != src.array.shape:
-        raise runtime_error(
+        raise shape_error(
             "expected src to have a size equal to the slice of self. "
-            f"src size = {list(src.array.shape)}, slice size = {list(part.array.shape)}"
+            f"src size = {list(src.array.shape)}, slice size = {list(part.array.shape)}",
         )
 
 

@@ -13,7 +13,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import check_rank, wrap_dim
 from gradcli.core.ops.shape.casting import CONTIGUOUS, contiguous
 from gradcli.core.tensor.tensor import Array, Tensor
-from gradcli.errors import Code, runtime_error
+from gradcli.errors import Code, runtime_error, shape_error
 
 
 def _back(xp: Any, grad: Any, input_shape: Any) -> Any:
@@ -47,10 +47,10 @@ def infer_size(shape: Sequence[int], count: int, misfit: str = "") -> tuple[int,
     for i, n in enumerate(shape):
         if n == -1:
             if hole >= 0:
-                raise runtime_error("only one dimension can be inferred")
+                raise shape_error("only one dimension can be inferred")
             hole = i
         elif n < 0:
-            raise runtime_error(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
+            raise shape_error(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
         else:
             known *= n
     if known == count and hole < 0:
@@ -58,9 +58,9 @@ def infer_size(shape: Sequence[int], count: int, misfit: str = "") -> tuple[int,
     if hole >= 0 and known > 0 and count % known == 0:
         return (*shape[:hole], count // known, *shape[hole + 1 :])
     if hole >= 0 and known == 0 and count == 0:
-        raise runtime_error(
+        raise shape_error(
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
-            "value and is ambiguous"
+            "value and is ambiguous",
         )
     raise runtime_error(misfit or f"shape '{list(shape)}' is invalid for input of size {count}", Code.INVALID_VIEW_SIZE)
 
@@ -76,9 +76,9 @@ def view(input: Tensor, size: Sequence[int]) -> Tensor:
     """A view of another shape. Raises RuntimeError if the strides do not allow one."""
     shape = infer_size(size, input.array.size)
     if not _shares(input.array, shape):
-        raise runtime_error(
+        raise shape_error(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-            "subspaces). Use .reshape(...) instead."
+            "subspaces). Use .reshape(...) instead.",
         )
     return VIEW(input, shape)  # type: ignore[no-any-return]
 
@@ -124,9 +124,9 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     shape = input.array.shape
     at = wrap_dim(dim, len(shape))
     if not sizes:
-        raise runtime_error("unflatten: sizes must be non-empty")
+        raise shape_error("unflatten: sizes must be non-empty")
     if not shape:
-        raise runtime_error("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
+        raise shape_error("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     misfit = f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {at} ({shape[at]}) in the input tensor"
     return view(input, (*shape[:at], *infer_size(sizes, shape[at], misfit), *shape[at + 1 :]))
 
