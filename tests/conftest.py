@@ -13,24 +13,23 @@ import pytest
 if TYPE_CHECKING:
     from tests.repl.driving import Terminal, Typist
 
-#: of the cases of a parametrized test every so-many-th is quick
+#: every twentieth case of a parametrized test is quick
 STRIDE = 20
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Whole folders are tested on every core, single files and tests in this process, where a debugger can look; `-n` decides otherwise."""
-    if hasattr(config, "workerinput"):
-        return  # one of these processes itself
     option = config.option
-    unchosen = getattr(option, "numprocesses", 0) is None  # 0 without pytest-xdist
-    if unchosen and not option.collectonly and option.capture != "no" and all(Path(word).is_dir() for word in config.args):
+    whole = all(Path(word).is_dir() for word in config.args) and not option.collectonly and option.capture != "no"
+    # None says that pytest-xdist is there and that nobody has chosen; its workers come here too, and must not start workers
+    if whole and getattr(option, "numprocesses", 0) is None and not hasattr(config, "workerinput"):
         option.numprocesses = "auto"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the quick tests, which are a cut through all others: what is not slow, and of a test with many cases some."""
+    """Mark the quick tests: all that are not slow, but of a test with many cases only every twentieth."""
     seen: Counter[str] = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
