@@ -28,7 +28,7 @@ TESTS = Path(__file__).parent
 CASES = TESTS / "conformance" / "cases"
 
 _TITLE = "### "
-#: a mark, or a line that has backslashes in front so that it is none
+#: a mark; with backslashes in front of it, a line of a script or an output that looks like one
 _MARK = re.compile(r"(\\*)(?:### |--- (?:before each|prints|stderr)$)")
 
 

@@ -1,4 +1,4 @@
-"""Files and standard input as arrays."""
+"""Arrays from files and from standard input."""
 
 from __future__ import annotations
 

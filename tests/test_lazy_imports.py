@@ -1,4 +1,4 @@
-"""What a command must not load: a start is as fast as what it imports."""
+"""Packages that a command must not load, because they make its start slow."""
 
 from __future__ import annotations
 

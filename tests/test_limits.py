@@ -169,7 +169,7 @@ COMMANDS = {
 }
 #: commands that take no text to evaluate
 WITHOUT = {"ops", "batch"}
-#: the prompt shares what run does, and is tried on a terminal
+#: the prompt shares the code of run, and is tried on a terminal
 PROMPT = {"repl"}
 
 

@@ -38,7 +38,7 @@ def run(command: str, path: Path) -> str:
 
 @pytest.mark.parametrize(("command", "output"), examples(), ids=lambda text: text[:50])
 def test_readme_example(command: str, output: str, tmp_path: Path) -> None:
-    # what installs is run by .ci/run; here the command after it is
+    # .ci/run runs the part of the command that installs; here runs the part after it
     command = command.rpartition(" && ")[2].replace(".venv/bin/", "")
     if "pytest" in command:
         assert re.fullmatch(r"python -m pytest -q", command)

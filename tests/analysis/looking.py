@@ -82,7 +82,7 @@ def _text(array: np.ndarray[Any, Any]) -> str:
 
 
 def _parts(text: str) -> list[tuple[float, str]]:
-    """The terms of a sum where one has a remark, each with its sign; otherwise the text itself."""
+    """The terms of a sum with their signs, if one of the terms has a remark; otherwise the whole text as one term."""
     parts = [""]
     depth = 0
     for word in re.split(r"( [+-] |[()\[\]])", text):
@@ -96,7 +96,7 @@ def _parts(text: str) -> list[tuple[float, str]]:
 
 
 def _reduced(value: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Summed to a shape as broadcasting is undone."""
+    """Undo broadcasting: sum an array to a shape."""
     lead = value.ndim - len(shape)
     if lead < 0:
         return value

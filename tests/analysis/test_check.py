@@ -154,14 +154,14 @@ def test_kinks_are_named_not_blamed(expression: str, value: str, words: str) -> 
     (one,) = result.inputs
     if words:
         assert words in one.kinks[0].remark
-    else:  # central differences agree with the choice
+    else:  # central differences give the subgradient that PyTorch chooses
         assert one.absolute == 0
 
 
 def test_ties() -> None:
     result = checked("x.max()", {"x": "1,3,3"})
     assert result.passed
-    assert not result.inputs[0].wrong  # half of each side's slope, as central differences have it
+    assert not result.inputs[0].wrong  # the mean of the two one-sided slopes is what central differences give
     result = checked("x.max(0).values", {"x": "1,3,3"})
     assert result.passed
     assert [element.at for element in result.inputs[0].kinks] == [(1,), (2,)]

@@ -148,7 +148,7 @@ def test_a_script_with_a_loop_that_has_freed_its_graph() -> None:
     assert rows(told)["#3"] == ("#2 * w", "-grad(#4)")
     assert rows(told)["#4"] == ("1 - #3", "grad(#5)")
     values = {step.name: step.outputs[0] for step in told.steps}
-    # as they were when the graph was made, not after the script's own step
+    # the values of the forward pass, not those after the script's own optimiser step
     assert values["w"].value is not None and values["w"].value.array == 0.5
     np.testing.assert_allclose(values["x"].gradient.array, [-0.125, -0.125])  # type: ignore[union-attr]
     np.testing.assert_allclose(values["w"].gradient.array, -3 * 0.25 * 3)  # type: ignore[union-attr]
@@ -251,7 +251,7 @@ def test_a_long_graph_is_summarised() -> None:
 
 @pytest.mark.slow
 def test_what_is_said_is_true_of_recorded_scripts() -> None:
-    """The last value with a graph that random programs leave behind: every formula that is shown gives the gradient."""
+    """Of the last value with a graph in each random program, every formula that is shown evaluates to the gradient."""
     checked = words = 0
     programs = [case for book in casebook.books() if book.stem.startswith("fz") for case in casebook.read(book).cases]
     for case in programs[::2]:
@@ -279,13 +279,13 @@ def test_what_is_said_is_true_of_recorded_scripts() -> None:
                 size = np.abs(made.gradient.array).max(initial=1.0)
                 where = f"{case.place} {made.name}: {made.came}"
                 np.testing.assert_allclose(found, made.gradient.array, rtol=1e-3, atol=1e-5 * size, err_msg=where)
-    # names of tensors that a script no longer has, and written parts
+    # a few formulas name tensors that are gone, or describe a part in words
     assert checked > 20 * words
 
 
 @pytest.mark.slow
 def test_what_is_said_is_true_of_every_operation() -> None:
-    """Of the calls that formulas are tried with, what the explanation makes of them gives the gradient too."""
+    """The explanation of every sample call evaluates to the gradient."""
     checked, unsaid = 0, []
     for sample in [*(sample for function in catalog.all_functions() for sample in function.samples), *SAMPLES]:
         variables = {name: re.sub(r"\b(nan|inf)\b", r"float('\1')", str(value)) for name, value in sample.inputs.items()}
@@ -306,12 +306,12 @@ def test_what_is_said_is_true_of_every_operation() -> None:
                     np.testing.assert_allclose(found, made.gradient.array, rtol=1e-6, atol=1e-8, err_msg=where)
                 elif made.gradient is not None and not made.came.startswith(("start", "no gradient")):
                     unsaid.append((sample.text, made.came))
-    # arrays that are long and have no name
+    # an array that is long and has no name is described in words
     assert checked > 2500 and len(unsaid) * 50 < checked, unsaid
 
 
 def test_the_gradient_of_a_gradient_bears_no_forward_text() -> None:
-    """What a backward walk with create_graph makes is told as that, names of forward values are not given to it."""
+    """Values that backward makes under create_graph are described as gradients; they do not get the text of forward values."""
     text = """\
 import torch
 a = torch.tensor(2., requires_grad=True)

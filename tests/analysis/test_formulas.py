@@ -24,7 +24,7 @@ from gradcli.lang.syntax.parser import parse_expression, parse_input
 from gradcli.source import Source
 from tests.analysis.formula_samples import SAMPLES
 
-#: records that only other spellings than the samples' reach
+#: records that no sample reaches, because only another spelling of the call uses them
 MORE = (
     "F.celu(x * 1, inplace=True)",
     "F.elu(x * 1, inplace=True)",
@@ -151,7 +151,7 @@ def test_every_formula_agrees_with_its_rule() -> None:
 
 
 def compared(node: OpNode, recorder: Recorder, grads: list[Any]) -> Iterator[tuple[str, str, str]]:
-    """What formulas were found to agree with their rules at one step."""
+    """The formulas that agree with their rules at one step: grad_fn, argument and formula."""
     names = [node.op.tensors[0 if node.op.variadic else i] for i in range(len(node.edges))]
     rules = [node.op.rules[name] for name in names]
     wanted = [parent is not None for parent, _ in node.edges]
@@ -175,14 +175,14 @@ def compared(node: OpNode, recorder: Recorder, grads: list[Any]) -> Iterator[tup
             raise AssertionError(f"{node.type_name}, {name}: {rule.formula}: {error}") from error
         shape = parent.meta(number)[0]
         told = namespaces.numeric.sum_to(np.asarray(value.array if type(value) is Tensor else value, np.float64), shape)
-        part = np.zeros(shape) if parts[i] is None else parts[i]  # a rule may tell nothing where all is 0
+        part = np.zeros(shape) if parts[i] is None else parts[i]  # a rule may return None for a gradient of zeros
         ran = namespaces.numeric.sum_to(np.asarray(part.array if type(part) is Tensor else part), shape)
         np.testing.assert_allclose(told, ran, rtol=1e-7, atol=1e-9, err_msg=f"{node.type_name}, {name}: {rule.formula}")
         yield node.type_name, name, rule.formula
 
 
 def test_a_wrong_formula_is_found() -> None:
-    """The test itself: with cos for sin the two sides differ."""
+    """The comparison notices a wrong formula: with cos for sin the two sides differ."""
     (sample,) = [s for f in catalog.all_functions() if f.name == "sin" for s in f.samples][:1]
     (node, recorder) = next(steps_of([sample]))
     grad = np.ones(node.meta(0)[0])

@@ -1,4 +1,4 @@
-"""The reference: everything there is appears, every example evaluates, every name is found."""
+"""The reference: every function appears, every example evaluates, every name is found."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_foreign_output_is_not_gone_on_with(tmp_path: Path) -> None:
 
 @pytest.mark.quick
 def test_a_conversation(tmp_path: Path) -> None:
-    """One who waits for an answer before the next request gets it."""
+    """A client that waits for each answer before it sends the next request gets them all."""
     process = subprocess.Popen([*COMMAND, "-", "--jobs", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRON)
     assert process.stdin and process.stdout
     for i in range(5):
@@ -169,7 +169,7 @@ def test_unreadable(tmp_path: Path, name: str) -> None:
 
 
 def test_memory_is_flat(tmp_path: Path) -> None:
-    """Ten times the lines take no more memory, but for what the allocators keep."""
+    """Ten times the lines take no more memory, except what the allocators keep."""
     sizes = []
     for count in (300, 3000):
         source = tmp_path / "in.jsonl"

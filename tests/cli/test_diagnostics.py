@@ -38,5 +38,5 @@ def test_every_diagnostic_fits_a_line() -> None:
     for path in FOLDER.glob("*.txt"):
         shown = RULE.split(path.read_text(encoding="utf-8"))[-1]
         for line in shown.splitlines():
-            # PyTorch's own messages are as long as they are
+            # PyTorch's own messages are not wrapped
             assert len(line) < 130 or re.match(r"\w+(Error|Warning): |script\.py:\d+: \w+Warning: ", line), path.name

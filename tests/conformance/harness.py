@@ -34,7 +34,7 @@ def expected(case: Case) -> Outcome:
 
 
 def normalised(text: str) -> str:
-    """`text` with every address made one and the same."""
+    """`text` with every address replaced by `0x`."""
     return _ADDRESS.sub("0x", text)
 
 

@@ -24,13 +24,13 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 def run(case: Case) -> Outcome:
-    """Run a script through the session, as `gradcli run` does: after the one that its casebook has in front of every case."""
+    """Run a case through the session, as `gradcli run` does. The casebook's script in front of every case runs first."""
     out: list[str] = []
     warnings: list[str] = []
     session = Session(
         bounds=limits.default(),
         write=out.append,
-        # of a message in several lines the recording has one line for sure: the first
+        # a recording has at least the first line of a warning
         warn=lambda category, message, _: warnings.append(f"{category}: {message}".split("\n")[0]),
         read_stdin=lambda: b"",
     )

@@ -55,12 +55,12 @@ _AFTERWARDS = (
     "r.step()",
     "print(torch.autograd.grad(r.sum(), x, create_graph=True))",
 )
-#: calls after which the names are made anew
+#: so many calls share one session, then the names are made anew
 _TOGETHER = 300
 
 
 def drawn(chance: random.Random) -> str:
-    """A call, and something done with what it gave."""
+    """A call, and a statement that uses its result."""
     if chance.random() < 0.5:
         called = f"torch.{chance.choice(list(library.PLACES))}"
     else:
@@ -72,7 +72,7 @@ def drawn(chance: random.Random) -> str:
 
 
 def faults(count: int, seed: int) -> Iterator[str]:
-    """Of `count` calls those that ended with a fault, with what it was."""
+    """The calls, of `count`, that ended with a fault of ours, each with the fault."""
     chance = random.Random(seed)
     session = _session()
     for number in range(count):

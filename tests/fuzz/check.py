@@ -23,7 +23,7 @@ def _nothing(*values: object) -> None:
 
 
 def check(text: str) -> str:
-    """Parse and run a program; how it ended. Fails with AssertionError or with whatever should not have come out."""
+    """Parse and run a program; how it ended. Raises AssertionError, or the fault of ours that the program has found."""
     bounds = limits.strict().changed(**programs.run_bounds())
     session = Session(bounds=bounds, write=_nothing, warn=_nothing, read_stdin=bytes)
     session.run(Source("<prelude>", PRELUDE), reuse=True)

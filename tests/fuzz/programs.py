@@ -31,7 +31,7 @@ SAMPLES: dict[str, Sequence[str]] = {
     "SHIFT": ("<<", ">>"),
     "DIVIDE": ("//", "%"),
 }
-#: no blanks inside these
+#: terminals that no blank may precede
 _TIGHT = {"FSTRING_TEXT", "FSTRING_END", "FIELD_OPEN", "FIELD_EQUAL", "CONVERSION", "FIELD_COLON", "FIELD_CLOSE"}
 
 

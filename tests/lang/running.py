@@ -27,7 +27,7 @@ class Session:
         return "".join(self.out)
 
     def run(self, text: str) -> str:
-        """Run a file; all output so far."""
+        """Run a file; returns all output so far."""
         value_classes.CHECK_VALUES = True
         self.interpreter.run(parse_file(Source("<test>", text)))
         return self.text

@@ -103,7 +103,7 @@ def test_a_script(tmp_path: Path) -> None:
 
 
 def test_what_backward_was_called_on_last(tmp_path: Path) -> None:
-    """Also where no name holds it, and with the weights of the call."""
+    """The page shows the tensor that backward() was called on, also without a name, and with the vector of the call."""
     text = script(tmp_path, "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = x * 3\nx.exp().sum().backward()\n")
     assert "The graph is that of <code>x.exp().sum()</code>." in text
     assert ">start<" in text
@@ -134,7 +134,7 @@ def test_ranges_and_names_bound_to_expressions(tmp_path: Path) -> None:
     text = made(tmp_path, "y * sin(x)", "x=-6..6", "y:=x*2")
     assert text.count('class="plot"') == 1 and "<code>y</code> is" in text
     assert "graph and gradients are those at x = 2.4" in text
-    # the text of `y` lights up by itself
+    # the row of `y` marks the text that `y` is bound to
     row = next(row for row in Page(text).all("tr") if row.get("data-in") == "<value of y>")
     assert (row["data-from"], row["data-to"]) == ("0", "3")
     two = made(tmp_path, "x * y", "x=2", "y=3")

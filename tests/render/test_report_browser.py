@@ -285,7 +285,7 @@ def test_two_thousand_nodes(browser: Browser, tmp_path: Path) -> None:
     assert browser.js("return document.querySelectorAll('svg.graph g[data-node]').length") == 1991
     browser.js("document.querySelector('#g-n1000').focus()")
     assert detail(browser).startswith("#1000 SinBackward0") and lit(browser) == "torch.sin(y)"
-    # what a browser lays out
+    # the browser has to lay out every element
     assert browser.js("return document.querySelectorAll('*').length") < 40_000
 
 

@@ -41,7 +41,7 @@ def test_what_has_no_preview(typist: Typist, text: str) -> None:
 
 @pytest.mark.slow
 def test_a_preview_never_delays_a_key(typist: Typist, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every copy works for seconds, elsewhere: the prompt's own process evaluates nothing and makes a few calls."""
+    """The prompt's own process evaluates nothing and makes a few calls: forked copies do the work."""
     typist.enter("x = ones(1000, 1000)")
     evaluated: list[str] = []
     copies: list[int] = []

@@ -27,12 +27,12 @@ EVERYTHING = os.environ.get("GRADCLI_HOSTILE") == "all"
 #: in CI these run as processes, one of each kind
 SAMPLE = ("escape-import-system", "resource-live-tensors", "more-tensor-flat", "io-ansi-in-name", "format-ok-f-tensor", "parse-binary-ish")
 MEMORY = 1.5 * 2**30
-#: bounds under which heavy cases end soon, in this process; what needs the bounds of the machine runs as a process only
+#: bounds under which cases end soon in this process
 SOON: dict[str, Any] = {"time": 1.5, "bytes": 128 * 2**20}
 
 
 def heavy(case: Hostile) -> bool:
-    """Loops that only time ends, and what costs memory: too slow to try all of them every time."""
+    """Whether a case loops until its time is up, or takes much memory: too slow to try all of them every time."""
     return case.category == "resource" and ("while" in case.source or "range(" in case.source or "9000000" in case.source)
 
 
@@ -63,7 +63,7 @@ def _nothing(*values: object) -> None:
     return None
 
 
-#: a process counts the memory of the one it was forked from as its own, so a small one goes between
+#: a forked process counts its parent's memory as its own, so that the case is started from a small process
 LAUNCHER = """\
 import os, sys
 child = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
@@ -76,7 +76,7 @@ def process(case: Hostile, path: Path) -> tuple[int, str, int]:
     """Exit code, standard error and peak memory of a case run as a person would run it."""
     file = path / "case.py"
     file.write_bytes(case.source.encode("utf-8", "surrogatepass"))
-    # what no command line can hold comes from a file
+    # a text that no command line can hold comes from a file
     direct = case.mode == "eval" and "\0" not in case.source and len(case.source) < 100_000
     words = {"eval": ["eval", "--untrusted", "-f", str(file)], "script": ["run", "--untrusted", str(file)]}[case.mode]
     if direct:

@@ -25,7 +25,7 @@ def test_the_tables_are_the_reviewed_ones() -> None:
 
 
 def test_underscore_names_are_few() -> None:
-    """Of names with a leading underscore scripts reach these; the rest the language calls itself."""
+    """Scripts reach these names with a leading underscore; other such names are only called by the language itself."""
     reached = set()
     for line in tables.text().replace("\n    ", " ").splitlines()[2:]:
         _, _, rest = line.partition(": ")
@@ -92,7 +92,7 @@ FORBIDDEN = (
 
 
 def _inside(value: Any) -> list[tuple[str, Any]]:
-    """What indexing and iterating would give of a plain container."""
+    """The items of a plain container, each with the index that reaches it."""
     if isinstance(value, dict):
         return [(f"[{key!r}]", item) for key, item in value.items()]
     if isinstance(value, (list, tuple, set)):

@@ -30,7 +30,7 @@ def _nothing(*values: object) -> None:
 
 
 def condition(one: Interactive) -> object:
-    """What an input could have changed."""
+    """Everything that an input could have changed."""
     with one.state:
         return _condition(one)
 
@@ -125,7 +125,7 @@ def test_every_failed_allocation_leaves_no_trace() -> None:
         else:
             if failing.left > 0:
                 break
-            one, before = warm()  # it failed where Python passes over it, in the end of a generator
+            one, before = warm()  # it failed at the end of a generator, where Python ignores errors
             continue
         finally:
             sys.setprofile(None)

@@ -11,7 +11,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.values import value_classes
 from tests.repl.driving import Typist
 
-#: inputs that write into what exists: after an error nothing of it may be left
+#: inputs that write into existing objects; after an error in the same input, none of their effects may remain
 CHANGES = [
     "x = 5",
     "del x",
@@ -61,7 +61,7 @@ count = counter()
 """
 
 
-#: shows all of it, and changes nothing of it but the generators, which it copies
+#: an expression that shows everything that CHANGES can change; the states of the generators are copies
 STATE = """\
 (x, xs, d, s, w, w.grad, w.requires_grad, y, y.grad_fn.next_functions[0][0]._saved_self,
  torch.is_grad_enabled(), torch.get_default_dtype(), torch.tensor(1 / 3), opt.state_dict(), opt.param_groups[0]['lr'],
@@ -136,7 +136,7 @@ def test_an_interrupt_leaves_everything_as_it_was(ready: Typist, monkeypatch: py
 
 
 def test_a_failed_allocation_leaves_everything_as_it_was(ready: Typist, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every tensor that an input makes is one that memory may be short for."""
+    """Memory may run out at every tensor that an input makes."""
     make = Tensor.__init__
     before = state(ready)
     failing_at, made = 0, 0

@@ -1,4 +1,4 @@
-"""Calls that reach what the functions' own samples do not, by family of operations."""
+"""Sample calls for the rules that no function's own samples reach, by family of operations."""
 
 from __future__ import annotations
 

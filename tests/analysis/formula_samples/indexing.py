@@ -14,7 +14,7 @@ _C: Any = [[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 1.5, 2.5, 3.5]], [
 
 
 def _of(texts: str, **inputs: Any) -> tuple[Sample, ...]:
-    """A sample for every line."""
+    """One sample for each line of the text."""
     return tuple(Sample(text.strip(), **inputs) for text in texts.strip().splitlines())
 
 
@@ -24,7 +24,7 @@ def _second(text: str, **inputs: Any) -> Sample:
 
 
 def _third(text: str, **inputs: Any) -> Sample:
-    """The gradient for y of that gradient along x, as a function of x."""
+    """The gradient for x, times y, differentiated for y again and multiplied by x: a function of x."""
     return Sample(f"torch.autograd.grad(torch.autograd.grad({text}, x, y, create_graph=True)[0], y, x, create_graph=True)[0]", **inputs)
 
 
@@ -222,7 +222,7 @@ REDUCED = (
     *(Sample(f"x.scatter_reduce(-1, tensor([[0, 0]]), y[:1, 1:], '{reduce}'{self})", x=_M, y=_N) for reduce, self in _OPTIONS),
     *(Sample(f"x.scatter_reduce(0, tensor([0, 0]), y, '{reduce}'{self})", x=_S, y=_N[0][:2]) for reduce, self in _OPTIONS),
     *(Sample(f"x.scatter_reduce(0, tensor(1), y, '{reduce}'{self})", x=_V, y=_S) for reduce, self in _OPTIONS),
-    # the index reaches over a part of src only: there is a gradient of x alone
+    # the index covers only a part of src, so only x has a gradient
     *(Sample(f"x.scatter_reduce(0, tensor([[0, 1]]), y.detach(), '{reduce}')", x=_M, y=_N) for reduce in ("sum", "mean")),
     # one zero, two zeros, a zero in the input
     *(

@@ -68,7 +68,7 @@ def _sample(text: str) -> Sample:
 
 
 def _twice(sample: Sample) -> Sample:
-    """The gradients of a call, each of which depends on the arguments again."""
+    """The gradients of a call under create_graph; each depends on the arguments again."""
     return Sample(f"torch.autograd.grad({sample.text}.pow(3).sum(), ({', '.join(sample.inputs)},), create_graph=True)", **sample.inputs)
 
 

@@ -24,7 +24,7 @@ def _samples() -> tuple[Sample, ...]:
 
 
 def _at_points(sample: Sample) -> list[Sample]:
-    """The sample at every combination of the points, without and with what its derivative records."""
+    """The sample at every combination of the points: the call itself, and its gradient under create_graph."""
     first = next(iter(sample.inputs))
     grids = [grid.ravel() for grid in np.meshgrid(*[POINTS] * min(len(sample.inputs), 2))]
     inputs = {name: grids[min(i, 1)].tolist() for i, name in enumerate(sample.inputs)}

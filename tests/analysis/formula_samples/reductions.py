@@ -150,7 +150,7 @@ POINTWISE = _calls(
     *(f"torch.div(x, y, rounding_mode={mode})" for mode in ("None", "'trunc'", "'floor'")),
 )
 
-#: what is recorded under create_graph
+#: calls whose gradients record further operations under create_graph
 SECOND = _calls(
     *(
         f"torch.autograd.grad({call}, x, {'v[:, :, :1]' if call.startswith('F.glu') else 'v'} * 1, create_graph=True)"

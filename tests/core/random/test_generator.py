@@ -18,7 +18,7 @@ from gradcli.core.random.generator import DEFAULT_SEED, Generator, default
 from gradcli.errors import ProgramError
 
 PROGRAMS = json.loads((Path(__file__).parent / "generator_recorded.json").read_text())
-#: Those that go through the C library's log, sin, cos, exp or tan, which may differ in the last bit elsewhere.
+#: Draws that go through the C library's log, sin, cos, exp or tan, whose last bit differs between machines.
 NEARLY = {"normal", "normal_tensors", "exponential", "log_normal", "cauchy", "get_state"}
 F32, F64, F16, I64, U8 = (np.dtype(name) for name in ("float32", "float64", "float16", "int64", "uint8"))
 

@@ -163,12 +163,12 @@ def test_length_is_bounded_before_the_text_is_made() -> None:
     with pytest.raises(LimitError):
         plain(0.5, precision=2**31 - 1)
     with pytest.raises(LimitError):
-        # Axes of six are shown whole, and twenty of them are 3.6e15 numbers.
+        # An axis of six elements is shown whole; twenty such axes are 3.6e15 numbers.
         values_text(np.broadcast_to(np.float32(0), (6,) * 20), "float32", options=PrintOptions())
 
 
 def test_a_summary_does_not_touch_what_it_leaves_out() -> None:
-    # 10**12 elements, of which a look at all would take hours.
+    # To read all 10**12 elements would take hours.
     huge = np.broadcast_to(np.float32(0.5), (10**6, 10**6))
     text = tensor_text(huge, "float32", options=PrintOptions())
     row = "[0.5000, 0.5000, 0.5000,  ..., 0.5000, 0.5000, 0.5000]"

@@ -1,4 +1,4 @@
-"""Forward mode against backward mode: for every sample of every function, and for what has no samples."""
+"""Forward mode against backward mode for every sample of every function, and levels, tangents and in-place operations."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def leaf(*values: float, dtype: Any = np.float64) -> Tensor:
 
 #: the derivative has the wrong sign
 WRONG = Op("WrongBackward0", np.cos, "input", input=Rule(lambda xp, grad, input: grad * xp.sin(input), "wrong"))
-#: right once, but the derivative is taken for a constant
+#: the first derivative is right, but it is recorded as a constant
 FLAT = Op(
     "FlatBackward0",
     np.sin,

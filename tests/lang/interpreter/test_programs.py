@@ -705,7 +705,7 @@ print(list(map(int, "123")), list(map(max, [1, 5], [3, 2])))
 
 
 def expected(program: str) -> str:
-    """What CPython prints."""
+    """What CPython prints when it runs `program`."""
     run = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, encoding="utf-8", check=False)
     assert run.returncode == 0, run.stderr
     return run.stdout

@@ -1,4 +1,4 @@
-"""Nothing of the host can be reached from a script: neither by dot, getattr, formats, errors nor functions."""
+"""Nothing of the host can be reached from a script by dots, getattr, formats, errors or functions."""
 
 import types
 

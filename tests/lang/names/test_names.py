@@ -1,4 +1,4 @@
-"""Names: torch's without imports, Python's until a star import, imports, and what is said of a name that is missing."""
+"""Names: torch's without imports, Python's until a star import, imports, and the errors for missing names."""
 
 import pytest
 

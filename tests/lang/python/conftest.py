@@ -1,4 +1,4 @@
-"""What the tests of the runtime of host values share: the interpreter's side for plain Python values, and outcomes to compare."""
+"""Fixtures for tests of Python's own types: an interpreter's side for plain values, and outcomes to compare with CPython's."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class HostOps:
 
 
 class Opaque:
-    """A value of the interpreter: compares by truth that may fail, like a tensor of several elements."""
+    """A value of the interpreter, like a tensor of several elements: it has no truth value, so that comparing it fails."""
 
     def __init__(self, label, number=None):
         self.label = label

@@ -135,7 +135,7 @@ def test_items_are_read_from_plain_containers_only(ops, opaque):
 
 def test_braces_in_data_stay(ops):
     assert format_string(ops, "{} {:>15}", ("{0.__class__}", "{1}"), {}) == "{0.__class__}             {1}"
-    # A spec made from data is a spec, not a template.
+    # Data in a format spec is not read as a template again.
     with pytest.raises(ProgramError):
         format_string(ops, "{:{}}", (1, "{0.__class__}"), {})
 

@@ -86,7 +86,7 @@ def test_augmented_assignment_is_cpythons(ops, outcome, op, a, b):
     if theirs is None or theirs[0] is complex:
         return
     if isinstance(a, dict) and op == "|" and not isinstance(b, dict):
-        return  # dict |= takes pairs too; ours wants a dict
+        return  # CPython's dict |= takes pairs too, ours only a dict
     mine = copied()
     assert outcome(numbers.augmented, ops, numbers.binary_table(ops), op, mine, b) == theirs
     if isinstance(a, (list, set, dict)) and isinstance(theirs[0], type):
@@ -232,7 +232,7 @@ def test_int_float_abs_round_are_cpythons(outcome, value, more):
     assert outcome(numbers.host_abs, value) == outcome(abs, value)
     if not (more and isinstance(more[0], int) and abs(more[0]) > 40):
         theirs = outcome(round, value, *more)
-        # round calls a method, so CPython's message for other values names it.
+        # CPython's round() calls __round__, which its message for other values names.
         assert outcome(numbers.host_round, value, *more) == theirs
 
 

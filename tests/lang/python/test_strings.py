@@ -94,7 +94,7 @@ def test_bombs_are_refused_before_they_are_made(ops, name, value, args):
 
 @pytest.mark.parametrize(("name", "forward"), [("rfind", "find"), ("rindex", "find"), ("rsplit", "split"), ("rpartition", "partition")])
 def test_searches_from_the_right_are_linear(ops, outcome, name, forward):
-    """Of CPython's searches only those from the left are: a long text is turned around."""
+    """CPython's searches are linear from the left only, so that a long text is reversed."""
     value = "a" * 400_000
     part = "a" * 50_000 + "b" + "a" * 50_000
     assert calls(lambda: outcome(METHODS[name], ops, value, part))[forward] == 1

@@ -668,7 +668,7 @@ LEAVES = NAMES | st.sampled_from(["1", "2.5", "'s'", "None", "...", "[]", "()", 
 
 
 def _expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Texts around texts; without parentheses of their own, so that precedence decides."""
+    """Operators around operands without parentheses, so that precedence decides."""
     signs = "+ - * / // % @ ** << >> & | ^ < > <= >= == != is in and or is_not not_in"
     binary = st.sampled_from(signs.split(" ")).map(lambda sign: sign.replace("_", " "))
     pairs = st.tuples(inner, binary, inner).map(" ".join)
