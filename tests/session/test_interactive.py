@@ -38,8 +38,9 @@ def condition(one: Interactive) -> object:
 def _condition(one: Interactive) -> object:
     shown = [(v.name, v.value.repr(), v.requires_grad, v.grad_fn, v.grad and v.grad.repr()) for v in one.variables()]
     modes = (state.enabled, state.inference, state.anomaly, dtypes.get_default().name, state.watch, limits.evaluation.depth)
+    hooks = (state.saving, state.saving_forbidden, state.dual)
     drawn = str(generator.default.get_state().tolist())
-    return [entry for entry in shown if entry[0] != "_"], modes, printing.options.precision, drawn
+    return [entry for entry in shown if entry[0] != "_"], modes, printing.options.precision, hooks, drawn
 
 
 FAILING = [
