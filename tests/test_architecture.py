@@ -258,6 +258,7 @@ def test_a_circle_is_found(text: str) -> None:
     assert not circle({**known, TENSOR: "if TYPE_CHECKING:\n    from gradcli.core.graph import node"})
 
 
+@pytest.mark.slow
 def test_no_module_runs_host_code() -> None:
     """No eval, exec or compile of the host, and no unpickling."""
     forbidden = {"eval", "exec", "compile", "__import__"}

@@ -104,7 +104,6 @@ def test_a_bad_line_is_answered_and_the_rest_go_on(ask):
         assert after["value"] == 2
 
 
-@pytest.mark.quick
 def test_no_request_reaches_another(ask):
     probe = {
         "script": "print(torch.is_grad_enabled(), torch.get_default_dtype(), torch.is_inference_mode_enabled(), torch.initial_seed())\n"

@@ -160,6 +160,7 @@ def answered(companies: list[list[str]]) -> list[list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_requests_are_diverse() -> None:
     alone = [json.loads(answer) for (answer,) in answered([[line] for line in LINES])]
     assert len(set(LINES)) == len(LINES)

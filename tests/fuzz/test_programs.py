@@ -42,6 +42,7 @@ def test_many_seeds() -> None:
     assert ends.count("ok") > 3 and ends.count("error") > 20
 
 
+@pytest.mark.slow
 def test_odd_arguments_end_well() -> None:
     assert list(calls.faults(3000, 0)) == []
 

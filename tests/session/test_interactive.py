@@ -111,6 +111,8 @@ def warm() -> tuple[Interactive, object]:
 
 
 @pytest.mark.slow
+# where Python ignores the failure it says so
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(sys.gettrace() is not None, reason="under a debugger or coverage")
 def test_every_failed_allocation_leaves_no_trace() -> None:
     one, before = warm()

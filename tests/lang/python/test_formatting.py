@@ -243,6 +243,7 @@ def test_cyclic_containers(ops):
         assert reprs.repr_host(value, ops.repr_of) == repr(value)
 
 
+@pytest.mark.slow
 def test_deep_and_shared_containers(ops, bounded):
     deep = []
     for _ in range(100_000):
