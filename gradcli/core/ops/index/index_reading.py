@@ -36,7 +36,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def as_items(index: Any) -> list[Any]:
-    """The items of an index: those of a tuple, and those of a list that holds more than numbers, for which PyTorch warns."""
+    """The items of an index. A tuple is unpacked, and so is a list that holds more than numbers, for which PyTorch warns."""
     if isinstance(index, tuple):
         return list(index)
     if isinstance(index, list) and len(index) < 32:
@@ -267,7 +267,7 @@ def _result_shape(shape: tuple[int, ...], indices: Indices, common: tuple[int, .
             where.append(len(kept))
         dim += wide
     kept += shape[dim:]
-    # the dimensions of adjacent positions stay where they are, those of separated positions come first
+    # adjacent index tensors put their dimensions in their own place, separated ones put them first
     at = where[0] if len(set(where)) == 1 else 0
     result = (*kept[:at], *common, *kept[at:])
     check_rank(len(result))

@@ -77,7 +77,7 @@ def _check_comparable(src: Array, index: Array) -> None:
 
 
 def _even(xp: Any, grad: Any, a: Any, src: Any, out: Any, dim: int, index: Array) -> tuple[Any, Array, Array]:
-    """The gradient shared equally among the elements that equal the extremum, and masks of those elements in a and in src."""
+    """The gradient shared equally among the elements that equal the extremum, and the masks of these elements in a and in src."""
     x, values, best = xp.plain(a), xp.plain(src), xp.plain(out)
     first = np.asarray(x == best).astype(x.dtype)
     second = np.asarray(values == _at(best, dim, index)).astype(x.dtype)

@@ -62,7 +62,7 @@ def _ties_rule(xp: Any, grad: Any, input: Any, out: Any, dim: Any, keepdim: bool
     dims = wrap_dims(dim, len(shape))
     if not keepdim:
         value = np.expand_dims(value, dims)
-        # without dim PyTorch restores no dimension: the gradient stays as it is
+        # without dim PyTorch restores no dimension: the gradient keeps its shape
         grad = xp.reshape(grad, value.shape if shape and dim else (1,) * len(dim))
     mask = np.equal(x, value)
     count = np.asarray(total(mask, axis=dims, keepdims=True)).astype(x.dtype)

@@ -134,7 +134,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, dtype: DType
 
 
 def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
-    """The sum over those dimensions that broadcasting from `size` to the tensor's shape repeats. Raises RuntimeError if it cannot."""
+    """The tensor summed to the shape `size`, which must broadcast to the tensor's shape. Raises RuntimeError if it does not."""
     have = input.array.shape
     try:
         fits = np.broadcast_shapes(have, tuple(size)) == have

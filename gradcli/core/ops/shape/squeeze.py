@@ -72,7 +72,7 @@ def squeeze_dim(input: Tensor, dim: int) -> Tensor:
 
 
 def squeeze_dims(input: Tensor, dim: Sequence[int]) -> Tensor:
-    """A view without those of the given dimensions whose size is 1."""
+    """A view without the given dimensions that have size 1."""
     wrap_dims(dim, input.array.ndim)
     return SQUEEZE_DIMS(input, tuple(dim))  # type: ignore[no-any-return]
 

@@ -141,7 +141,7 @@ _OF_NUMBERS = {
 
 
 def mT(input: Tensor, name: str = "mT") -> Tensor:
-    """`x.mT`, `x.mH` and `x.adjoint()`: the last two dimensions swapped; `name` is the one that errors and warnings have."""
+    """`x.mT`, `x.mH` and `x.adjoint()`: the last two dimensions swapped; errors and warnings call the function `name`."""
     rank = input.array.ndim
     if not rank:
         what, line = _OF_NUMBERS[name]
