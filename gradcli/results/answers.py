@@ -8,7 +8,10 @@ from gradcli.results.values import Evaluation
 
 
 class Answer(Plain):
-    """The answer to a request of a batch: what its script printed, warnings, and what its expression gave of what it wanted."""
+    """The answer to a request of a batch.
+
+    `output` is what its script printed, None without a script. `want` are the names of the wanted results; the others are None.
+    """
 
     output: str | None
     warnings: tuple[str, ...]

@@ -6,7 +6,7 @@ from gradcli.plain import Plain
 
 
 class Comparison(Plain):
-    """One element of a gradient, by rule and by differences. `output` is which element of the output, None for the only one."""
+    """One element of a gradient, by rule and by differences. `output` is the index of the output's element, None where there is one."""
 
     at: tuple[int, ...]
     output: tuple[int, ...] | None
@@ -16,9 +16,9 @@ class Comparison(Plain):
 
 
 class Origin(Plain):
-    """Where a nan or an infinity was first made: the step, its line of text with the columns to mark, and what it saw.
+    """The step that made the first nan or infinity: its line of text with the columns to mark, and a remark with its numbers.
 
-    `place` is empty where the line alone is the whole text.
+    `place` names the line; it is empty where the text has one line.
     """
 
     what: str
@@ -31,7 +31,7 @@ class Origin(Plain):
 
 
 class InputCheck(Plain):
-    """The check of one input: the worst absolute and relative error, the element of the worst, and what is remarkable."""
+    """The check of one input: the largest absolute and relative errors, the element with the largest, wrong elements and kinks."""
 
     name: str
     shape: tuple[int, ...]
@@ -44,7 +44,7 @@ class InputCheck(Plain):
 
 
 class CheckResult(Plain):
-    """Analytic gradients against differences. `conditions` says how they were taken."""
+    """Analytic gradients against differences. `conditions` says how the differences were taken."""
 
     expression: str
     inputs: tuple[InputCheck, ...]
@@ -54,5 +54,5 @@ class CheckResult(Plain):
 
     @property
     def passed(self) -> bool:
-        """Whether nothing disagrees."""
+        """Whether no element is wrong."""
         return not any(one.wrong for one in self.inputs)

@@ -9,7 +9,7 @@ from gradcli.results.values import TensorValue
 class Row(Plain):
     """One tensor of a gradient table: the output, an intermediate value or a variable.
 
-    `gradients` has one entry for each vector; None is what PyTorch leaves when no gradient reaches the tensor.
+    `gradients` has one entry for each vector, None where no gradient reaches the tensor.
     """
 
     name: str
@@ -20,7 +20,7 @@ class Row(Plain):
 
 
 class GradientTable(Plain):
-    """`v^T J` for every vector: the output, the intermediate values from the output backwards, the variables."""
+    """`v^T J` for every vector v: for the output, the intermediate values, the last computed first, and the variables."""
 
     output: Row
     intermediates: tuple[Row, ...]
@@ -28,7 +28,7 @@ class GradientTable(Plain):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """All rows in the order in which they are shown."""
+        """All rows, in the order in which they are shown."""
         return (self.output, *self.intermediates, *self.variables)
 
     @property
@@ -38,7 +38,7 @@ class GradientTable(Plain):
 
 
 class Block(Plain):
-    """The derivatives of what `row` names by the variable `column`: of the shape of the first followed by that of the second."""
+    """The derivatives of `row` by the variable `column`: of the shape of the first followed by the shape of the second."""
 
     row: str
     column: str
@@ -46,7 +46,7 @@ class Block(Plain):
 
 
 class Derivatives(Plain):
-    """A Jacobian (one block for each variable) or a Hessian (one for each pair). The rows of a Hessian's table have gradients."""
+    """A Jacobian, with a block for each variable, or a Hessian, with a block for each pair. The rows may have gradients."""
 
     kind: str
     output: Row
@@ -55,12 +55,12 @@ class Derivatives(Plain):
 
     @property
     def with_gradient(self) -> bool:
-        """Whether the gradient is to be shown too."""
+        """Whether the rows have gradients."""
         return bool(self.output.gradients)
 
 
 class Found(Plain):
-    """A variable of a minimisation: where it began, where it ended, the gradient there (None: the expression does not use it)."""
+    """A variable of a minimisation: its start, its end, and the gradient there, None where the expression does not use it."""
 
     name: str
     start: TensorValue
@@ -69,7 +69,7 @@ class Found(Plain):
 
 
 class Minimum(Plain):
-    """How a minimisation ended. `failure` says why it did not converge, "" where it did; `diverged` that something was not finite."""
+    """The end of a minimisation. `failure` says why it did not converge, "" where it did; `diverged`: a value was not finite."""
 
     expression: str
     method: str

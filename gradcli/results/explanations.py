@@ -7,7 +7,7 @@ from gradcli.results.values import TensorValue
 
 
 class Arithmetic(Plain):
-    """One computation written out: what was computed, the same with numbers, what came out."""
+    """One computation: its formula, the formula with numbers, and its result."""
 
     formula: str
     numbers: str
@@ -17,8 +17,9 @@ class Arithmetic(Plain):
 class Made(Plain):
     """One output of a step. `name` is `#3`, `#3[0]` where there are several, or a variable's name.
 
-    `came` says how the gradient came from the consumers'. What is not known is None. In mathematics: `name_latex`,
-    `barred_latex` for the gradient and, where all was asked for, `came_latex` and for small tensors `value_latex`, `gradient_latex`.
+    `came` says how the gradient was made of the consumers' gradients. A value or gradient that is not known is None. `name_latex` and
+    `barred_latex`, for the gradient, are LaTeX; so are `came_latex`, `value_latex` and `gradient_latex`, which only a full explanation
+    of small tensors has.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Link(Plain):
 
 
 class StepResult(Plain):
-    """A node of the graph. `expression` is the user's text with `#k` for earlier steps, `variable` the name it was given.
+    """A node of the graph. `expression` is the user's text with `#k` for earlier steps, `variable` the name that it was assigned to.
 
     `start` and `end` are its place in the text called `source`, -1 where it has none.
     """
@@ -63,7 +64,7 @@ class StepResult(Plain):
 
 
 class Explanation(Plain):
-    """Every step behind a value, in backward order, leaves last; `notes` say why gradients are missing, and what is left out."""
+    """The steps behind a value, newest first, leaves last, of `total` steps; `notes` say why gradients or steps are missing."""
 
     text: str
     steps: tuple[StepResult, ...]
@@ -72,7 +73,7 @@ class Explanation(Plain):
 
 
 class GraphNode(Plain):
-    """A node of the graph behind a value: what made it, and the gradient that reaches it; None is unknown or none."""
+    """A node of the graph behind a value, with its value, None where it is not known, and the gradients that reach its outputs."""
 
     name: str
     expression: str
@@ -83,7 +84,7 @@ class GraphNode(Plain):
 
 
 class GraphNodes(Plain):
-    """Every node behind a value, newest first. `note` says what the gradients are of, or why there are none."""
+    """The nodes behind a value, newest first. `note` says what was differentiated, or why there are no gradients."""
 
     nodes: tuple[GraphNode, ...]
     note: str

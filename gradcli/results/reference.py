@@ -6,7 +6,7 @@ from gradcli.plain import Plain
 
 
 class Description(Plain):
-    """What is known of a name. `formulas` are (argument, derivative, remark); `example` is pairs of input and output."""
+    """The description of a function. `formulas` are (argument, derivative, remark); `example` has pairs of input and output."""
 
     name: str
     signatures: tuple[str, ...]
@@ -17,7 +17,7 @@ class Description(Plain):
 
 
 class Completion(Plain):
-    """One way to go on typing: `text` replaces the last `length` characters; `about` says what it is, "" where there are too many."""
+    """A completion: `text` replaces the last `length` characters; `about` describes it, "" where there are too many."""
 
     text: str
     length: int
@@ -26,7 +26,7 @@ class Completion(Plain):
 
 
 class Derivative(Plain):
-    """What reaches one argument of an operation: the formula, or words after `= `; `note` is on points without derivative."""
+    """The derivative by one argument of an operation: its formula, and a note on points where there is none."""
 
     grad_fn: str
     argument: str

@@ -9,10 +9,10 @@ from gradcli.results.values import Value
 
 
 class Report(Plain):
-    """All that a page shows of an expression or a script. `of` is the name of the script that is looked at, "" for an expression.
+    """The contents of a report of an expression or a script. `of` is the name in the script whose value is shown, "" for an expression.
 
-    `explanation` is None where no graph leads to the value, `value` where a script has none to be looked at. `others` are the texts
-    of names that were bound to expressions. `printed` is what a script printed.
+    `value` is None where the script has none to show, `explanation` where the value has no graph. `others` are names that were bound to
+    expressions, with the texts of these. `printed` is what the script printed.
     """
 
     source: str

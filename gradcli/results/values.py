@@ -66,7 +66,8 @@ class TensorValue(Plain):
 class PlainValue(Plain):
     """A value that is no tensor.
 
-    `data` is it in lists, dicts, strings, numbers and None, tensors as nested lists; `text` is its repr, "" where nobody asked for it.
+    `data` is the value in lists, dicts, strings, numbers and None, with tensors as nested lists. `text` is its repr, "" where it was
+    not asked for.
     """
 
     data: object
@@ -82,7 +83,7 @@ Value = TensorValue | PlainValue
 
 
 class Evaluation(Plain):
-    """The value of an expression; `grad_fn` is the node's name, or None."""
+    """The value of an expression; `grad_fn` is the name of its node, None without one."""
 
     expression: str
     value: Value
@@ -91,7 +92,7 @@ class Evaluation(Plain):
 
 
 class Variable(Plain):
-    """A name of the prompt and its value; shape, requires_grad, grad_fn and grad are empty for what is no tensor."""
+    """A name of the prompt and its value; the other fields are empty for a value that is no tensor."""
 
     name: str
     value: Value
