@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
+from gradcli.core.calling.signature import language
 from gradcli.core.data.datasets import sample_of, size_of
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.shape.joining import stack
@@ -145,7 +146,7 @@ def _collate(batch: Any) -> Any:
         return [_collate(list(part)) for part in zip(*batch, strict=True)]
     raise ProgramError(
         "TypeError",
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{hooks.type_name(first)}'>",
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{language.type_name(first)}'>",
     )
 
 

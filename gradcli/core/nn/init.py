@@ -9,14 +9,14 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, shape_error
 
 

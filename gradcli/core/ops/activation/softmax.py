@@ -12,7 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary, summation
+from gradcli.core.kernels import Array, elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise.add_multiply import neg
@@ -20,7 +20,7 @@ from gradcli.core.ops.reduce.common import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.random import generator
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 
 
 def _wide(x: Array) -> Array:

@@ -8,12 +8,13 @@ from typing import Any
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 Sizes = tuple[int, ...]

@@ -9,13 +9,14 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, check_sizes, leaf, making
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 Made = tuple[Array, DType]

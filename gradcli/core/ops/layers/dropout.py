@@ -12,11 +12,12 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import apply, result_dtype_error
+from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: minus the limit of SELU for small arguments (Klambauer et al. 2017)
