@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
@@ -22,7 +20,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _drawn_seed(source: Generator) -> int:
-    return int(source.random_full((), np.dtype(np.int64))[()])
+    return int(source.random_full(())[()])
 
 
 class Sampler(Scripted):

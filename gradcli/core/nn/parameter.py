@@ -79,7 +79,7 @@ def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
 
 def uniform_parameter(size: tuple[int, ...], bound: float, dtype: DType) -> Tensor:
     """A parameter drawn uniformly between -bound and bound."""
-    draws = generator.default.uniform(size, dtype.np, -bound, bound, bfloat16=dtype is dtypes.bfloat16)
+    draws = generator.default.uniform(size, dtype, -bound, bound)
     return new_parameter(draws, dtype)
 
 

@@ -177,7 +177,7 @@ def gumbel_softmax(logits: Tensor, tau: Any = 1, hard: Any = False, eps: Any = 1
     """softmax of (logits + Gumbel noise) / tau (Jang et al. 2017); `hard` gives one-hot values with the gradient of the softmax."""
     if eps != 1e-10:
         warnings.emit("`eps` parameter is deprecated and has no effect.")
-    draws = generator.default.exponential(logits.array.shape, logits.dtype.np)
+    draws = generator.default.exponential(logits.array.shape, logits.dtype)
     noise = Tensor(np.asarray(-elementary.log(draws)), logits.dtype)
     soft = catalog.method("softmax").method((logits + noise) / tau, (dim,), {})
     if not hard:

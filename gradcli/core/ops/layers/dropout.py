@@ -51,7 +51,7 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
         if len(shape) < 2:
             raise shape_error("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1 for _ in shape[2:]))
-    kept = generator.default.bernoulli(1 - p, shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
+    kept = generator.default.bernoulli(1 - p, shape, input.dtype)
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
         raise result_dtype_error("Float", input.dtype)
     kind = kept.dtype.type
