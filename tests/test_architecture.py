@@ -50,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "core": {f"core.{wing}" for wing in CORE},
     **_downward("lang", LANG, "core", "errors", "source", "limits"),
     "lang": set(),
-    "analysis": {"core", "lang", "results", "errors", "source"},
+    "analysis": {"core", "lang", "results", "limits", "errors", "source"},
     "results": {"core.tensor", "plain"},
     "plain": set(),
     "session": {"lang", "core", "analysis", "data", "results", "limits", "errors", "source"},

@@ -18,7 +18,8 @@ CORE = ROOT / "gradcli" / "core"
 TARGET = CORE / "vocabulary" / "_index.py"
 sys.path.insert(0, str(ROOT))
 
-from gradcli.core.calling.script_types import Routine, ScriptType  # noqa: E402
+from gradcli.core.calling.routines import Routine  # noqa: E402
+from gradcli.core.calling.script_types import ScriptType  # noqa: E402
 
 WINGS = ("data", "nn", "optim")
 #: where functions stand below `torch.`, by module

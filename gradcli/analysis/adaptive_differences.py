@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 #: a relative difference that is put down to the differences themselves
 RELATIVE = 1e-5

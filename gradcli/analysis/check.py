@@ -11,11 +11,12 @@ from gradcli.analysis.complex_step import ComplexStep
 from gradcli.analysis.recorder import Recorder, recorded, walk_back
 from gradcli.analysis.step_names import Steps
 from gradcli.core.autograd.backward import no_graph_error
+from gradcli.core.kernels import Array
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import AccumulateGrad
-from gradcli.core.tensor.tensor import Array, Tensor, ones_like
+from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.differences import along
 from gradcli.results.checks import CheckResult, Comparison, InputCheck, Origin

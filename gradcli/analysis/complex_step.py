@@ -14,7 +14,8 @@ import numpy as np
 
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.kernels import Array
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.syntax import nodes
 
 _STEP = 1e-100

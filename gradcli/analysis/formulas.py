@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradcli.analysis.operands import text_with
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 from gradcli.lang.names import bare_names
 from gradcli.lang.syntax import nodes
 

@@ -8,8 +8,9 @@ from typing import Any
 from gradcli.analysis.recorder import Recorder, behind, walk_back
 from gradcli.analysis.step_names import Show
 from gradcli.core.autograd.walk import Capture
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap
+from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.syntax.nodes import origin_text
 from gradcli.results.explanations import GraphNode, GraphNodes

@@ -9,8 +9,9 @@ import numpy as np
 from gradcli.analysis.recorder import Recorder, behind
 from gradcli.analysis.step_names import Steps
 from gradcli.core.graph.op_node import OpNode
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.differences import along
 
 #: evaluates the expression and returns its value with the recorded steps

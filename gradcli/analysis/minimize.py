@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.autograd import backward
-from gradcli.core.tensor.node import recording
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 
 #: method -> module and class in core.optim, default learning rate, options that differ from PyTorch's defaults

@@ -12,8 +12,9 @@ from gradcli.analysis.recorder import contributions
 from gradcli.analysis.step_names import Steps, value_of
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.op_node import OpNode
+from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.syntax import nodes
 from gradcli.results.checks import Origin

@@ -17,8 +17,10 @@ from gradcli.core.autograd import backward
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode, Saved
-from gradcli.core.tensor.node import AccumulateGrad, Node, state
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.kernels import Array
+from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor, wrap
 
 #: arrays of at most so many elements are copied; larger ones are shared with the program
 COPIED = 4096

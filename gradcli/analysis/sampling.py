@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, ones_like, wrap
+from gradcli.core.tensor.tensor import Tensor, ones_like, wrap
 from gradcli.core.transforms import jacobians
 from gradcli.errors import ProgramError
 

@@ -15,9 +15,10 @@ from gradcli.analysis.recorder import Recorder, behind
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode, short_name
 from gradcli.core.graph.saved_arrays import Watched
+from gradcli.core.kernels import Array
 from gradcli.core.nn.module import Module
 from gradcli.core.tensor.node import AccumulateGrad, Node
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.lang.syntax import nodes
 from gradcli.results.values import TensorValue
 

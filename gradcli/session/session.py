@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from gradcli import data, limits
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import Node, state
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.vocabulary.session_state import SessionState, in_force
 from gradcli.errors import GradcliError, ProgramError

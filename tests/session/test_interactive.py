@@ -11,7 +11,7 @@ import pytest
 from gradcli import limits
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes, printing
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 from gradcli.session.interactive import Interactive

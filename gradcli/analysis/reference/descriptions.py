@@ -6,7 +6,8 @@ from typing import Any
 
 from gradcli.analysis.reference.run_examples import of_samples
 from gradcli.analysis.reference.signatures import overloads
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, InplaceFunction, PythonMethod
 from gradcli.core.tensor.tensor import Tensor

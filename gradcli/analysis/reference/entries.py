@@ -11,7 +11,8 @@ from typing import Any
 
 from gradcli.analysis.reference import summaries
 from gradcli.analysis.reference.signatures import signatures_of
-from gradcli.core.calling.script_types import Constructor, Routine, ScriptType
+from gradcli.core.calling.routines import Constructor, Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import FUNCTIONS
 from gradcli.core.functions.function import Function, InplaceFunction

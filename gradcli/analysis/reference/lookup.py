@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 
 from gradcli.analysis.reference import entries
 from gradcli.analysis.reference.run_examples import example_of
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions._index import FUNCTIONS, METHODS
 from gradcli.core.functions.function import Function
 from gradcli.core.tensor import dtypes

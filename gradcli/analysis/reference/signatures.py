@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import DeclaredConstructor
-from gradcli.core.calling.script_types import Constructor, Routine, ScriptType
+from gradcli.core.calling.routines import Constructor, Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions.function import Function, PythonMethod
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import recording
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor
 
 

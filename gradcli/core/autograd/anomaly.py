@@ -9,8 +9,10 @@ import numpy as np
 
 from gradcli.core.autograd.grad_mode import check_flag
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine, Scripted, ScriptType, script_type
-from gradcli.core.tensor.node import Node, state
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted, ScriptType, script_type
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 

@@ -16,7 +16,8 @@ from gradcli.core.calling import warnings
 from gradcli.core.graph import namespaces
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import AccumulateGrad, Edge, Node, state
+from gradcli.core.tensor.node import AccumulateGrad, Edge, Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor, zeros_like
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.calling.script_types import Routine, Scripted, ScriptType, script_type
-from gradcli.core.calling.signature import hooks
-from gradcli.core.tensor.node import state
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted, ScriptType, script_type
+from gradcli.core.calling.signature import language
+from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 
 
@@ -92,7 +93,7 @@ class Multithreading(Decorating, Scripted):
 def check_flag(function: str, value: Any) -> bool:
     """`value`, which must be True or False. Raises the TypeError of PyTorch's `function` for anything else."""
     if type(value) is not bool:
-        raise ProgramError("TypeError", f"{function}(): argument 'enabled' (position 1) must be bool, not {hooks.type_name(value)}")
+        raise ProgramError("TypeError", f"{function}(): argument 'enabled' (position 1) must be bool, not {language.type_name(value)}")
     return value
 
 

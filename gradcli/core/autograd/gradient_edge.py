@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.named_tuples import named_tuple
-from gradcli.core.calling.script_types import Routine, ScriptType
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.tensor.node import Edge, Node
 from gradcli.core.tensor.tensor import Tensor
@@ -50,7 +51,7 @@ def edge_of(target: Target) -> Edge:
         return target.edge()
     node, number, _ = target
     if not isinstance(node, Node):
-        raise ProgramError("TypeError", f"GradientEdge's first object must be an autograd.graph.Node but got {hooks.type_name(node)}")
+        raise ProgramError("TypeError", f"GradientEdge's first object must be an autograd.graph.Node but got {language.type_name(node)}")
     return node, number
 
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from gradcli.core.autograd.walk import Walk
-from gradcli.core.calling.script_types import Routine, Scripted, sequence_of
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted, sequence_of
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
 from gradcli.core.tensor.tensor import Tensor

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.core.calling.script_types import Routine, Scripted
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted
+from gradcli.core.calling.signature import language
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
-from gradcli.core.tensor.node import AccumulateGrad, Node, PackHooks, freed_error, recording, state
+from gradcli.core.tensor.node import AccumulateGrad, Node, freed_error
+from gradcli.core.tensor.state import PackHooks, recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -91,7 +93,7 @@ class Packed:
         """The tensor, from the unpack hook, at the place in the graph that the packed one had."""
         value = _call(self.unpack, self.held)
         if type(value) is not Tensor:
-            kind = hooks.type_name(value)
+            kind = language.type_name(value)
             raise ProgramError("TypeError", f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
         node = owner if self.is_output and self.requires_grad else self.node
         if node is None and not self.requires_grad and not value.requires_grad:

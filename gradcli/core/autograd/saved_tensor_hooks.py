@@ -7,8 +7,9 @@ from typing import Any
 
 from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.autograd.packed_tensors import Pair
-from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type
-from gradcli.core.tensor.node import state
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError, runtime_error

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.kernels import Array
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -98,7 +98,7 @@ def write_grad(tensor: Tensor, value: Any) -> None:
         tensor.grad = None
         return
     if type(value) is not Tensor:
-        raise ProgramError("TypeError", f"assigned grad expected to be a Tensor or None but got grad of type {hooks.type_name(value)}")
+        raise ProgramError("TypeError", f"assigned grad expected to be a Tensor or None but got grad of type {language.type_name(value)}")
     if value is tensor:
         raise runtime_error("can't assign Variable as its own grad")
     if value.dtype is not tensor.dtype:

@@ -9,8 +9,8 @@ from gradcli.core.autograd import backward as engine
 from gradcli.core.autograd.gradient_edge import GradientEdge
 from gradcli.core.calling import warnings
 from gradcli.core.calling.mappings import Mapping
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import PythonMethod
@@ -56,7 +56,7 @@ def _inputs(value: Any, caller: str) -> tuple[Any, ...]:
 def _check_inputs(values: Sequence[Any]) -> None:
     for value in values:
         if not is_target(value):
-            raise runtime_error(f"all inputs have to be Tensors or GradientEdges, but got {hooks.type_name(value)}")
+            raise runtime_error(f"all inputs have to be Tensors or GradientEdges, but got {language.type_name(value)}")
 
 
 def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gradients:
@@ -73,7 +73,7 @@ def _gradients(value: Any, outputs: Sequence[Any], batched: bool = False) -> Gra
             if batched and _first(gradient) != engine.meta_of(output)[0]:
                 raise _mismatch(i, gradient, engine.meta_of(output)[0])
         elif gradient is not None:
-            raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {hooks.type_name(gradient)}")
+            raise ProgramError("TypeError", f"gradients can be either Tensors or None, but got {language.type_name(gradient)}")
         made.append(gradient)
     return made
 

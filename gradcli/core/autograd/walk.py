@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
 
-from gradcli.core.autograd import anomaly
 from gradcli.core.autograd.accumulation import accumulate, call_after_accumulation
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.op_node import LeaveFastPath, OpNode
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node, recording, state
+from gradcli.core.tensor.node import AFTER, BEFORE, AccumulateGrad, Edge, Node
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
 
@@ -183,7 +184,7 @@ class Walk:
 
         A node with a small float32 or float64 gradient takes the fast path, which does the steps of `_visit`,
         `OpNode.gradients` and `_arrive` in one loop; any other node goes to `_visit`. This makes a quarter of the time
-        of a small forward and backward pass. tests/core/test_fast_paths.py compares the two.
+        of a small forward and backward pass. tests/core/graph/test_fast_paths.py compares the two.
         """
         buffers, waiting, keep = self.buffers, self.waiting, self.keep
         for node in order:
@@ -246,11 +247,11 @@ class Walk:
             try:
                 results = node.gradients(grads, traced, wanted)
                 if state.anomaly:
-                    anomaly.check_nan(node, results)
+                    _anomaly().check_nan(node, results)
             except GradcliError as error:
                 error.backward_origin = node.origin
                 if state.anomaly:
-                    anomaly.point_at(node)
+                    _anomaly().point_at(node)
                 raise
         else:
             results = [None] * len(edges)
@@ -356,6 +357,14 @@ def _check_replacement(hook: Any, tensor: Tensor | None, changed: Any) -> None:
         )
     if changed.array.shape != tensor.array.shape:
         raise shape_error(f"hook '{name}' has changed the size of value")
+
+
+@cache
+def _anomaly() -> Any:
+    """The module of anomaly detection, loaded on first use."""
+    from gradcli.core.autograd import anomaly
+
+    return anomaly
 
 
 def reachable(edges: Sequence[Edge]) -> tuple[list[Node], dict[Node, int]]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from inspect import Parameter, Signature
 from typing import Any
 
-from gradcli.core.calling.script_types import Constructor, Scripted, check_arguments
+from gradcli.core.calling.routines import Constructor, check_arguments
+from gradcli.core.calling.script_types import Scripted
 
 #: stands for the default of an argument that has none
 REQUIRED: Any = object()

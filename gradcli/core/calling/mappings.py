@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.core.calling.script_types import Routine, Scripted, sequence_of
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted, sequence_of
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError

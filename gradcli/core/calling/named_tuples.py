@@ -7,7 +7,8 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
 
 
 class NamedResult(tuple[Any, ...]):

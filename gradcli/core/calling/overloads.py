@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import Signature, hooks
+from gradcli.core.calling.signature import Signature, language
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -99,5 +99,5 @@ class Parser:
             plausible[0].bind(self.name, args, kwargs, True)
         from gradcli.core.calling import argument_errors  # most calls are right
 
-        text = argument_errors.describe(self._offered(), args, kwargs, hooks.type_name)
+        text = argument_errors.describe(self._offered(), args, kwargs, language.type_name)
         return ProgramError("TypeError", f"{self.name}() received an invalid combination of arguments - {text}")

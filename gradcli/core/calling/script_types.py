@@ -1,4 +1,4 @@
-"""What the core offers to scripts besides tensors and tensor functions: routines, types and objects with tables.
+"""What the core offers to scripts besides tensors and tensor functions: types, and objects with tables.
 
 A class whose instances are script values declares, as class attributes,
 
@@ -17,122 +17,14 @@ Further names in SCRIPT_METHODS that only the language calls, never scripts by n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
+from gradcli.core.calling.routines import Constructor, Routine
 from gradcli.core.calling.type_errors import not_iterable
-from gradcli.errors import ProgramError, of_python
-
-#: what Python raises for arguments of a wrong type or value, in words that PyTorch's users get too
-_HOST_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
-
-
-def from_host(error: Exception) -> ProgramError:
-    """The program's error for one that Python raised inside a function that PyTorch writes in Python as well."""
-    text = str(error).replace("'UserFunction'", "'function'")
-    if "core tensors" in text:
-        return ProgramError("TypeError", "a tensor stands where a number is wanted")
-    return of_python(error, text)
-
-
-class Routine:
-    """A function of ours with Python's calling convention and Python's own errors for wrong calls."""
-
-    __slots__ = ("name", "function", "positional", "required", "keyword_only", "variadic", "keywords", "shown_self")
-
-    def __init__(self, function: Callable[..., Any], name: str = "", hide_first: bool = False) -> None:
-        code = function.__code__
-        self.function = function
-        self.name = name or function.__name__
-        self.positional = code.co_varnames[: code.co_argcount]
-        self.required = code.co_argcount - len(function.__defaults__ or ())
-        self.keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        self.variadic = bool(code.co_flags & 0x04)
-        self.keywords = bool(code.co_flags & 0x08)
-        #: a leading self that the caller did not write is counted in messages, as Python counts it
-        self.shown_self = hide_first
-
-    def __repr__(self) -> str:
-        return f"<function {self.name}>"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.check(args, kwargs)
-        try:
-            return self.function(*args, **kwargs)
-        except _HOST_ERRORS as error:
-            raise from_host(error) from error
-
-    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise Python's error where the arguments do not fit the parameters."""
-        if kwargs or self.variadic or not self.required <= len(args) <= len(self.positional):
-            self._check(args, kwargs)
-
-    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        extra = None if self.keywords else self.keyword_only
-        check_arguments(self.name, self.positional, self.required, args, kwargs, extra, self.variadic)
-        lacking = [n for n in self.keyword_only if n not in kwargs and n not in (self.function.__kwdefaults__ or {})]
-        if lacking:
-            raise ProgramError(
-                "TypeError",
-                f"{self.name}() missing {len(lacking)} required keyword-only argument{'' if len(lacking) == 1 else 's'}: {listed(lacking)}",
-            )
-
-
-def check_arguments(
-    name: str,
-    names: Sequence[str],
-    required: int,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    keyword_only: Sequence[str] | None = (),
-    variadic: bool = False,
-) -> None:
-    """Python's errors for a call whose arguments do not fit the parameters; `keyword_only` None takes any keyword."""
-    for key in kwargs:
-        if key in names[: len(args)]:
-            raise ProgramError("TypeError", f"{name}() got multiple values for argument '{key}'")
-        if keyword_only is not None and key not in names and key not in keyword_only:
-            raise ProgramError("TypeError", f"{name}() got an unexpected keyword argument '{key}'")
-    if len(args) > len(names) and not variadic:
-        most = len(names)
-        takes = f"{most} positional argument{'' if most == 1 else 's'}"
-        if required != most:
-            takes = f"from {required} to {most} positional arguments"
-        raise ProgramError("TypeError", f"{name}() takes {takes} but {len(args)} {'was' if len(args) == 1 else 'were'} given")
-    missing = [n for n in names[len(args) : required] if n not in kwargs]
-    if missing:
-        raise ProgramError(
-            "TypeError",
-            f"{name}() missing {len(missing)} required positional argument{'' if len(missing) == 1 else 's'}: {listed(missing)}",
-        )
-
-
-class Constructor(Routine):
-    """A class as a routine: makes instances, and reports wrong calls as Python does for its `__init__`."""
-
-    __slots__ = ("made",)
-
-    def __init__(self, made: type, name: str) -> None:
-        super().__init__(made.__init__, f"{name}.__init__")  # type: ignore[misc]
-        self.made = made
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.variadic or not self.required <= len(args) + 1 <= len(self.positional):
-            self._check((None, *args), kwargs)  # None stands for self, which Python counts
-        try:
-            return self.made(*args, **kwargs)
-        except _HOST_ERRORS as error:
-            raise from_host(error) from error
-
-
-def listed(names: list[str]) -> str:
-    """`'a'`, `'a' and 'b'`, `'a', 'b', and 'c'`: as Python lists arguments."""
-    quoted = [f"'{n}'" for n in names]
-    if len(quoted) <= 2:
-        return " and ".join(quoted)
-    return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
+from gradcli.errors import ProgramError
 
 
 class Scripted:

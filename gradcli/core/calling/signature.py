@@ -50,8 +50,8 @@ def _no_dtype(value: object) -> DType | None:
     return None
 
 
-class Hooks:
-    """What the language adds: names of its own types, and dtypes for `int`, `float` and `bool`."""
+class Language:
+    """What the language adds to argument parsing: names of its own types, and dtypes for `int`, `float` and `bool`."""
 
     __slots__ = ("type_name", "as_dtype")
 
@@ -60,7 +60,7 @@ class Hooks:
         self.as_dtype: Callable[[object], DType | None] = _no_dtype
 
 
-hooks = Hooks()
+language = Language()
 
 
 class Parameter:
@@ -107,7 +107,7 @@ class Parameter:
         if kind in ("ints", "ints1"):
             return self._unpacked(value if isinstance(value, (tuple, list)) else (value,), function)
         if kind == "dtype" and not isinstance(value, DType):
-            return hooks.as_dtype(value)
+            return language.as_dtype(value)
         if kind == "device":
             check_device(value)
         return value
@@ -115,7 +115,7 @@ class Parameter:
     def _unpacked(self, value: Any, function: str) -> tuple[int, ...]:
         for i, v in enumerate(value):
             if not (_is_int(v) or type(v) is bool):
-                why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {hooks.type_name(v)}"'
+                why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {language.type_name(v)}"'
                 raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
         return tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
 
@@ -156,7 +156,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "ints": _is_ints,
     "ints1": lambda v: _is_int(v) or _is_ints(v),
     "Tensors": lambda v: isinstance(v, (tuple, list)) and (not v or type(v[0]) is Tensor),
-    "dtype": lambda v: isinstance(v, DType) or hooks.as_dtype(v) is not None,
+    "dtype": lambda v: isinstance(v, DType) or language.as_dtype(v) is not None,
     "Generator": lambda v: type(v).__name__ == "Generator",
     "layout": lambda v: type(v).__name__ == "Symbol",
     "device": lambda v: type(v).__name__ in ("Device", "str", "int"),
@@ -298,9 +298,9 @@ class Signature:
         if p.type in ("ints", "ints1") and isinstance(value, (tuple, list)):
             for i, element in enumerate(value):
                 if not _is_int(element):
-                    found = hooks.type_name(element)
+                    found = language.type_name(element)
                     return f"{name}(): argument '{p.name}'{where} must be {shown}, but found element of type {found} at pos {i}"
-        return f"{name}(): argument '{p.name}'{where} must be {shown}, not {hooks.type_name(value)}"
+        return f"{name}(): argument '{p.name}'{where} must be {shown}, not {language.type_name(value)}"
 
     def _extra_keyword(self, name: str, kwargs: dict[str, Any], count: int) -> str:
         names = [p.name for p in self.parameters]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.errors import Code, ProgramError
 
 
 def type_error(text: str, *values: object) -> ProgramError:
     """A TypeError; each `{}` in `text` stands for the type of one of `values`."""
-    names = tuple([hooks.type_name(value) for value in values])
+    names = tuple([language.type_name(value) for value in values])
     return ProgramError("TypeError", text.format(*names), names=names)
 
 
 def no_attribute(value: object, name: str) -> ProgramError:
     """The AttributeError for `value.name`."""
-    kind = hooks.type_name(value)
+    kind = language.type_name(value)
     return ProgramError("AttributeError", f"'{kind}' object has no attribute '{name}'", names=(kind,))
 
 
@@ -40,13 +40,13 @@ def not_one_element() -> ProgramError:
 
 def not_callable(value: object) -> ProgramError:
     """The TypeError for `value()`."""
-    kind = hooks.type_name(value)
+    kind = language.type_name(value)
     return ProgramError("TypeError", f"'{kind}' object is not callable", code=Code.NOT_CALLABLE, names=(kind,))
 
 
 def unsupported_operands(symbol: str, a: object, b: object) -> ProgramError:
     """The TypeError for `a symbol b`; for `**` the message names `pow()` too."""
-    names = (symbol, hooks.type_name(a), hooks.type_name(b))
+    names = (symbol, language.type_name(a), language.type_name(b))
     shown = "** or pow()" if symbol == "**" else symbol
     text = f"unsupported operand type(s) for {shown}: '{names[1]}' and '{names[2]}'"
     return ProgramError("TypeError", text, code=Code.UNSUPPORTED_OPERANDS, names=names)

@@ -10,7 +10,8 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type, sequence_of
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type, sequence_of
 from gradcli.core.calling.type_errors import no_attribute, not_subscriptable, type_error
 from gradcli.core.ops.index.indexing import getitem
 from gradcli.core.random.seeds import generator_of

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from gradcli import limits
-from gradcli.core.calling.script_types import Attributes, Routine, Scripted, ScriptType, script_type
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
+from gradcli.core.calling.signature import language
 from gradcli.core.data.datasets import sample_of, size_of
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.shape.joining import stack
@@ -21,7 +20,7 @@ from gradcli.errors import ProgramError, runtime_error
 
 
 def _drawn_seed(source: Generator) -> int:
-    return int(source.random_full((), np.dtype(np.int64))[()])
+    return int(source.random_full(())[()])
 
 
 class Sampler(Scripted):
@@ -145,7 +144,7 @@ def _collate(batch: Any) -> Any:
         return [_collate(list(part)) for part in zip(*batch, strict=True)]
     raise ProgramError(
         "TypeError",
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{hooks.type_name(first)}'>",
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{language.type_name(first)}'>",
     )
 
 

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from gradcli.core.calling.overloads import Parser
-from gradcli.core.calling.script_types import Routine, check_arguments
+from gradcli.core.calling.routines import Routine, check_arguments
 from gradcli.core.calling.signature import Signature
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 

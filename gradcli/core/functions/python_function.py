@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.tensor import Tensor
@@ -62,7 +62,7 @@ class PythonFunction(Function):
         return self.routine(*args, **kwargs)
 
     def _no_tensor(self, position: int, value: Any) -> ProgramError:
-        kind = hooks.type_name(value)
+        kind = language.type_name(value)
         if not self.checked_as:
             return ProgramError("AttributeError", f"'{kind}' object has no attribute '{self.reads}'")
         name = self.tensors[position]

@@ -16,7 +16,8 @@ from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node, recording, state
+from gradcli.core.tensor.node import Edge, Node
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 

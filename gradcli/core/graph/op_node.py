@@ -13,7 +13,8 @@ from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node, freed_error, recount, state
+from gradcli.core.tensor.node import Edge, Node, freed_error, recount
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, ProgramError, runtime_error
 

@@ -16,7 +16,8 @@ from gradcli.core.graph.record import Op, broadcast_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import NO_EDGE, Edge, state
+from gradcli.core.tensor.node import NO_EDGE, Edge
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import InternalFault, shape_error
 
@@ -137,7 +138,7 @@ class Pointwise(Op):
 
         The operators + - * / try this first. It does the steps of `_binary`, `_link` and `_keep` in one function, which
         makes 15 % of the time of a small forward and backward pass. It raises no error: where `self(a, b)` would raise
-        one, the answer is None. tests/core/test_fast_paths.py compares the two.
+        one, the answer is None. tests/core/graph/test_fast_paths.py compares the two.
         """
         dtype = a.dtype
         x = a.array

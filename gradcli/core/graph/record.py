@@ -24,7 +24,8 @@ import numpy as np
 from gradcli.core.graph.op_node import OpNode, Plan, Saved, short_name
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import NO_EDGE, Edge, state
+from gradcli.core.tensor.node import NO_EDGE, Edge
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, View
 from gradcli.errors import Code, InternalFault, ProgramError, runtime_error
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, Version
 
 

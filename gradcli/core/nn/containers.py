@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_an_integer
 from gradcli.core.nn.module import Module, indented
 from gradcli.core.tensor.tensor import Tensor
@@ -17,7 +17,7 @@ from gradcli.errors import ProgramError
 def checked_module(module: Any) -> Module:
     """The value itself if it is a module; else TypeError."""
     if not isinstance(module, Module):
-        raise ProgramError("TypeError", f"{hooks.type_name(module)} is not a Module subclass")
+        raise ProgramError("TypeError", f"{language.type_name(module)} is not a Module subclass")
     return module
 
 
@@ -114,7 +114,7 @@ class Sequential(ModuleSequence, place="container"):
         if not isinstance(other, Sequential):
             raise ProgramError(
                 "ValueError",
-                f"add operator supports only objects of Sequential class, but <class '{hooks.type_name(other)}'> is given.",
+                f"add operator supports only objects of Sequential class, but <class '{language.type_name(other)}'> is given.",
             )
         return Sequential(*self, *other)
 
@@ -206,12 +206,12 @@ class MappingModule(Module):
         if isinstance(given, (Mapping, dict, MappingModule)):
             return list(given.items())
         if not hasattr(given, "__iter__"):
-            kind = hooks.type_name(given)
+            kind = language.type_name(given)
             raise ProgramError("TypeError", f"{name}.update should be called with an iterable of key/value pairs, but got {kind}")
         found = []
         for at, pair in enumerate(given):
             if not hasattr(pair, "__iter__"):
-                raise ProgramError("TypeError", f"{name} update sequence element #{at} should be Iterable; is{hooks.type_name(pair)}")
+                raise ProgramError("TypeError", f"{name} update sequence element #{at} should be Iterable; is{language.type_name(pair)}")
             if len(pair) != 2:
                 raise ProgramError("ValueError", f"{name} update sequence element #{at} has length {len(pair)}; 2 is required")
             found.append((pair[0], pair[1]))
@@ -257,7 +257,7 @@ class ModuleDict(MappingModule, place="container"):
     def __setitem__(self, key: Any, module: Any) -> None:
         checked_module(module)
         if not isinstance(key, str):
-            raise ProgramError("TypeError", f"module name should be a string. Got {hooks.type_name(key)}")
+            raise ProgramError("TypeError", f"module name should be a string. Got {language.type_name(key)}")
         wrong = ""
         if key not in self.children_by_name and (key in self.SCRIPT_ATTRIBUTES or key in self.SCRIPT_METHODS):
             wrong = f"attribute '{key}' already exists"

@@ -9,7 +9,6 @@ from gradcli.core.functions import catalog
 from gradcli.core.nn.function_modules import FunctionModule
 from gradcli.core.nn.parameter import as_parameter, checked_size, floating
 from gradcli.core.random import generator
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -39,7 +38,7 @@ class VectorTable(FunctionModule):
     def _drawn(self, dtype: DType) -> Tensor:
         """A table from the standard normal distribution, with zeros in the row `padding_idx`."""
         size = checked_size((self.num_embeddings, self.embedding_dim), dtype)
-        values = generator.default.normal(size, dtype.np, bfloat16=dtype is dtypes.bfloat16)
+        values = generator.default.normal(size, dtype)
         if self.padding_idx is not None:
             values[self.padding_idx] = 0
         return Tensor(values, dtype)

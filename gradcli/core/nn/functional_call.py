@@ -6,8 +6,8 @@ from typing import Any
 
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling.mappings import Mapping, table_of
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.nn.module import Module
@@ -23,7 +23,7 @@ def _given(dictionaries: Any) -> dict[Any, Any]:
         raise ProgramError(
             "TypeError",
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, "
-            f"but got <class '{hooks.type_name(dictionaries)}'>",
+            f"but got <class '{language.type_name(dictionaries)}'>",
         )
     made: dict[Any, Any] = {}
     for table in map(table_of, dictionaries):

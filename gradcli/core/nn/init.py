@@ -9,14 +9,13 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.optim.optimizer import written
 from gradcli.core.random.seeds import generator_of
-from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, shape_error
 
 
@@ -37,13 +36,13 @@ def _checked(tensor: Any) -> Tensor:
 
 def _draw_uniform(tensor: Any, low: float, high: float, source: Any) -> Tensor:
     t = _checked(tensor)
-    draws = generator_of(source).uniform(t.array.shape, t.dtype.np, low, high, bfloat16=t.dtype is dtypes.bfloat16)
+    draws = generator_of(source).uniform(t.array.shape, t.dtype, low, high)
     return _fill(t, draws)
 
 
 def _draw_normal(tensor: Any, mean: float, std: float, source: Any) -> Tensor:
     t = _checked(tensor)
-    draws = generator_of(source).normal(t.array.shape, t.dtype.np, mean, std, bfloat16=t.dtype is dtypes.bfloat16)
+    draws = generator_of(source).normal(t.array.shape, t.dtype, mean, std)
     return _fill(t, draws)
 
 
@@ -186,7 +185,7 @@ def orthogonal_(tensor: Any, gain: Any = 1, generator: Any = None) -> Tensor:
     if not t.array.size:
         return t
     rows, columns = shape[0], t.array.size // shape[0]
-    draws = generator_of(generator).normal((rows, columns), t.dtype.np)
+    draws = generator_of(generator).normal((rows, columns), t.dtype)
     limits.check_work(rows * columns * min(rows, columns))
     q, r = np.linalg.qr(draws.T if rows < columns else draws)
     q = q * np.sign(np.diagonal(r))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.core.nn.module import Module
 from gradcli.core.ops.loss.loss_reduction import legacy_reduction
@@ -25,7 +25,7 @@ class Loss(FunctionModule):
         for name in self.BUFFERS.split():
             value = given[name]
             if value is not None and type(value) is not Tensor:
-                kind = hooks.type_name(value)
+                kind = language.type_name(value)
                 raise ProgramError("TypeError", f"cannot assign '{kind}' object to buffer '{name}' (torch Tensor or None required)")
             self.own_buffers[name] = value
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling.mappings import Mapping, OrderedDict
-from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Routine, Scripted, ScriptType, script_type
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Removable, Scripted, ScriptType, script_type
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
 from gradcli.core.optim.optimizer import zero_gradients
@@ -183,7 +184,7 @@ class Module(Scripted):
     def set_parameter(self, name: str, value: Any) -> None:
         """Assign a parameter or None. TypeError for anything else."""
         if value is not None and not (type(value) is Tensor and value.is_parameter):
-            kind = f"torch.{value.dtype.torch_name}Tensor" if type(value) is Tensor else hooks.type_name(value)
+            kind = f"torch.{value.dtype.torch_name}Tensor" if type(value) is Tensor else language.type_name(value)
             raise ProgramError("TypeError", f"cannot assign '{kind}' as parameter '{name}' (torch.nn.Parameter or None expected)")
         self.own_parameters[name] = value
 
@@ -291,7 +292,7 @@ class Module(Scripted):
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: Any = False) -> Module:
         """Cast to a dtype, which may be that of a tensor; a device can only be the cpu. TypeError for an integer dtype."""
         for value in (*args, *(v for v in (dtype, device) if v is not None)):
-            wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else hooks.as_dtype(value)
+            wanted = value.dtype if type(value) is Tensor else value if isinstance(value, DType) else language.as_dtype(value)
             if wanted is None:
                 check_device(value)
                 continue

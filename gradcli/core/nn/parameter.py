@@ -11,12 +11,13 @@ from gradcli import limits
 from gradcli.core.autograd.tensor_state import detach
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
+from gradcli.core.kernels import Array
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
 
@@ -54,7 +55,7 @@ def floating(dtype: Any) -> DType:
     """The dtype of new parameters: the `dtype` argument of a module, or the default. RuntimeError if it is not floating point."""
     if dtype is None:
         return dtypes.get_default()
-    wanted = dtype if isinstance(dtype, DType) else hooks.as_dtype(dtype)
+    wanted = dtype if isinstance(dtype, DType) else language.as_dtype(dtype)
     if wanted is None or not wanted.is_floating_point:
         raise dtypes.cannot_require_grad()
     return wanted
@@ -66,7 +67,7 @@ def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
         if type(n) is not int:
             raise shape_error(
                 f"empty(): argument 'size' failed to unpack the object at pos {position} with error "
-                f'"type must be tuple of ints,but got {hooks.type_name(n)}"',
+                f'"type must be tuple of ints,but got {language.type_name(n)}"',
                 "TypeError",
             )
     for n in size:
@@ -78,7 +79,7 @@ def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
 
 def uniform_parameter(size: tuple[int, ...], bound: float, dtype: DType) -> Tensor:
     """A parameter drawn uniformly between -bound and bound."""
-    draws = generator.default.uniform(size, dtype.np, -bound, bound, bfloat16=dtype is dtypes.bfloat16)
+    draws = generator.default.uniform(size, dtype, -bound, bound)
     return new_parameter(draws, dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.nn.containers import MAPPING, MappingModule, checked_position
 from gradcli.core.nn.module import Module
 from gradcli.core.nn.parameter import as_parameter
@@ -63,7 +63,7 @@ class ParameterContainer(Module):
                 size = "x".join(map(str, value.array.shape))
                 text = f"Parameter containing: [{self.TENSOR_TYPE.format(value.dtype)} of size {size}]"
             else:
-                text = f"Object of type: {hooks.type_name(value)}"
+                text = f"Object of type: {language.type_name(value)}"
             found.append(f"  ({name}): {text}")
         return found
 
@@ -104,7 +104,7 @@ class ParameterList(ParameterContainer, place="container"):
     def extend(self, values: Any) -> ParameterList:
         """Add values at the end."""
         if not hasattr(values, "__iter__") or type(values) is Tensor:
-            raise ProgramError("TypeError", f"ParameterList.extend should be called with an iterable, but got {hooks.type_name(values)}")
+            raise ProgramError("TypeError", f"ParameterList.extend should be called with an iterable, but got {language.type_name(values)}")
         for value in values:
             self.append(value)
         return self
@@ -126,7 +126,7 @@ class ParameterDict(ParameterContainer, MappingModule, place="container"):
 
     def known(self, key: Any) -> str:
         if not isinstance(key, str):
-            text = f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{hooks.type_name(key)}')."
+            text = f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{language.type_name(key)}')."
             raise ProgramError("TypeError", text)
         if key not in self.order:
             raise ProgramError("AttributeError", f"'ParameterDict' object has no attribute '{key}'")

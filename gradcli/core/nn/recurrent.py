@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import blocks
@@ -201,7 +201,7 @@ def _check_settings(input_size: Any, hidden_size: Any, num_layers: Any, dropout:
         )
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
         if not isinstance(value, int):
-            raise ProgramError("TypeError", f"{name} should be of type int, got: {hooks.type_name(value)}")
+            raise ProgramError("TypeError", f"{name} should be of type int, got: {language.type_name(value)}")
     for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
         if value <= 0:
             raise ProgramError("ValueError", f"{name} must be greater than zero")

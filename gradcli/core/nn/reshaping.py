@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.nn.function_modules import ClassTable, FunctionModule, row
 from gradcli.errors import shape_error
 
@@ -23,10 +23,10 @@ class Unflattening(Reshaping):
     def keep(self, given: dict[str, Any]) -> None:
         size = given["unflattened_size"]
         if not isinstance(size, (tuple, list)):
-            raise shape_error(f"unflattened_size must be a tuple of ints, but found type {hooks.type_name(size)}", "TypeError")
+            raise shape_error(f"unflattened_size must be a tuple of ints, but found type {language.type_name(size)}", "TypeError")
         for at, n in enumerate(size):
             if not isinstance(n, int):
-                kind = hooks.type_name(n)
+                kind = language.type_name(n)
                 raise shape_error(f"unflattened_size must be tuple of ints, but found element of type {kind} at pos {at}", "TypeError")
         super().keep(given)
 

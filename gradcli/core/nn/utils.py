@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute, not_iterable
 from gradcli.core.functions import catalog
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim.checks import number
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -99,7 +99,7 @@ def parameters_to_vector(parameters: Any) -> Any:
 def vector_to_parameters(vec: Any, parameters: Any) -> None:
     """Set the elements of parameters to those of a vector."""
     if type(vec) is not Tensor:
-        raise ProgramError("TypeError", f"expected torch.Tensor, but got: {hooks.type_name(vec)}")
+        raise ProgramError("TypeError", f"expected torch.Tensor, but got: {language.type_name(vec)}")
     at = 0
     for parameter in _given(parameters):
         count = parameter.array.size

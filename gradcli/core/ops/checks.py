@@ -10,9 +10,10 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.graph.record import Op, broadcast_error
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 #: a Python number as an argument, and an operand of arithmetic, which may be one

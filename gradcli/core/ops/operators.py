@@ -13,7 +13,7 @@ from gradcli.core.functions.catalog import function, method
 from gradcli.core.kernels import blocks
 from gradcli.core.ops.elementwise import add_multiply, comparison, divide_remainder, power
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error
 
@@ -240,9 +240,9 @@ def iterate(tensor: Tensor) -> Any:
 def set_data(tensor: Tensor, value: Any) -> None:
     """`tensor.data = value`: other values and shape, same place in the graph, no version bump."""
     if type(value) is not Tensor:
-        from gradcli.core.calling.signature import hooks
+        from gradcli.core.calling.signature import language
 
-        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(value)}")
+        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {language.type_name(value)}")
     if tensor.requires_grad and not value.dtype.is_floating_point:
         raise runtime_error("data set to a tensor that requires gradients must be floating point or complex dtype")
     tensor.array = value.array

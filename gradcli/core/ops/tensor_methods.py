@@ -7,7 +7,7 @@ from typing import Any
 from gradcli import limits
 from gradcli.core.autograd import backward, hooks, tensor_state, torch_autograd
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 

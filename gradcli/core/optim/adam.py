@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.kernels import Array
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, written, zeros_like
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 
 _ARGUMENTS = {"params": REQUIRED, "lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_ordered, not_subscriptable
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
@@ -58,7 +58,7 @@ def _betas(value: Any) -> None:
         raise not_subscriptable(value)
     for i in range(2):
         if i >= len(value):
-            raise ProgramError("IndexError", f"{hooks.type_name(value)} index out of range")
+            raise ProgramError("IndexError", f"{language.type_name(value)} index out of range")
         if not 0.0 <= number(value[i]) < 1.0:
             raise ProgramError("ValueError", f"Invalid beta parameter at index {i}: {formatted(value[i])}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.script_types import Attributes
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.optim.lr_scheduler import LRScheduler, checked
 from gradcli.errors import ProgramError
 
@@ -81,7 +81,7 @@ class ChainedScheduler(LRScheduler):
 def _check_part(whole: LRScheduler, part: Any, optimizer: Any, number: int) -> None:
     """TypeError or ValueError for a part that is not a schedule of the optimiser."""
     if not isinstance(part, LRScheduler):
-        raise ProgramError("TypeError", f"`{whole.SCRIPT_NAME}` at index {number} is not a scheduler but {hooks.type_name(part)}")
+        raise ProgramError("TypeError", f"`{whole.SCRIPT_NAME}` at index {number} is not a scheduler but {language.type_name(part)}")
     if part.optimizer is not optimizer:
         raise ProgramError(
             "ValueError",

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.calling.script_types import Attributes, Routine, sequence_of
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, sequence_of
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.optim.lr_scheduler import LRScheduler
 from gradcli.errors import ProgramError

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 #: the dtype in which a product is added to an array of a dtype
 _WIDER: dict[np.dtype[Any], np.dtype[Any]] = {

@@ -9,14 +9,14 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.kernels import blocks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.products import matmul
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.line_search import Point, search
 from gradcli.core.optim.optimizer import Group, Optimizer, called, written
-from gradcli.core.tensor.node import recording
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
 #: names in the state after a step, in PyTorch's order

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 #: the two constants of the Wolfe conditions, of sufficient decrease and of curvature
 _DECREASE = 1e-4

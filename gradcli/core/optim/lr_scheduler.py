@@ -6,8 +6,9 @@ from typing import Any
 
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
-from gradcli.core.calling.script_types import Attributes, Routine, ScriptType, script_type
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, ScriptType, script_type
+from gradcli.core.calling.signature import language
 from gradcli.core.optim.optimizer import Group, Optimizer
 from gradcli.errors import ProgramError
 
@@ -172,7 +173,7 @@ class LRScheduler(DeclaredArguments):
 def checked(optimizer: Any) -> Optimizer:
     """The value itself if it is an optimiser; else TypeError."""
     if not isinstance(optimizer, Optimizer):
-        raise ProgramError("TypeError", f"{hooks.type_name(optimizer)} is not an Optimizer")
+        raise ProgramError("TypeError", f"{language.type_name(optimizer)} is not an Optimizer")
     return optimizer
 
 

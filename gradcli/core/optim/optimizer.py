@@ -10,15 +10,16 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.mappings import DefaultDict, table_of
-from gradcli.core.calling.script_types import Attributes, Hooks, Removable, Routine, ScriptType, script_type
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_callable, not_iterable, type_error
 from gradcli.core.graph.in_place import leaf_error
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import recording
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.state import recording
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
@@ -120,7 +121,7 @@ class Optimizer(DeclaredArguments):
 
     def _check_parameter(self, param: Any) -> None:
         if type(param) is not Tensor:
-            raise ProgramError("TypeError", f"optimizer can only optimize Tensors, but one of the params is {hooks.type_name(param)}")
+            raise ProgramError("TypeError", f"optimizer can only optimize Tensors, but one of the params is {language.type_name(param)}")
         if not (self.defaults.get("differentiable") or param.node is None or param.property_of("retains_grad")):
             raise ProgramError("ValueError", "can't optimize a non-leaf Tensor")
 

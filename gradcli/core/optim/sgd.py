@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.kernels import Array
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.optimizer import Group, Kernel, Optimizer, State, like
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

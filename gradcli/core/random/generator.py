@@ -5,7 +5,7 @@ The 32-bit draws come from the standard library's `random.Random`, the same twis
 a multiplication followed by an addition is fused (rounded once), and large float32 normals go through Cephes polynomials.
 The distributions are documented in PyTorch's headers ATen/core/DistributionsHelper.h and TransformationHelper.h.
 
-Methods return fresh arrays in C order. `dtype` is numpy's; bfloat16 results are float32 arrays, asked for with `bfloat16=True`.
+Methods return fresh arrays in C order, in the storage of `dtype`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import functools
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,8 +33,6 @@ Shape = tuple[int, ...]
 #: The seed of a new Generator (c10::default_rng_seed_val).
 DEFAULT_SEED = 67280421310721
 
-_FLOAT32 = np.dtype(np.float32)
-_INT64 = np.dtype(np.int64)
 _STATE_WORDS = 624
 _CHUNK = 1 << 14
 _MASK64 = 2**64 - 1
@@ -170,15 +168,12 @@ class Generator:
 
     # ---- continuous distributions
 
-    def uniform(
-        self, shape: Shape, dtype: np.dtype[Any] = _FLOAT32, low: float = 0.0, high: float = 1.0, *, bfloat16: bool = False
-    ) -> Array:
+    def uniform(self, shape: Shape, dtype: DType = dtypes.float32, low: float = 0.0, high: float = 1.0) -> Array:
         """`uniform_(low, high)`, `rand`. RuntimeError for bounds in the wrong order or out of the dtype's range."""
-        kind = _kind(dtype, bfloat16)
-        checks.uniform_bounds(kind, low, high)
+        checks.uniform_bounds(dtype, low, high)
         count = math.prod(shape)
         standard = low == 0.0 and high == 1.0
-        if kind is dtypes.float64:
+        if dtype is dtypes.float64:
             out = self._double(count)
             if not standard:
                 out = fma64(out, high - low, low)
@@ -187,37 +182,35 @@ class Generator:
             if not standard:
                 low32 = np.float32(low)
                 out = fma32(out, float(np.float32(high) - low32), float(low32))
-            out = _narrow(out, kind)
-        if not standard or kind.itemsize == 2:  # rounding may have reached the upper bound, which is not in the range
-            first, last = _narrow(np.array([low, high]), kind)
+            out = _narrow(out, dtype)
+        if not standard or dtype.itemsize == 2:  # rounding may have reached the upper bound, which is not in the range
+            first, last = _narrow(np.array([low, high]), dtype)
             out[out == last] = first
         return out.reshape(shape)
 
     def normal(
         self,
         shape: Shape,
-        dtype: np.dtype[Any] = _FLOAT32,
+        dtype: DType = dtypes.float32,
         mean: float = 0.0,
         std: float = 1.0,
         *,
-        bfloat16: bool = False,
         contiguous: bool = True,
     ) -> Array:
         """`normal_(mean, std)`, `randn`: Box-Muller, in runs of 16 or, for fewer or not contiguous elements, in pairs."""
-        kind = _kind(dtype, bfloat16)
         if not std >= 0.0:
             raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
         count = math.prod(shape)
         if not count:
-            return np.empty(shape, dtype)
-        checks.require_float(kind, "normal_kernel_cpu")
+            return np.empty(shape, dtype.np)
+        checks.require_float(dtype, "normal_kernel_cpu")
         if count < 16 or not contiguous:
             out = np.array(self._normal_pairs(count))
             if mean != 0.0 or std != 1.0:
                 out = fma64(out, std, mean)
         else:
-            out = self._normal_runs(count, kind, mean, std)
-        return _narrow(out, kind).reshape(shape)
+            out = self._normal_runs(count, dtype, mean, std)
+        return _narrow(out, dtype).reshape(shape)
 
     def _normal_pairs(self, count: int) -> list[float]:
         """Standard normals one after the other; the second of the last pair may be kept."""
@@ -235,13 +228,13 @@ class Generator:
             out.append(radius * math.cos(angle))
         return out
 
-    def _normal_runs(self, count: int, kind: DType, mean: float, std: float) -> Array:
+    def _normal_runs(self, count: int, dtype: DType, mean: float, std: float) -> Array:
         """16 or more normals. Where 16 does not divide `count`, the last 16 are drawn again."""
-        double = kind is dtypes.float64
+        double = dtype is dtypes.float64
         draw: Callable[[int], Array] = self._double if double else self._single
         transform = box_muller64 if double else box_muller32
         whole = count - count % 16
-        uniforms = draw(whole if kind.itemsize == 2 else count)[:whole]  # 16-bit floats do not draw for the tail in advance
+        uniforms = draw(whole if dtype.itemsize == 2 else count)[:whole]  # 16-bit floats do not draw for the tail in advance
         if whole == count:
             return transform(uniforms, mean, std)
         normals = transform(np.concatenate((uniforms, draw(16))), mean, std)
@@ -249,84 +242,74 @@ class Generator:
         out[-16:] = normals[whole:].copy()
         return out
 
-    def normal_tensors(self, mean: Array | float, std: Array | float, dtype: np.dtype[Any] = _FLOAT32, *, bfloat16: bool = False) -> Array:
+    def normal_tensors(self, mean: Array | float, std: Array | float, dtype: DType = dtypes.float32) -> Array:
         """`torch.normal` with a tensor for the mean, the deviation or both; shapes must broadcast."""
-        kind = _kind(dtype, bfloat16)
         shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
         if not isinstance(std, np.ndarray):
-            out = self.normal(shape, dtype, 0.0, std, bfloat16=bfloat16)
+            out = self.normal(shape, dtype, 0.0, std)
         else:
             if std.size and not std.min() >= 0:
                 raise runtime_error("normal expects all elements of std >= 0.0")
-            out = dtypes.cast(self.normal(shape, dtype, bfloat16=bfloat16) * std, kind)
-        centre = mean if isinstance(mean, np.ndarray) else dtypes.cast(np.array([mean]), kind)[0]
-        return dtypes.cast(out + centre, kind).reshape(shape)
+            out = dtypes.cast(self.normal(shape, dtype) * std, dtype)
+        centre = mean if isinstance(mean, np.ndarray) else dtypes.cast(np.array([mean]), dtype)[0]
+        return dtypes.cast(out + centre, dtype).reshape(shape)
 
-    def exponential(self, shape: Shape, dtype: np.dtype[Any] = _FLOAT32, lambd: float = 1.0, *, bfloat16: bool = False) -> Array:
+    def exponential(self, shape: Shape, dtype: DType = dtypes.float32, lambd: float = 1.0) -> Array:
         """`exponential_(lambd)`: -log(1 - u) / lambd."""
-        kind = _kind(dtype, bfloat16)
         if not lambd > 0.0:
             raise runtime_error(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-        if not kind.is_floating_point:
+        if not dtype.is_floating_point:
             text = "Exponential distribution is a continuous probability distribution. dtype must be a floating point"
-            raise runtime_error(f"{text} but you specified {kind.torch_name}")
+            raise runtime_error(f"{text} but you specified {dtype.torch_name}")
         out = -1.0 / lambd * each(math.log1p, -self._double(math.prod(shape)))
-        return _narrow(out, kind).reshape(shape)
+        return _narrow(out, dtype).reshape(shape)
 
-    def log_normal(
-        self, shape: Shape, dtype: np.dtype[Any] = _FLOAT32, mean: float = 1.0, std: float = 2.0, *, bfloat16: bool = False
-    ) -> Array:
+    def log_normal(self, shape: Shape, dtype: DType = dtypes.float32, mean: float = 1.0, std: float = 2.0) -> Array:
         """`log_normal_(mean, std)`: exp of a normal, which is always drawn in pairs."""
-        kind = _kind(dtype, bfloat16)
         if not std > 0.0:
             raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std:g}")
         count = math.prod(shape)
         if not count:
-            return np.empty(shape, dtype)
-        checks.require_float(kind, "log_normal_cpu")
+            return np.empty(shape, dtype.np)
+        checks.require_float(dtype, "log_normal_cpu")
         normals = fma64(np.array(self._normal_pairs(count)), std, mean)
         with np.errstate(over="ignore"):  # where numbers are so large that math.exp might raise, the last bit is numpy's
             out = np.where(normals < 700.0, each(math.exp, np.minimum(normals, 700.0)), np.exp(normals))
-        return _narrow(out, kind).reshape(shape)
+        return _narrow(out, dtype).reshape(shape)
 
-    def cauchy(
-        self, shape: Shape, dtype: np.dtype[Any] = _FLOAT32, median: float = 0.0, sigma: float = 1.0, *, bfloat16: bool = False
-    ) -> Array:
+    def cauchy(self, shape: Shape, dtype: DType = dtypes.float32, median: float = 0.0, sigma: float = 1.0) -> Array:
         """`cauchy_(median, sigma)`: the tangent of a uniform angle."""
-        kind = _kind(dtype, bfloat16)
         if not sigma > 0.0:
             raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-        if not kind.is_floating_point:
+        if not dtype.is_floating_point:
             text = "Cauchy distribution is a continuous probability distribution. dtype must be a floating point"
-            raise runtime_error(f"{text} but you specified {kind.c_name}")
+            raise runtime_error(f"{text} but you specified {dtype.c_name}")
         tangents = each(math.tan, math.pi * (self._double(math.prod(shape)) - 0.5))
-        return _narrow(fma64(tangents, sigma, median), kind).reshape(shape)
+        return _narrow(fma64(tangents, sigma, median), dtype).reshape(shape)
 
     # ---- discrete distributions
 
-    def geometric(self, shape: Shape, dtype: np.dtype[Any], p: float, *, bfloat16: bool = False) -> Array:
+    def geometric(self, shape: Shape, dtype: DType, p: float) -> Array:
         """`geometric_(p)`: the number of trials up to the first success."""
-        kind = _kind(dtype, bfloat16)
         if not 0.0 < p < 1.0:
             raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-        if kind is dtypes.bool_ and 0 not in shape:
-            checks.refuse_dtype(kind, "geometric_cpu")
+        if dtype is dtypes.bool_ and 0 not in shape:
+            checks.refuse_dtype(dtype, "geometric_cpu")
         with np.errstate(divide="ignore"):
             trials = np.ceil(np.log(self._double(math.prod(shape))) / math.log1p(-p))
-        return dtypes.cast(trials, kind).reshape(shape)
+        return dtypes.cast(trials, dtype).reshape(shape)
 
-    def randint(self, low: int, high: int | None, shape: Shape, dtype: np.dtype[Any] = _INT64, *, bfloat16: bool = False) -> Array:
+    def randint(self, low: int, high: int | None, shape: Shape, dtype: DType = dtypes.int64) -> Array:
         """`randint(low, high)`, `random_(low, high)`: integers from `low` up to, without, `high`; None is the dtype's end.
 
         The remainder of a draw of 32 bits or, for a range of 2**28 or more, of 64. RuntimeError for an empty range or one
         that the dtype does not hold.
         """
-        kind = _kind(dtype, bfloat16)
-        low, end = checks.integer_range(low, high, kind)
+        low, end = checks.integer_range(low, high, dtype)
         count, width = math.prod(shape), end - low
         if width > _MASK64:
             if count:
-                checks.full_range(kind)
+                checks.full_range(dtype)
             offsets = self._words64(count)
         elif width >= 2**28:
             offsets = self._words64(count) % np.uint64(width)
@@ -335,35 +318,33 @@ class Generator:
         values = offsets.astype(np.int64)
         if width <= _MASK64:
             values += np.int64(low)  # wraps like torch's
-        return _integers(values, kind).reshape(shape)
+        return _integers(values, dtype).reshape(shape)
 
-    def random_full(self, shape: Shape, dtype: np.dtype[Any] = _INT64, *, bfloat16: bool = False) -> Array:
+    def random_full(self, shape: Shape, dtype: DType = dtypes.int64) -> Array:
         """`random_()`: integers from 0 up to the dtype's maximum, or as far as a float counts without gaps."""
-        kind = _kind(dtype, bfloat16)
         count = math.prod(shape)
-        if kind is dtypes.int64 or kind is dtypes.float64:
-            modulus = 2**63 if kind is dtypes.int64 else 2**53 + 1
+        if dtype is dtypes.int64 or dtype is dtypes.float64:
+            modulus = 2**63 if dtype is dtypes.int64 else 2**53 + 1
             values = (self._words64(count) % np.uint64(modulus)).astype(np.int64)
-        elif kind is dtypes.bool_:
+        elif dtype is dtypes.bool_:
             values = (self._words(count) & np.uint32(1)).astype(np.int64)
         else:
-            modulus = 2 ** checks.DIGITS[kind] + 1 if kind.is_floating_point else int(np.iinfo(dtype).max) + 1
+            modulus = 2 ** checks.DIGITS[dtype] + 1 if dtype.is_floating_point else int(np.iinfo(dtype.np).max) + 1
             values = (self._words(count) % np.uint32(modulus)).astype(np.int64)
-        return _integers(values, kind).reshape(shape)
+        return _integers(values, dtype).reshape(shape)
 
-    def randperm(self, n: int, dtype: np.dtype[Any] = _INT64, *, bfloat16: bool = False) -> Array:
+    def randperm(self, n: int, dtype: DType = dtypes.int64) -> Array:
         """`randperm(n)`: Fisher-Yates from the front. RuntimeError where the dtype cannot hold n - 1."""
-        kind = _kind(dtype, bfloat16)
-        checks.permutation(n, kind)
+        checks.permutation(n, dtype)
         draw = self._words if n < (2**32 - 1) // 20 else self._words64
         steps = draw(max(n - 1, 0)) % np.arange(n, 1, -1, dtype=np.uint32 if n < 2**32 else np.uint64)
         items = list(range(n))
         for i, step in enumerate(steps.tolist()):
             j = i + step
             items[i], items[j] = items[j], items[i]
-        return _integers(np.array(items, np.int64), kind)
+        return _integers(np.array(items, np.int64), dtype)
 
-    def bernoulli(self, p: float | Array, shape: Shape | None = None, dtype: np.dtype[Any] = _FLOAT32, *, bfloat16: bool = False) -> Array:
+    def bernoulli(self, p: float | Array, shape: Shape | None = None, dtype: DType = dtypes.float32) -> Array:
         """`bernoulli_(p)`: 1 with probability p. A number or float64 tensor p draws doubles, other tensors single precision.
 
         `shape` defaults to the shape of a tensor `p`, which otherwise must broadcast to it.
@@ -372,9 +353,9 @@ class Generator:
             if not 0.0 <= p <= 1.0:
                 raise runtime_error(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
             size: Shape = () if shape is None else shape
-            return (self._double(math.prod(size)) < float(p)).astype(dtype).reshape(size)
+            return (self._double(math.prod(size)) < float(p)).astype(dtype.np).reshape(size)
         size = p.shape if shape is None else shape
-        checks.require_float(_kind(p.dtype, bfloat16), "bernoulli_tensor_cpu_p_")
+        checks.require_float(dtypes.of(p.dtype), "bernoulli_tensor_cpu_p_")
         flat = np.broadcast_to(p, size).ravel()
         draw: Callable[[int], Array] = self._double if p.dtype == np.float64 else self._single
         bad = np.flatnonzero(~((flat >= 0) & (flat <= 1)))
@@ -382,25 +363,25 @@ class Generator:
             draw(int(bad[0]))  # PyTorch has drawn for all elements before the one that it refuses
             text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?"
             raise runtime_error(text + "  If so, please report an enhancement request to PyTorch.)")
-        return (draw(flat.size) < flat).astype(dtype).reshape(size)
+        return (draw(flat.size) < flat).astype(dtype.np).reshape(size)
 
-    def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, *, bfloat16: bool = False) -> Array:
+    def multinomial(self, weights: Array, num_samples: int, replacement: bool = False, dtype: DType | None = None) -> Array:
         """`torch.multinomial`: int64 indices, `num_samples` for each row of `weights` (1-d or 2-d).
 
         Without replacement the largest of weight / exponential; with it, a search in the cumulated weights. RuntimeError
         for weights that are no distribution.
         """
-        kind = _kind(weights.dtype, bfloat16)
-        checks.multinomial(weights, num_samples, replacement, kind)
+        dtype = dtypes.of(weights.dtype) if dtype is None else dtype
+        checks.multinomial(weights, num_samples, replacement, dtype)
         if replacement and num_samples != 1:
             rows = [self._search(row, num_samples) for row in np.atleast_2d(weights)]
             return np.array(rows, np.int64).reshape(*weights.shape[:-1], num_samples)
         if not weights.size:
             return np.empty((*weights.shape[:-1], num_samples), np.int64)
         checks.weights_all_at_once(weights)
-        times = self.exponential(weights.shape, weights.dtype, bfloat16=bfloat16)
+        times = self.exponential(weights.shape, dtype)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = dtypes.cast(weights / times, kind)
+            scores = dtypes.cast(weights / times, dtype)
         if num_samples == 1:
             return np.asarray(np.argmax(scores, -1, keepdims=True), np.int64)
         order: Array = np.argsort(-scores, -1, kind="stable")[..., :num_samples]
@@ -418,10 +399,6 @@ class Generator:
         total /= total[-1]
         total[-1] = 1
         return np.searchsorted(total.astype(np.float64), self._double(num_samples), side="left")
-
-
-def _kind(dtype: np.dtype[Any], bfloat16: bool) -> DType:
-    return dtypes.bfloat16 if bfloat16 else dtypes.of(np.dtype(dtype))
 
 
 def _narrow(values: Array, kind: DType) -> Array:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.calling.script_types import Routine, ScriptType
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
@@ -49,7 +50,7 @@ def _state_tensor(source: Generator) -> Tensor:
 
 def _set_state(source: Generator, state: Any) -> None:
     if type(state) is not Tensor:
-        raise ProgramError("TypeError", f"expected a torch.ByteTensor, but got {hooks.type_name(state)}")
+        raise ProgramError("TypeError", f"expected a torch.ByteTensor, but got {language.type_name(state)}")
     if state.dtype is not dtypes.uint8:
         raise ProgramError("TypeError", "RNG state must be a torch.ByteTensor")
     source.set_state(state.array)

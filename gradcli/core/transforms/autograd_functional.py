@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
-from gradcli.core.tensor.node import recording
+from gradcli.core.tensor.state import recording
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.jacobians import Gradients

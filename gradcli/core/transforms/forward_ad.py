@@ -9,13 +9,14 @@ import numpy as np
 
 from gradcli.core.autograd.grad_mode import Decorating
 from gradcli.core.calling.named_tuples import named_tuple
-from gradcli.core.calling.script_types import Routine, ScriptType, script_type
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType, script_type
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.forward_ad_level import ForwardADLevel, Paused
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -88,7 +89,7 @@ def unpack_dual(tensor: Any, *, level: Any = None) -> Any:
     if number < 0:
         return UnpackedDualTensor((tensor, None))
     if type(tensor) is not Tensor:
-        raise ProgramError("TypeError", f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {hooks.type_name(tensor)}")
+        raise ProgramError("TypeError", f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {language.type_name(tensor)}")
     if number != 0 or state.dual is None:
         raise runtime_error("Invalid level given to _fw_primal")
     with Paused(state.dual):

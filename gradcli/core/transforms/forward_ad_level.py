@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.core.graph import in_place, namespaces, strided
 from gradcli.core.graph.op_node import OpNode, Saved, SavedDual
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.node import ForwardLevel, state
+from gradcli.core.tensor.state import ForwardLevel, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms import forward_ad_rules
 

@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.core.graph.namespaces import as_tensor, traced
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.node import recording, state
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.jacobians import vjp
 from gradcli.errors import Code, ProgramError

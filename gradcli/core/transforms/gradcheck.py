@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.autograd import backward as engine
 from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.kernels import Array

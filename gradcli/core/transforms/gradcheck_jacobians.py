@@ -114,7 +114,7 @@ class Directions:
 
 
 def _direction(tensor: Tensor, source: Generator) -> Tensor:
-    drawn = source.uniform((tensor.array.size,), np.dtype(np.float32)).astype(tensor.dtype.np)
+    drawn = source.uniform((tensor.array.size,)).astype(tensor.dtype.np)
     length: Array = np.sqrt((drawn * drawn).sum())
     return Tensor(np.asarray(drawn / length).reshape(tensor.array.shape), tensor.dtype)
 

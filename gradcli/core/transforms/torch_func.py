@@ -13,8 +13,9 @@ from typing import Any
 
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.tensor.node import AccumulateGrad, Node, recording, state
+from gradcli.core.calling.routines import Routine
+from gradcli.core.tensor.node import AccumulateGrad, Node
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.jacobians import Gradients

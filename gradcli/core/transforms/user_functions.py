@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.functions import catalog
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
 
@@ -30,7 +30,7 @@ def name_of(function: Any) -> str:
 
 def type_text(value: object) -> str:
     """`str(type(value))` as Python would print it."""
-    name = hooks.type_name(value)
+    name = language.type_name(value)
     if type(value) is Tensor:
         name = "torch.nn.parameter.Parameter" if value.is_parameter else "torch.Tensor"
     return f"<class '{name}'>"

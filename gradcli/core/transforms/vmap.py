@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.routines import Routine
 from gradcli.core.functions import catalog
 from gradcli.core.random import generator
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
 from gradcli.core.transforms.user_functions import call, name_of, type_text

@@ -1,6 +1,6 @@
 """What one session can change, as one object that is put in force on entry and left on exit.
 
-The objects in force are single ones, which hot paths refer to: `node.state`, the default generator, the default dtype, the
+The objects in force are single ones, which hot paths refer to: `tensor.state.state`, the default generator, the default dtype, the
 print options and the limits. While a session is not in force, its `SessionState` keeps what they are to hold.
 """
 
@@ -16,8 +16,8 @@ from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import State, state
 from gradcli.core.tensor.printing import PrintOptions
+from gradcli.core.tensor.state import State, state
 from gradcli.limits import Limits
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.calling.script_types import Routine
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
@@ -28,7 +28,7 @@ def _get_default_dtype() -> DType:
 
 
 def _set_default_dtype(d: Any) -> None:
-    dtype = d if isinstance(d, DType) else hooks.as_dtype(d)
+    dtype = d if isinstance(d, DType) else language.as_dtype(d)
     if dtype is None:
         raise ProgramError("TypeError", "invalid dtype object: only floating-point types are supported as the default type")
     dtypes.set_default(dtype)
@@ -85,7 +85,7 @@ _MOST_THREADS = 1 << 16
 def _set_num_threads(num_threads: int) -> None:
     """Accepted and without effect: it changes how long PyTorch takes, never what it answers."""
     if not isinstance(num_threads, int):
-        raise ProgramError("TypeError", f"set_num_threads expects an int, but got {hooks.type_name(num_threads)}")
+        raise ProgramError("TypeError", f"set_num_threads expects an int, but got {language.type_name(num_threads)}")
     if num_threads <= 0:
         raise runtime_error("set_num_threads expects a positive integer")
     if num_threads > _MOST_THREADS:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
-from gradcli.core.calling.script_types import Routine, Scripted, ScriptType
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted, ScriptType
+from gradcli.core.calling.signature import language
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.create.leaf import empty, leaf
 from gradcli.core.tensor import dtypes
@@ -94,7 +95,7 @@ _NO_SUCH_DEVICE = (
 def _device(*args: Any, **kwargs: Any) -> Device:
     given = [*args, *(kwargs.pop(name) for name in ("device", "type", "index") if name in kwargs)]
     if not given or len(given) > 2 or kwargs:
-        got = ", ".join([*map(hooks.type_name, given), *(f"{name}={hooks.type_name(value)}" for name, value in kwargs.items())])
+        got = ", ".join([*map(language.type_name, given), *(f"{name}={language.type_name(value)}" for name, value in kwargs.items())])
         raise ProgramError("TypeError", _NO_SUCH_DEVICE.format(got))
     named = str(given[0]) if isinstance(given[0], (str, Device)) else given[0]
     if not isinstance(named, str):
@@ -103,7 +104,7 @@ def _device(*args: Any, **kwargs: Any) -> Device:
     if len(given) == 1:
         return Device(named)
     if type(given[1]) is not int:
-        raise ProgramError("TypeError", f"device(): argument 'index' (position 2) must be int, not {hooks.type_name(given[1])}")
+        raise ProgramError("TypeError", f"device(): argument 'index' (position 2) must be int, not {language.type_name(given[1])}")
     if kind != named:
         raise runtime_error(f"type (string) must not include an index because index was passed explicitly: {named}")
     return Device(f"{kind}:{given[1]}")
@@ -229,15 +230,15 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
             return _same_type(first, dtype)
         elif len(args) == 1 and type(first) is not int:
             if not isinstance(first, (list, tuple, range, str)):
-                raise ProgramError("TypeError", f"new(): data must be a sequence (got {hooks.type_name(first)})")
+                raise ProgramError("TypeError", f"new(): data must be a sequence (got {language.type_name(first)})")
             return from_data(first, wanted)
         if type(first) is not int:
-            got = ", ".join(hooks.type_name(a) for a in args)
-            wrong = ", ".join(f"!{hooks.type_name(a)}!" for a in args)
+            got = ", ".join(language.type_name(a) for a in args)
+            wrong = ", ".join(f"!{language.type_name(a)}!" for a in args)
             raise shape_error(_NO_SUCH_NEW.format(got=got, wrong=wrong), "TypeError")
         for i, size in enumerate(args):
             if type(size) is not int:
-                text = f"type must be tuple of ints,but got {hooks.type_name(size)}"
+                text = f"type must be tuple of ints,but got {language.type_name(size)}"
                 raise shape_error(f"new(): argument 'size' failed to unpack the object at pos {i + 1} with error \"{text}\"", "TypeError")
         return empty(tuple(args), wanted)
 
@@ -258,7 +259,7 @@ def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = Fals
     if data is None:
         data = from_data([], dtypes.get_default())
     if type(data) is not Tensor:
-        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {hooks.type_name(data)}")
+        raise ProgramError("TypeError", f"Variable data has to be a tensor, but got {language.type_name(data)}")
     made = Tensor(data.array, data.dtype)
     return leaf(made.array, made.dtype, requires_grad)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_displays import sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import limits
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.syntax.nodes import Constant, DictExpr, Expr, Field, JoinedStr, ListExpr, NamedExpr, SetExpr, Starred, TupleExpr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.core.calling.type_errors import type_error
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.errors import LimitError, ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import delete, store

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli import limits
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.interpreter.compile_operators import condition

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.syntax.nodes import Binary, BoolOp, Compare, Conditional, Constant, Expr, Node, Step, Unary
 from gradcli.lang.values import operators

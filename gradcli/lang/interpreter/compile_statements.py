@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import direct_key, store

@@ -14,7 +14,7 @@ from gradcli.core.calling import signature, warnings
 from gradcli.core.kernels import blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
 from gradcli.lang.python.object_protocol import Value
@@ -69,8 +69,8 @@ class Interpreter:
         self._steps = 0
         self._running = False
         blocks.keep_freed_memory()
-        signature.hooks.type_name = type_name
-        signature.hooks.as_dtype = _as_dtype
+        signature.language.type_name = type_name
+        signature.language.as_dtype = _as_dtype
 
     # --- running ---
 

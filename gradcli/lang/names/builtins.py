@@ -8,7 +8,7 @@ from functools import partial
 from gradcli import limits
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.names import attributes

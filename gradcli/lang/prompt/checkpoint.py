@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions.function import Function, InplaceFunction
 from gradcli.core.graph.record import Op
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Node, state
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size
 from gradcli.errors import ProgramError
 from gradcli.lang.python import dict_views

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gradcli.core.calling.overloads import Parser
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import METHODS
 from gradcli.core.functions.function import Function, InplaceFunction

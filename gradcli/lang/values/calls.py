@@ -8,7 +8,8 @@ from gradcli.core.autograd import backward
 from gradcli.core.autograd.grad_mode import Decorating, GradMode
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.type_errors import not_callable
-from gradcli.core.tensor.node import Node, state
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.user_functions import UserFunction, invoke
 from gradcli.lang.values.value_classes import NO_KEYWORDS, register

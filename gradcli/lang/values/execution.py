@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 
 from gradcli import limits
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.errors import DataError, GradcliError, Label, LimitError, ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Attribute, ExprStmt, Node

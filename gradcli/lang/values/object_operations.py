@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from gradcli import limits
 from gradcli.core.calling.type_errors import not_an_integer, not_one_element, type_error
 from gradcli.core.ops import operators as core
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
-from gradcli.core.calling.script_types import Routine
+from gradcli.core.calling.routines import Routine
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gradcli.core.calling.script_types import listed
-from gradcli.core.tensor.node import state
+from gradcli.core.calling.routines import listed
+from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Node

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.core.calling.script_types import Routine, ScriptType
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions.function import Function, InplaceFunction
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType

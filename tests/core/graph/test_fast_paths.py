@@ -19,7 +19,8 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import blocks
 from gradcli.core.ops import operators
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import Node, recording, state
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError
 from tests.core.ops.test_operations import WITH_INPUTS, name_of, scalar

@@ -74,7 +74,7 @@ def test_an_update_under_no_grad_comes_after_too() -> None:
     x = leaf()
     before = x.array.copy()
     y = tensor_state.detach(x) * 2
-    from gradcli.core.tensor.node import recording
+    from gradcli.core.tensor.state import recording
 
     with recording(False):
         operators.augmented("-", x, 1.0)

@@ -15,27 +15,29 @@ import pytest
 
 from gradcli.core.calling import warnings
 from gradcli.core.random.generator import DEFAULT_SEED, Generator, default
+from gradcli.core.tensor import dtypes
 from gradcli.errors import ProgramError
 
 PROGRAMS = json.loads((Path(__file__).parent / "generator_recorded.json").read_text())
 #: Draws that go through the C library's log, sin, cos, exp or tan, whose last bit differs between machines.
 NEARLY = {"normal", "normal_tensors", "exponential", "log_normal", "cauchy", "get_state"}
-F32, F64, F16, I64, U8 = (np.dtype(name) for name in ("float32", "float64", "float16", "int64", "uint8"))
+F32, F64, F16, I64, U8 = dtypes.float32, dtypes.float64, dtypes.float16, dtypes.int64, dtypes.uint8
 
 
 def draw(generator: Generator, step: dict[str, Any]) -> np.ndarray[Any, Any]:
     arguments = dict(step["arguments"])
     dtype = np.dtype(arguments.pop("dtype", "int64"))
+    kind = dtypes.bfloat16 if arguments.pop("bfloat16", False) else dtypes.of(dtype)
     for name in ("p", "weights", "mean", "std"):
         if isinstance(arguments.get(name), list):
             arguments[name] = np.array(arguments[name], dtype)
-            if arguments.get("bfloat16"):
+            if kind is dtypes.bfloat16:
                 bits = arguments[name].view(np.uint32)
                 arguments[name] = ((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
     if "shape" in arguments:
         arguments["shape"] = tuple(arguments["shape"])
-    if step["draw"] not in ("get_state", "multinomial"):
-        arguments["dtype"] = dtype
+    if step["draw"] != "get_state" and (step["draw"] != "multinomial" or kind is dtypes.bfloat16):
+        arguments["dtype"] = kind
     return getattr(generator, step["draw"])(**arguments)
 
 
@@ -145,16 +147,16 @@ def test_shapes() -> None:
     assert generator.normal(()).shape == ()
     assert generator.uniform((2, 0, 3)).shape == (2, 0, 3)
     assert generator.normal((4, 5)).flags.c_contiguous
-    assert generator.bernoulli(0.5, (2, 3), np.dtype(bool)).dtype == bool
-    assert generator.bernoulli(np.array(0.5, F32), (2, 3)).shape == (2, 3)
-    assert generator.multinomial(np.ones((0, 3), F32), 2, True).shape == (0, 2)
-    assert generator.multinomial(np.ones((0, 3), F32), 1).shape == (0, 1)
+    assert generator.bernoulli(0.5, (2, 3), dtypes.bool_).dtype == bool
+    assert generator.bernoulli(np.array(0.5, np.float32), (2, 3)).shape == (2, 3)
+    assert generator.multinomial(np.ones((0, 3), np.float32), 2, True).shape == (0, 2)
+    assert generator.multinomial(np.ones((0, 3), np.float32), 1).shape == (0, 1)
 
 
 def test_half_precision_uniforms_stay_below_the_upper_bound() -> None:
     generator = Generator(2)
     assert generator.uniform((100_000,), F16).max() < 1
-    assert generator.uniform((100_000,), F32, bfloat16=True).max() < 1
+    assert generator.uniform((100_000,), dtypes.bfloat16).max() < 1
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
@@ -177,11 +179,11 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("uniform", {"shape": (3,), "high": float("inf")}, "RuntimeError", "to is out of bounds for float"),
     ("normal", {"shape": (3,), "dtype": I64}, "NotImplementedError", "\"normal_kernel_cpu\" not implemented for 'Long'"),
     ("normal", {"shape": (3,), "std": -1.5}, "RuntimeError", "normal expects std >= 0.0, but found std -1.5"),
-    ("normal_tensors", {"mean": 0.0, "std": np.array([-1], F32)}, "RuntimeError", "normal expects all elements of std >= 0.0"),
+    ("normal_tensors", {"mean": 0.0, "std": np.array([-1], np.float32)}, "RuntimeError", "normal expects all elements of std >= 0.0"),
     ("bernoulli", {"p": 1.5, "shape": (3,)}, "RuntimeError", "bernoulli_ expects p to be in [0, 1], but got p=1.5"),
     (
         "bernoulli",
-        {"p": np.array([0.5, 1.5], F32)},
+        {"p": np.array([0.5, 1.5], np.float32)},
         "RuntimeError",
         "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an "
         "enhancement request to PyTorch.)",
@@ -229,14 +231,14 @@ def test_refusals(method: str, arguments: dict[str, Any], kind: str, message: st
 @pytest.mark.parametrize(("weights", "count", "replacement", "message"), WEIGHTS)
 def test_weights_that_are_no_distribution(weights: list[float], count: int, replacement: bool, message: str) -> None:
     with pytest.raises(ProgramError) as caught:
-        Generator().multinomial(np.array(weights, F32), count, replacement)
+        Generator().multinomial(np.array(weights, np.float32), count, replacement)
     assert (caught.value.type_name, caught.value.message) == ("RuntimeError", message)
 
 
 def test_a_bad_probability_uses_up_the_draws_before_it() -> None:
     generator, other = Generator(1), Generator(1)
     with pytest.raises(ProgramError):
-        generator.bernoulli(np.array([0.5, 0.5, 2.0, 0.5], F32))
+        generator.bernoulli(np.array([0.5, 0.5, 2.0, 0.5], np.float32))
     other.uniform((2,))
     assert np.array_equal(generator.get_state(), other.get_state())
 
@@ -255,7 +257,7 @@ def test_integers_that_a_float_cannot_count_are_warned_of() -> None:
 def test_uniform_bounds_are_respected_in_every_dtype() -> None:
     for dtype in (F16, F32, F64):
         values = Generator(1).uniform((2000,), dtype, -3.0, 5.0)
-        assert values.dtype == dtype and values.min() >= -3 and values.max() < 5
+        assert values.dtype == dtype.np and values.min() >= -3 and values.max() < 5
 
 
 def test_importing_is_cheap_and_the_default_differs_between_processes() -> None:

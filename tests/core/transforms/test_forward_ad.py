@@ -11,7 +11,7 @@ from gradcli.core.autograd import torch_autograd
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.transforms import forward_ad
 from gradcli.errors import ProgramError

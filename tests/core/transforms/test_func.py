@@ -9,7 +9,7 @@ import pytest
 
 from gradcli.core.autograd import backward
 from gradcli.core.functions import catalog
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.core.transforms import pytree, torch_func, vmap
 from gradcli.errors import ProgramError

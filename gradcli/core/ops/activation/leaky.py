@@ -141,7 +141,7 @@ def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
         return RRELU_MEAN(input, float(lower), float(upper))
     noise = np.ones(input.array.shape, input.dtype.np)
     negative = input.array <= 0
-    noise[negative] = generator.default.uniform((int(negative.sum()),), np.dtype(np.float64), lower, upper)
+    noise[negative] = generator.default.uniform((int(negative.sum()),), dtypes.float64, lower, upper)
     return RRELU(input, dtypes.cast(noise, input.dtype))
 
 

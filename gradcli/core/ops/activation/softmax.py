@@ -12,7 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary, summation
+from gradcli.core.kernels import Array, elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops import checks
 from gradcli.core.ops.elementwise.add_multiply import neg
@@ -20,7 +20,7 @@ from gradcli.core.ops.reduce.common import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.random import generator
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 
 
 def _wide(x: Array) -> Array:
@@ -177,7 +177,7 @@ def gumbel_softmax(logits: Tensor, tau: Any = 1, hard: Any = False, eps: Any = 1
     """softmax of (logits + Gumbel noise) / tau (Jang et al. 2017); `hard` gives one-hot values with the gradient of the softmax."""
     if eps != 1e-10:
         warnings.emit("`eps` parameter is deprecated and has no effect.")
-    draws = generator.default.exponential(logits.array.shape, logits.dtype.np)
+    draws = generator.default.exponential(logits.array.shape, logits.dtype)
     noise = Tensor(np.asarray(-elementary.log(draws)), logits.dtype)
     soft = catalog.method("softmax").method((logits + noise) / tau, (dim,), {})
     if not hard:

@@ -8,13 +8,14 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import hooks, scalar_of
+from gradcli.core.calling.signature import language, scalar_of
 from gradcli.core.calling.type_errors import not_one_element
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.kernels import Array
 from gradcli.core.ops.create.leaf import check_rank, leaf
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: PyTorch's bound on the depth of nested sequences
@@ -29,7 +30,7 @@ def _sizes(data: Any) -> list[int]:
             return sizes
         sizes.append(len(data))
         if len(sizes) > _MAX_DIMS:
-            raise shape_error(f"too many dimensions '{hooks.type_name(data)}'", "ValueError")
+            raise shape_error(f"too many dimensions '{language.type_name(data)}'", "ValueError")
         if not data:
             return sizes
         data = data[0]
@@ -71,7 +72,7 @@ def _infer(elements: list[Any]) -> DType:
             value = next(e for e in elements if type(e) is kind)
             if kind is str:
                 raise ProgramError("TypeError", "new(): invalid data type 'str'")
-            raise runtime_error(f"Could not infer dtype of {hooks.type_name(value)}")
+            raise runtime_error(f"Could not infer dtype of {language.type_name(value)}")
         found = dtype if found is None else dtypes.promote(found, dtype)
     for element in elements:
         if type(element) is Tensor:
@@ -120,7 +121,7 @@ def _scalar(element: Any, dtype: DType) -> Any:
         return element.item()
     if type(element) in (int, float, bool):
         return element
-    kind = hooks.type_name(element)
+    kind = language.type_name(element)
     if dtype.is_floating_point:
         raise ProgramError("TypeError", f"must be real number, not {kind}")
     raise ProgramError("TypeError", f"'{kind}' object cannot be interpreted as an integer")

@@ -10,10 +10,11 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Overload
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import state
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"

@@ -8,12 +8,12 @@ from typing import Any
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random.generator import Generator
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 Sizes = tuple[int, ...]
@@ -50,11 +50,8 @@ def _filling(grad_fn: str, draw: Callable[..., Array]) -> Callable[..., Tensor]:
 def _distribution(name: str, parameters: str, draw: Callable[..., Array], doc: str) -> Function:
     """A method that draws by a method of the generator."""
 
-    def drawn(generator: Generator, shape: Sizes, dtype: DType, *own: float) -> Array:
-        return draw(generator, shape, dtype.np, *own, bfloat16=dtype is dtypes.bfloat16)
-
     grad_fn = f"{name.title().replace('_', '')}Backward0"
-    return _method(f"{name}_", doc, (parameters, _filling(grad_fn, drawn)))
+    return _method(f"{name}_", doc, (parameters, _filling(grad_fn, draw)))
 
 
 _UNIFORM, _NORMAL, _BERNOULLI = _record("UniformBackward0"), _record("NormalBackward0"), _record("BernoulliBackward1")
@@ -76,13 +73,13 @@ def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tens
     expanded_shape(p, input.array.shape)
 
     def write(array: Array) -> None:
-        array[...] = source(given).bernoulli(p.array, array.shape, array.dtype)
+        array[...] = source(given).bernoulli(p.array, array.shape, input.dtype)
 
     return in_place.write_part(input, _BERNOULLI, (), (), write)
 
 
 def _integers(generator: Generator, shape: Sizes, dtype: DType, low: int, high: int | None) -> Array:
-    return generator.randint(low, high, shape, dtype.np)
+    return generator.randint(low, high, shape, dtype)
 
 
 def _method(name: str, doc: str, *overloads: Overload) -> Function:
@@ -96,7 +93,7 @@ FUNCTIONS = (
     _method(
         "random_",
         "Fill with random integers.",
-        ("", _filling("RandomBackward2", lambda generator, shape, dtype: generator.random_full(shape, dtype.np))),
+        ("", _filling("RandomBackward2", lambda generator, shape, dtype: generator.random_full(shape, dtype))),
         ("int from, int? to, ", _filling("RandomBackward0", _integers)),
         ("int to, ", _filling("RandomBackward1", lambda generator, shape, dtype, to: _integers(generator, shape, dtype, 0, to))),
     ),
@@ -104,7 +101,7 @@ FUNCTIONS = (
         "bernoulli_",
         "Fill with 0 and 1.",
         ("Tensor p, ", _bernoulli_tensor),
-        ("float p=0.5, ", _filling("BernoulliBackward2", lambda generator, shape, dtype, p: generator.bernoulli(p, shape, dtype.np))),
+        ("float p=0.5, ", _filling("BernoulliBackward2", lambda generator, shape, dtype, p: generator.bernoulli(p, shape, dtype))),
     ),
     _distribution("geometric", "float p, ", Generator.geometric, "Fill with numbers of trials up to the first success."),
     _distribution("cauchy", "float median=0.0, float sigma=1.0, ", Generator.cauchy, "Fill with Cauchy numbers."),

@@ -9,13 +9,14 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, check_sizes, leaf, making
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 Made = tuple[Array, DType]
@@ -31,14 +32,14 @@ def uniform(size: Sizes, dtype: DType, given: Generator | None, low: float = 0.0
     """Uniform numbers from low to high. Raises NotImplementedError for a dtype that is not floating."""
     if not dtype.is_floating_point:
         raise not_implemented("check_uniform_bounds", dtype)
-    return source(given).uniform(size, dtype.np, low, high, bfloat16=dtype is dtypes.bfloat16)
+    return source(given).uniform(size, dtype, low, high)
 
 
 def normal(size: Sizes, dtype: DType, given: Generator | None, mean: float = 0.0, std: float = 1.0, contiguous: bool = True) -> Array:
     """Normal numbers; those of a tensor that is not contiguous are drawn one by one. Raises NotImplementedError as `uniform` does."""
     if not dtype.is_floating_point:
         raise not_implemented("normal_kernel_cpu", dtype)
-    return source(given).normal(size, dtype.np, mean, std, bfloat16=dtype is dtypes.bfloat16, contiguous=contiguous)
+    return source(given).normal(size, dtype, mean, std, contiguous=contiguous)
 
 
 def check_deviation(std: Any) -> None:
@@ -79,12 +80,12 @@ def _like(draw: Callable[[Sizes, DType, Generator | None], Array]) -> Callable[.
 def _randint(low: int, high: int, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.int64
     check_sizes(size, wanted)
-    return source(given).randint(low, high, size, wanted.np), wanted
+    return source(given).randint(low, high, size, wanted), wanted
 
 
 def _randint_like(input: Tensor, low: int, high: int, given: Generator | None, memory_format: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
-    return source(given).randint(low, high, input.array.shape, wanted.np), wanted
+    return source(given).randint(low, high, input.array.shape, wanted), wanted
 
 
 def _randint_like_to(input: Tensor, high: int | Tensor, *rest: Any) -> Made:
@@ -98,7 +99,7 @@ def _randint_like_to(input: Tensor, high: int | Tensor, *rest: Any) -> Made:
 def _randperm(n: int, given: Generator | None, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.int64
     check_sizes((n,), wanted)
-    return source(given).randperm(n, wanted.np), wanted
+    return source(given).randperm(n, wanted), wanted
 
 
 # --- distributions whose parameters are tensors ---
@@ -109,7 +110,7 @@ def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
         check_deviation(std)
     like = mean if type(mean) is Tensor else std
     means, stds = (v.array if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
-    return leaf(source(given).normal_tensors(means, stds, like.dtype.np), like.dtype)
+    return leaf(source(given).normal_tensors(means, stds, like.dtype), like.dtype)
 
 
 def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
@@ -120,17 +121,17 @@ def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | Non
 
 
 def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
-    return leaf(source(given).bernoulli(input.array, input.array.shape, input.dtype.np), input.dtype)
+    return leaf(source(given).bernoulli(input.array, input.array.shape, input.dtype), input.dtype)
 
 
 def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
-    return leaf(source(given).bernoulli(p, input.array.shape, input.dtype.np), input.dtype)
+    return leaf(source(given).bernoulli(p, input.array.shape, input.dtype), input.dtype)
 
 
 def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Generator | None) -> Tensor:
     rows = input.array.shape[0] if input.array.ndim > 1 else 1
     limits.check_elements(rows * max(num_samples, 0), 8)
-    return leaf(source(given).multinomial(input.array, num_samples, replacement), dtypes.int64)
+    return leaf(source(given).multinomial(input.array, num_samples, replacement, input.dtype), dtypes.int64)
 
 
 _GENERATOR = "*, Generator? generator=None"

@@ -10,11 +10,11 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Overload, Sample
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.create.leaf import OPTIONS, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 Made = tuple[Array, DType]

@@ -10,12 +10,11 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.kernels.special import bessel
 from gradcli.core.ops.create.leaf import making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array
 from gradcli.errors import runtime_error
 
 #: rounds values to the dtype

@@ -14,7 +14,7 @@ from gradcli.core.kernels import elementary
 from gradcli.core.ops.checks import Number, Operand, not_implemented, refuse_bool
 from gradcli.core.ops.rules import NEGATED, UNCHANGED
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 

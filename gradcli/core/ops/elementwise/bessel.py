@@ -10,12 +10,12 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import bessel as values
 from gradcli.core.ops.checks import checked, refuse_half
 from gradcli.core.ops.elementwise.signs import SGN
 from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import at_once, floating, unary
-from gradcli.core.tensor.tensor import Array
 
 I0: Pointwise = floating(
     "I0Backward0", at_once(values.i0), Rule(lambda xp, grad, input: grad * xp.call(I1, input), "grad * torch.special.i1(input)")

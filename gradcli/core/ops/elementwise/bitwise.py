@@ -11,9 +11,10 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 
 
 def _shift(x: Any, count: Any, left: bool) -> Any:

@@ -8,8 +8,9 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.rules import UNCHANGED
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 CONJ_PHYSICAL = Op("ConjPhysicalBackward1", lambda a: a, "input", input=UNCHANGED)

@@ -11,10 +11,11 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 # --- mantissa and exponent ---

@@ -12,12 +12,13 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
 from gradcli.core.ops.checks import checked, refuse_half, require_floating
 from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.rules import refused
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
 
 LGAMMA = floating("LgammaBackward0", gamma.lgamma, Rule(lambda xp, grad, input: grad * xp.call(DIGAMMA, input), "grad * digamma(input)"))

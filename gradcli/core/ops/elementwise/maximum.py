@@ -15,7 +15,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import Choice, arrays_of
 from gradcli.core.ops.index.masked import MASKED_FILL
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import orthogonal_polynomials as polynomials
 from gradcli.core.ops.checks import checked, refuse_half
 from gradcli.core.ops.elementwise.special_function import SpecialFunction
-from gradcli.core.tensor.tensor import Array
 
 
 def _function(name: str, compute: polynomials.Forward, doc: str) -> Function:

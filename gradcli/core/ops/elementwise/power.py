@@ -8,7 +8,6 @@ import numpy as np
 
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
@@ -142,6 +141,8 @@ def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
         raise runtime_error(
             f"the base given to float_power_ has dtype {input.dtype.torch_name} but the operation's result requires dtype Double"
         )
+    from gradcli.core.graph import in_place  # a program may need powers and never write in place
+
     return in_place.apply(input, "float_power_", lambda t: float_power(t, exponent))
 
 

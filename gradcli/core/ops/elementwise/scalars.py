@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.add_multiply import ADD_NUMBER, MUL, MUL_NUMBER, SUB, SUB_NUMBER
 from gradcli.core.ops.elementwise.divide_remainder import DIV_NUMBER
-from gradcli.core.tensor.tensor import Array
 
 
 def plus(xp: Any, x: Any, number: float) -> Any:

@@ -19,7 +19,7 @@ from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.elementwise.power import POW_SCALAR
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 
 def floating(grad_fn: str, forward: Callable[..., Any], rule: Rule) -> Pointwise:

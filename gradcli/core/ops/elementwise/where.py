@@ -17,7 +17,7 @@ from gradcli.core.ops.checks import Operand, check_broadcast
 from gradcli.core.ops.index.nonzero import nonzero
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: for each dimension an array of positions, None for all of it, or a mask, which may span several dimensions
@@ -161,7 +162,7 @@ def slice_at(tensor: Tensor, dim: int, item: slice, keep_full: bool) -> Tensor:
 
 
 def _wrong_type(item: Any) -> ProgramError:
-    kind = hooks.type_name(item)
+    kind = language.type_name(item)
     return ProgramError(
         "IndexError", f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
     )

@@ -9,13 +9,14 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.gather_scatter import SCATTER
 from gradcli.core.ops.index.masked import MASKED_FILL_TENSOR
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import state
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import shape_error
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.kernels import selection
+from gradcli.core.kernels import Array, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, wrap_dim
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
 #: the longest rows that are sorted as PyTorch sorts; numpy sorts longer ones, with another order of equal elements

@@ -9,12 +9,13 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import common_shape, wrap_dim
 from gradcli.core.ops.index.gather_scatter import gather, out_of_range
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 

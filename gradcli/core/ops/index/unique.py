@@ -10,10 +10,11 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
 from gradcli.core.ops.rules import refused
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, shape_error
 
 

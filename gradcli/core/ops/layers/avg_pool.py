@@ -15,7 +15,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import window_reductions
+from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers import pooling_checks
@@ -23,7 +23,7 @@ from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, transpose_of
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 

@@ -11,7 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
@@ -19,7 +19,7 @@ from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, 
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.rearrange import repeat
 from gradcli.core.ops.shape.views import view
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 

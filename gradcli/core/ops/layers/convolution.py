@@ -16,7 +16,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import windows
+from gradcli.core.kernels import Array, windows
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers.convolution_checks import (
     check_dtypes,
@@ -30,7 +30,7 @@ from gradcli.core.ops.layers.convolution_checks import (
 )
 from gradcli.core.ops.layers.padding import PAD
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 

@@ -12,11 +12,12 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import apply, result_dtype_error
+from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: minus the limit of SELU for small arguments (Klambauer et al. 2017)
@@ -50,7 +51,7 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
         if len(shape) < 2:
             raise shape_error("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1 for _ in shape[2:]))
-    kept = generator.default.bernoulli(1 - p, shape, input.dtype.np, bfloat16=input.dtype is dtypes.bfloat16)
+    kept = generator.default.bernoulli(1 - p, shape, input.dtype)
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
         raise result_dtype_error("Float", input.dtype)
     kind = kept.dtype.type

@@ -11,9 +11,10 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import Array
 from gradcli.core.ops.layers.samples import SQUARE, WEIGHT
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 

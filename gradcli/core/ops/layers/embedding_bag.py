@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.layers.embedding import shorten
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -154,7 +155,7 @@ def _bags(input: Tensor, offsets: Any, include_last_offset: bool) -> tuple[Array
     """All indices, the bag of each, and the number of bags. Raises ValueError or RuntimeError for wrong offsets."""
     if input.array.ndim == 2:
         if offsets is not None:
-            kind = "<class 'torch.Tensor'>" if type(offsets) is Tensor else f"<class '{hooks.type_name(offsets)}'>"
+            kind = "<class 'torch.Tensor'>" if type(offsets) is Tensor else f"<class '{language.type_name(offsets)}'>"
             raise shape_error(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
                 f"found offsets of type {kind}",

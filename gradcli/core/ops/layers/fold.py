@@ -15,8 +15,8 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import windows
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.kernels import Array, windows
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 Pair = tuple[int, int]

@@ -11,11 +11,12 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.layers.moments import moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.shape.views import VIEW
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 

@@ -13,17 +13,17 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import resampling
+from gradcli.core.kernels import Array, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, shape_error
 
 #: gets the sizes of input and result, scale, align_corners and the dtype of the computation, and gives the map of one dimension
@@ -106,7 +106,7 @@ def _of_size(size: Any, spatial: list[int]) -> Sizes:
             "ValueError",
         )
     if not all(isinstance(n, int) for n in size):
-        kinds = ", ".join(f"<class '{hooks.type_name(n)}'>" for n in size)
+        kinds = ", ".join(f"<class '{language.type_name(n)}'>" for n in size)
         text = f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types [{kinds}]"
         raise shape_error(text, "TypeError")
     return tuple(size)

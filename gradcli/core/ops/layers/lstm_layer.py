@@ -14,12 +14,12 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary, products
+from gradcli.core.kernels import Array, elementary, products
 from gradcli.core.ops.elementwise.exponential import SIGMOID, logistic
 from gradcli.core.ops.shape.joining import CAT, STACK
 from gradcli.core.ops.shape.slicing import SELECT
 from gradcli.core.ops.shape.view_copies import UNSAFE_SPLIT
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

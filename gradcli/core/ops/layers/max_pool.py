@@ -17,7 +17,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import window_reductions
+from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.layers import pooling_checks
@@ -26,7 +26,7 @@ from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.tensor.tensor import Array
+from gradcli.core.kernels import Array
 
 
 def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import copy_
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import resampling
+from gradcli.core.kernels import Array, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
@@ -25,7 +25,7 @@ from gradcli.core.ops.layers.samples import ROWS, SQUARE
 from gradcli.core.ops.layers.transposes import Pair, linear_pair
 from gradcli.core.ops.shape.slicing import narrow
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- a constant ---
@@ -104,10 +104,10 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> A
 def _numbers(pad: Any) -> Sizes:
     """The numbers as a tuple. Raises TypeError for other values."""
     if not isinstance(pad, (list, tuple)):
-        raise ProgramError("TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, not {hooks.type_name(pad)}")
+        raise ProgramError("TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, not {language.type_name(pad)}")
     for at, n in enumerate(pad):
         if type(n) is not int:
-            kind = hooks.type_name(n)
+            kind = language.type_name(n)
             raise ProgramError(
                 "TypeError", f"pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type {kind} at pos {at}"
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
@@ -220,7 +220,7 @@ def adaptive_sizes(name: str, rank: int, output_size: Any) -> Sizes:
     for at, n in enumerate(wanted):
         if type(n) is not int:
             raise shape_error(
-                f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type {hooks.type_name(n)} "
+                f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type {language.type_name(n)} "
                 f"at pos {at}",
                 "TypeError",
             )

@@ -13,7 +13,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import products
+from gradcli.core.kernels import Array, products
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.products import (
     BMM,
@@ -30,7 +30,7 @@ from gradcli.core.ops.linalg.products import (
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL, TRIPLE
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 

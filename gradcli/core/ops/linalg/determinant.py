@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary, elimination
+from gradcli.core.kernels import Array, elementary, elimination
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import where
@@ -21,7 +21,7 @@ from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_square
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.solve import SOLVE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED, diagonal
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 

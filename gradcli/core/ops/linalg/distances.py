@@ -13,6 +13,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.reduce import sum_mean
@@ -20,7 +21,7 @@ from gradcli.core.ops.reduce.norms import NORM, vector_norm
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_iterable
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.elementwise import add_multiply
@@ -302,7 +302,7 @@ class _Einsum(ListFunction):
             rest = tuple(rest[0])
         for i, value in enumerate(rest):
             if type(value) is not Tensor:
-                raise ProgramError("TypeError", f"expected Tensor as element {i} in argument 1, but got {hooks.type_name(value)}")
+                raise ProgramError("TypeError", f"expected Tensor as element {i} in argument 1, but got {language.type_name(value)}")
         return self.parser.call((args[0], list(rest)), kwargs)
 
 
@@ -320,7 +320,7 @@ def _subscripts(values: Any) -> list[int]:
             raise ProgramError("ValueError", "einsum(): subscript in subscript list is not within the valid range [0, 52)")
         else:
             raise ProgramError(
-                "ValueError", "einsum(): unexpected type in subscripts list, expected int or Ellipsis but got " + hooks.type_name(value)
+                "ValueError", "einsum(): unexpected type in subscripts list, expected int or Ellipsis but got " + language.type_name(value)
             )
     return labels
 

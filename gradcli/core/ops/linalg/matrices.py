@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 

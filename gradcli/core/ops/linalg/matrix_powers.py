@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import products
+from gradcli.core.kernels import Array, products
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
@@ -20,7 +20,7 @@ from gradcli.core.ops.linalg.matrices import check_floats, check_squares
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 
 # --- powers ---
 

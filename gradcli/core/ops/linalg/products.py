@@ -9,12 +9,12 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import products
+from gradcli.core.kernels import Array, products
 from gradcli.core.ops.checks import not_implemented, scalar_type_error
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
 

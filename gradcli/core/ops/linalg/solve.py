@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elimination, lu
+from gradcli.core.kernels import Array, elimination, lu
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
@@ -19,7 +19,7 @@ from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.ops.shape.transpose import mT, permute
 from gradcli.core.ops.shape.views import reshape
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 

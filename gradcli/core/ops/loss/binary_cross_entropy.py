@@ -10,14 +10,14 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy_reduction, reduced_array, share, under_torch
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 
 # --- of probabilities ---

@@ -15,6 +15,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.activation.softmax import log_softmax
 from gradcli.core.ops.checks import not_implemented, scalar_type_error
@@ -26,7 +27,7 @@ from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the records; `target` is an array ---

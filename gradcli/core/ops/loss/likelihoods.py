@@ -19,7 +19,7 @@ from gradcli.core.ops.index.masked import masked_fill
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction, reduced, reduction_word, under_torch
 from gradcli.core.ops.loss.samples import PROBABILITIES, SCORES, SQUARE, SQUARE_2, TARGETS
 from gradcli.core.ops.shape.squeeze import unsqueeze
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 

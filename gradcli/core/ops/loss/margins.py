@@ -17,7 +17,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import SIGMOID
@@ -26,7 +26,7 @@ from gradcli.core.ops.loss.samples import SCORES
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 # --- the soft margin of targets 1 and -1 ---

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.record import Op
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import LARGEST, total
 from gradcli.core.ops.checks import wrap_dims
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import state
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
 #: the dimensions that a function reduces: all for None and for ()

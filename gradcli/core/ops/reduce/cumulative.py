@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import require_floating, wrap_dim
 from gradcli.core.ops.index.gather_scatter import SCATTER_ADD
@@ -17,7 +18,7 @@ from gradcli.core.ops.index.selection import Selection, result
 from gradcli.core.ops.reduce.common import Typed, sum_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
 

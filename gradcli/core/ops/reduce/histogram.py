@@ -11,9 +11,10 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Number, not_implemented, require_floating
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
@@ -17,7 +18,7 @@ from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.elementwise.maximum import MAXIMUM, MINIMUM
 from gradcli.core.ops.index.selection import SHARED, Selection, check_nonempty, of_nothing, reducing, result, spread_evenly
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _EVEN = "shared equally among the elements that are the extremum"

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import Number, wrap_dim, wrap_dims
 from gradcli.core.ops.elementwise import scalars
@@ -23,7 +24,7 @@ from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.ops.shape.views import view
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 

@@ -12,14 +12,14 @@ from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import selection
+from gradcli.core.kernels import Array, selection
 from gradcli.core.ops.checks import refuse_bool, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.index.gather_scatter import GATHER
 from gradcli.core.ops.index.selection import SHARED, check_nonempty, check_sorting, of_nothing, reducing, result, spread_evenly
 from gradcli.core.ops.index.sorting import SORT, rows
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
 # --- medians and modes ---

@@ -9,10 +9,11 @@ import numpy as np
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.reduce.common import Typed, restored, sum_dtype
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 
 
 def _multiply_up(x: Array, dim: int | None = None, keepdim: bool = False) -> Array:

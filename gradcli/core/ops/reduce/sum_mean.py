@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import Array, elementary
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import wrap_dims
 from gradcli.core.ops.elementwise import scalars
@@ -19,7 +19,7 @@ from gradcli.core.ops.elementwise.divide_remainder import div
 from gradcli.core.ops.reduce.common import Dims, Typed, add_up, count_of, logsumexp_jvp, restored, spread, sum_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import Code, runtime_error, shape_error
 
 SUM = Typed(

@@ -12,6 +12,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.checks import Number, wrap_dims
 from gradcli.core.ops.elementwise import scalars
@@ -28,7 +29,7 @@ from gradcli.core.ops.shape.squeeze import squeeze, unsqueeze
 from gradcli.core.ops.shape.transpose import t
 from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
 

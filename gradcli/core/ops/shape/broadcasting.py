@@ -12,9 +12,10 @@ from gradcli import limits
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, common_shape
 from gradcli.core.ops.list_function import ListFunction
-from gradcli.core.tensor.tensor import Array, Size, Tensor
+from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import shape_error
 
 

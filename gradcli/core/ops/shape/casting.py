@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.script_types import ScriptType
-from gradcli.core.calling.signature import hooks
+from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op
@@ -16,7 +16,7 @@ from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import state
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
@@ -66,7 +66,7 @@ def _type(input: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> 
         return to_dtype(input, dtype)
     if isinstance(dtype, ScriptType) and dtype.module == "torch" and dtype.name.endswith("Tensor"):
         return _type(input, f"torch.{dtype.name}", non_blocking, memory_format)
-    if hooks.as_dtype(dtype) is not None:
+    if language.as_dtype(dtype) is not None:
         raise ProgramError("ValueError", f"invalid type: '{dtype.name}'")
     raise ProgramError("TypeError", "dtype must be a type, str, or dtype object")
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
-from gradcli.core.tensor.tensor import Array, Size, Tensor
+from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import shape_error
 
 

@@ -10,13 +10,14 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_size, not_implemented, wrap_dim, wrap_dims
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.views import VIEW, flatten, reshape
-from gradcli.core.tensor.tensor import Array, Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
 

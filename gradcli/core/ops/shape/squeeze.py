@@ -10,10 +10,11 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Rule
+from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank, wrap_dim, wrap_dims
 from gradcli.core.ops.list_function import ListFunction
 from gradcli.core.ops.shape.views import reshape, view_and_inplace
-from gradcli.core.tensor.tensor import Array, Tensor
+from gradcli.core.tensor.tensor import Tensor
 
 
 def _ones_back(xp: Any, grad: Any, input_shape: Any) -> Any:

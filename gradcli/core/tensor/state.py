@@ -1,0 +1,137 @@
+"""The state that recording depends on, such as grad mode, hooks on saved tensors and forward AD."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from gradcli.core.tensor.node import Node
+    from gradcli.core.tensor.tensor import Tensor
+
+
+class PackHooks(Protocol):
+    """Hooks that a script has set on saved tensors; `outer` are those that were in force before."""
+
+    @property
+    def outer(self) -> PackHooks | None: ...
+
+    def pack(self, node: Any, outs: Sequence[Tensor]) -> None:
+        """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
+
+
+class ForwardLevel(Protocol):
+    """A level of forward AD. Operations tell it what they did, and it gives their outputs tangents."""
+
+    #: whether the level is computing tangents itself: operations tell it nothing meanwhile
+    paused: bool
+
+    def tangent_of(self, value: Any) -> Tensor | None:
+        """The tangent of a tensor, None without one."""
+
+    def set_tangent(self, tensor: Tensor, tangent: Tensor) -> None:
+        """Make `tensor` a dual tensor."""
+
+    def push(self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], outs: Sequence[Tensor]) -> None:
+        """The operation record `op` has computed `outs`."""
+
+    def write(self, tensor: Tensor, tangent: Tensor | None) -> None:
+        """A tensor has been written in place: its tangent is `tangent` now, None for zeros."""
+
+    def written(self, tensor: Tensor, op: Any, more: Sequence[Any], attrs: tuple[Any, ...]) -> None:
+        """A tensor has been written in place by `op`, with the further operands `more`."""
+
+    def reshape(self, tensor: Tensor, op: Any, attrs: tuple[Any, ...]) -> None:
+        """`op` has given a tensor another shape in place."""
+
+
+class State:
+    """What recording depends on, such as grad mode, and what is under way."""
+
+    __slots__ = (
+        "enabled",
+        "grad_mode",
+        "inference",
+        "origin",
+        "sequence",
+        "recount",
+        "anomaly",
+        "anomaly_nan",
+        "anomaly_turns",
+        "walks",
+        "watch",
+        "saving",
+        "saving_forbidden",
+        "observed",
+        "mapped",
+        "multithreading",
+        "dual",
+    )
+
+    def __init__(self) -> None:
+        #: whether operations are recorded: in grad mode, outside inference mode
+        self.enabled = True
+        self.grad_mode = True
+        self.inference = False
+        #: the place in the program that is running; nodes and errors keep it, and only the language looks into it
+        self.origin: Any = None
+        self.sequence = 0
+        #: the sequence number at which live nodes are counted next
+        self.recount: float = math.inf
+        self.anomaly = False
+        self.anomaly_nan = True
+        #: how many backward walks with create_graph are under way
+        self.walks = 0
+        #: the sequence numbers at which anomaly detection was switched on, off, on ..., which tell the nodes made under it
+        self.anomaly_turns: tuple[int, ...] = ()
+        #: a list, if set, gets the node and the outputs of every recorded step, so that intermediate values can be shown
+        self.watch: list[tuple[Node, tuple[Tensor, ...]]] | None = None
+        #: the hooks on saved tensors that are in force
+        self.saving: PackHooks | None = None
+        #: the message of the error that setting hooks on saved tensors raises, None where they may be set
+        self.saving_forbidden: str | None = None
+        #: whether `watch` or `saving` is set
+        self.observed = False
+        #: how many calls of vmap are running, in which no value may become a Python number
+        self.mapped = 0
+        #: the flag of `set_multithreading_enabled`, which has no effect here
+        self.multithreading = True
+        #: the forward AD level that is open
+        self.dual: ForwardLevel | None = None
+
+    def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
+        """Let recorded steps be added to a list, or to none."""
+        self.watch = watch
+        self.observed = watch is not None or self.saving is not None
+
+    def set_saving(self, hooks: PackHooks | None) -> None:
+        """Put hooks on saved tensors in force, or none."""
+        self.saving = hooks
+        self.observed = hooks is not None or self.watch is not None
+
+    def set_anomaly(self, on: bool, check_nan: bool) -> None:
+        """Switch anomaly detection."""
+        if on is not self.anomaly:
+            self.anomaly_turns = (*self.anomaly_turns, self.sequence)
+        self.anomaly, self.anomaly_nan = on, check_nan
+
+
+state = State()
+
+
+class recording:
+    """`with recording(False):` switches recording off within the core's own code, `recording(True)` on."""
+
+    __slots__ = ("wanted", "before")
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+        self.before = True
+
+    def __enter__(self) -> None:
+        self.before = state.enabled
+        state.enabled = self.wanted
+
+    def __exit__(self, *_: object) -> None:
+        state.enabled = self.before
