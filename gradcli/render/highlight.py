@@ -1,6 +1,8 @@
-"""A Pygments lexer for the language: colours of the prompt."""
+"""A Pygments lexer for the language: the colours of the prompt, of excerpts under errors and of expressions in tables."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from pygments.lexer import RegexLexer, include, words
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
@@ -42,3 +44,22 @@ class GradcliLexer(RegexLexer):
             (r".", Error),
         ],
     }
+
+
+#: roles of tokens, as in `look.STYLES`; a token has the role of the first of these that it belongs to
+_ROLES = (
+    (Keyword.Pseudo, "command"),
+    (Keyword, "keyword"),
+    (Number, "number"),
+    (String, "string"),
+    (Comment, "comment"),
+    (Name.Function, "function"),
+    (Name.Namespace, "namespace"),
+)
+
+
+def roles(text: str) -> Iterator[tuple[str, str]]:
+    """`text` in pieces, each with its role in `look.STYLES`, "" for none."""
+    for _, token, piece in GradcliLexer().get_tokens_unprocessed(text):
+        role = next((role for kind, role in _ROLES if token in kind), "")  # type: ignore[comparison-overlap]
+        yield piece, role

@@ -41,7 +41,7 @@ def command(
     if chosen == "table":
         from gradcli.render import tables
 
-        return request.finish(tables.evaluation_table(result, colour=request.colour, columns=request.columns), safe=True)
+        return request.finish(tables.evaluation_table(result, request.look), safe=True)
     from gradcli.render import csv_text, json_text, plain
 
     renderers = {

@@ -42,7 +42,7 @@ def command(
     if chosen == "table":
         from gradcli.render import tables
 
-        return request.finish(tables.gradient_table(table, colour=request.colour, columns=request.columns), safe=True)
+        return request.finish(tables.gradient_table(table, request.look), safe=True)
     from gradcli.render import csv_text, json_text, plain
 
     renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": json_text.gradient_json, "csv": csv_text.gradient_csv}
