@@ -7,7 +7,6 @@ import io
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
@@ -149,6 +148,9 @@ def write_file(path: str, content: bytes, inputs: Iterable[str] = ()) -> None:
 
 
 def _replace(target: str, content: bytes, mode: int | None) -> None:
+    # 5 ms
+    import tempfile
+
     descriptor, beside = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:100]}.", dir=os.path.dirname(target))
     try:
         with open(descriptor, "wb") as file:
