@@ -73,7 +73,7 @@ def prepare(
 def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None], *, interactive: bool = False) -> Session:
     """The session that the options ask for; `write` gets what programs print."""
     bounds = limits.with_options(shared.limit or [], untrusted=shared.untrusted)
-    guard.begin(bounds, interactive=interactive)
+    guard.begin(bounds, interactive=interactive, coloured=output.use_colour(sys.stderr, shared.color))
     limits.use(bounds)  # for what happens outside of the session, such as writing results
     return Session(
         bounds=bounds,

@@ -79,28 +79,31 @@ def reference_table(entries: Sequence[Entry], look: Look = PLAIN) -> str:
     out = []
     for family, members in groupby(entries, lambda entry: entry.family):
         listed = list(members)
-        rows = [row for entry in listed for row in _rows(entry)]
+        rows = [row for entry in listed for row in _rows(entry, look)]
         if any(row[1] for row in rows):
             columns = [NAME, GRAD_FN, Column("derivative", "source")]
         else:
             columns, rows = [NAME, Column("what it is")], [[row[0], entry.doc] for entry, row in zip(listed, rows, strict=True)]
         out.append(look.paint(family, "heading") + "\n" + layout(columns, rows, look))
     names = len(entries)
-    tail = look.paint(f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example", "dim")
+    tail = f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example"
+    tail = look.paint(fold(tail, look.columns or len(tail), 0), "dim")
     return "\n".join(out) + f"\n{tail}\n"
 
 
-def _rows(entry: Entry) -> list[list[Cell]]:
+def _rows(entry: Entry, look: Look) -> list[list[Cell]]:
     """A row for each derivative, under the name of its grad_fn; one row for a function without derivatives."""
     call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."))
     if not entry.derivatives:
-        return [[call, "", fold(entry.doc, _FORMULA, 0)]]
+        return [[call, "", entry.doc if look.columns else fold(entry.doc, _FORMULA, 0)]]
     several = len({rule.argument for rule in entry.derivatives}) > 1
     rows: list[list[Cell]] = []
     names: set[str] = set()
     for rule in entry.derivatives:
         formula = f"d/d {rule.argument}: " * several + (rule.formula or UNDEFINED)
-        rows.append(["" if rows else call, "" if rule.grad_fn in names else rule.grad_fn, fold(formula, _FORMULA, 2)])
+        rows.append(
+            ["" if rows else call, "" if rule.grad_fn in names else rule.grad_fn, formula if look.columns else fold(formula, _FORMULA, 2)]
+        )
         names.add(rule.grad_fn)
     return rows
 

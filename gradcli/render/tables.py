@@ -192,7 +192,6 @@ def _table(table: _Layout, widths: Sequence[int | None]) -> str:
         pad_edge=False,
         padding=(0, _GAP - 1, 0, 0),
         header_style="",
-        border_style="dim",
     )
     columns = []
     total = 0
