@@ -245,7 +245,7 @@ def _styled(text: str, role: str, cell: Cell, look: Look) -> Text:
     if role == "source":
         from gradcli.render.highlight import roles
 
-        return Text.assemble(*roles(text))
+        return Text.assemble(*roles(text, steps=True))
     if role == "gradient" and isinstance(cell, TensorValue) and not cell.array.any():
         role = "zero"
     # a span, so that the blanks that rich adds behind it have no style
