@@ -29,7 +29,8 @@ _TEXT = 20
 #: a cell that is folded into so many more lines is better read in a record
 _TALLER = 8
 _NUMBER = re.compile(r"-?\d[\d,]*(\.?)\d*(e[-+]\d+)?")
-_NONFINITE = r"\b(?:nan|inf)\b"
+#: values that stand out
+NONFINITE = r"\b(?:nan|inf)\b"
 
 Cell = str | Value | None
 
@@ -251,7 +252,7 @@ def _styled(text: str, role: str, cell: Cell, look: Look) -> Text:
     # a span, so that the blanks that rich adds behind it have no style
     found = Text().append(text, "" if role in ("value", "number", "verdict") else "dim" if text == "-" else role)
     if role in ("value", "gradient", "number"):
-        found.highlight_regex(_NONFINITE, "nonfinite")
+        found.highlight_regex(NONFINITE, "nonfinite")
     return found
 
 

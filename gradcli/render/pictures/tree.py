@@ -9,6 +9,7 @@ from gradcli.render.escape import escape, width
 from gradcli.render.explain import notes, shortened, titled
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.pictures.node_labels import base
+from gradcli.render.tables import NONFINITE
 from gradcli.results.explanations import Explanation, StepResult
 from gradcli.results.values import TensorValue
 
@@ -63,7 +64,7 @@ def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = F
     column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8, _COLUMN, max(columns - 30, 0)) if lengths else 0
     widest = 1
     for line in lines:
-        line.node.label = label = _label(line, column, columns)
+        line.node.label = label = _label(line, column, columns, look)
         widest = max(widest, *(_GUIDE * line.depth + width(part) for part in label.plain.split("\n")))
     return draw(Group(*(line.node for line in lines if not line.depth)), look, widest) + notes(explanation)
 
@@ -129,7 +130,7 @@ def _cut(text: str, room: int) -> str:
     return f"{kept}..." if kept else ""
 
 
-def _label(line: _Line, column: int, columns: int) -> Text:
+def _label(line: _Line, column: int, columns: int, look: Look) -> Text:
     """The label: value and gradient begin in `column`, unless the line is longer; below the step where there is no room beside it."""
     from rich.text import Text
 
@@ -144,4 +145,6 @@ def _label(line: _Line, column: int, columns: int) -> Text:
             label.append("\n    ")
             part = _cut(part, columns - _GUIDE * line.depth - 4)
         label.append(part, "gradient" if part.startswith("grad ") else "")
+    if line.about and look.colour:
+        label.highlight_regex(NONFINITE, "nonfinite")
     return label
