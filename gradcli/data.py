@@ -13,16 +13,16 @@ import math
 import os
 import re
 import stat
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
-from typing import Any, BinaryIO, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol
 
 import numpy as np
 
 from gradcli import limits
 from gradcli.errors import DataError, LimitError
+
+if TYPE_CHECKING:
+    import zipfile
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ReadStdin = Callable[[], bytes]
@@ -191,6 +191,10 @@ def _load_npy(file: BinaryIO, name: str, size: int) -> Array:
 
 
 def _load_npz(file: BinaryIO, name: str, part: str | None) -> Array:
+    # 7 ms
+    import zipfile
+    from zlib import error as zlib_error
+
     try:
         with zipfile.ZipFile(file) as archive:
             info = _member(archive, name, part)
@@ -199,7 +203,7 @@ def _load_npz(file: BinaryIO, name: str, part: str | None) -> Array:
                 _too_large(f"{name}:{info.filename}", limit, "bytes")
             with archive.open(info) as stream:
                 content = _read_bounded(stream, name, min(limit, info.file_size), "bytes")  # type: ignore[arg-type]
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError, ValueError, OSError):
+    except (zipfile.BadZipFile, zlib_error, NotImplementedError, EOFError, RuntimeError, ValueError, OSError):
         # RuntimeError is how zipfile speaks of encrypted members
         raise DataError(f"{name}: the archive is damaged or of an unsupported kind") from None
     label = f"{name}:{info.filename.removesuffix('.npy')}"
@@ -287,6 +291,8 @@ def _column(part: str, header: list[str] | None, width: int, name: str) -> int:
         return int(part)
     if header is None:
         raise DataError(f"{name} has no header and {_count(width, 'column')}, counted from 0; {part!r} is none of them")
+    from difflib import get_close_matches
+
     close = get_close_matches(part, header)
     raise DataError(
         f"{name} has no column {part!r}; it has {', '.join(header[:20])}",

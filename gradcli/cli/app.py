@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -116,6 +115,9 @@ class Group(TyperGroup):
 
 def no_such_command(words: Sequence[str]) -> UsageError:
     """What to say to words that begin with no command."""
+    # 4 ms
+    from difflib import get_close_matches
+
     word = words[0]
     close = get_close_matches(word, COMMANDS)
     if close:

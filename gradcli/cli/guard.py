@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from gradcli import limits
 from gradcli.errors import GradcliError, InternalFault, LimitError
 from gradcli.limits import Limits
+from gradcli.render.look import Look, highlighted
 
 #: set by the console script: the process is gradcli's own, so that its signals, limits and hooks are too
 own_process = False
@@ -64,12 +65,15 @@ GRACE = 0.5
 _SPARE = 64 * 2**20
 
 
-def begin(bounds: Limits, *, interactive: bool = False) -> None:
-    """Put what `bounds` ask for around the rest of this process; at a prompt the time is that of each input, which it watches itself."""
+def begin(bounds: Limits, *, interactive: bool = False, coloured: bool = False) -> None:
+    """Put what `bounds` ask for around the rest of this process; at a prompt the time is that of each input, which it watches itself.
+
+    With `coloured` warnings are shown in colour, in the middle of a program too.
+    """
     if not own_process:
         return
     if bounds.untrusted:
-        preload()
+        preload(coloured=coloured)
     seconds = _allowed(bounds.time)
     if bounds.untrusted:
         if not interactive:
@@ -98,7 +102,7 @@ def age() -> float:
 # --- nothing is loaded late ---
 
 
-def preload() -> None:
+def preload(*, coloured: bool = False) -> None:
     """Load what evaluation would load at first use, and use what numpy sets up at first use."""
     from importlib import import_module
 
@@ -107,6 +111,9 @@ def preload() -> None:
     for name in _MODULES:
         import_module(name)
     preload.preload()
+    if coloured:
+        look = Look(colour=True)
+        look.paint(highlighted("x = 1", look), "warning")
     limits.memory.release = _releaser()
 
 

@@ -7,12 +7,12 @@ import io
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from gradcli.errors import DataError
 from gradcli.render.escape import escape_lines
+from gradcli.render.look import Look
 
 
 class Stop(BaseException):
@@ -40,14 +40,13 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
-def terminal_columns(stream: TextIO | None) -> int | None:
-    """The width of the terminal that `stream` is; None where it is none, or does not tell."""
-    if not is_terminal(stream) or stream is None:
-        return None
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or None
-    except (OSError, ValueError):
-        return None
+def look_of(stream: TextIO | None, choice: str | None) -> Look:
+    """How to draw what goes to `stream`: its colours as `use_colour` says, its encoding, its size where it is a terminal that tells it."""
+    columns = rows = None
+    if stream is not None and is_terminal(stream):
+        with contextlib.suppress(OSError, ValueError):
+            columns, rows = os.get_terminal_size(stream.fileno())
+    return Look(columns or None, rows or None, use_colour(stream, choice), getattr(stream, "encoding", None) or "ascii")
 
 
 def prepare_streams() -> None:
@@ -149,6 +148,9 @@ def write_file(path: str, content: bytes, inputs: Iterable[str] = ()) -> None:
 
 
 def _replace(target: str, content: bytes, mode: int | None) -> None:
+    # 5 ms
+    import tempfile
+
     descriptor, beside = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:100]}.", dir=os.path.dirname(target))
     try:
         with open(descriptor, "wb") as file:

@@ -31,7 +31,7 @@ class Reporter(Plain):
                 pass
             else:
                 return error.exit_code
-        output.write_stderr(diagnostic(error, colour=output.use_colour(sys.stderr, self.colour)))
+        output.write_stderr(diagnostic(error, output.look_of(sys.stderr, self.colour)))
         return error.exit_code
 
 

@@ -11,6 +11,7 @@ from gradcli.cli.arguments import Binding
 from gradcli.cli.options import Differentiation, Shared
 from gradcli.errors import UsageError
 from gradcli.plain import Plain
+from gradcli.render.look import PLAIN, Look
 from gradcli.session import Session
 from gradcli.source import Source, Span
 
@@ -35,14 +36,9 @@ class Request(Plain):
         return 0
 
     @property
-    def colour(self) -> bool:
-        """Whether the result may be coloured."""
-        return self.shared.output is None and output.use_colour(sys.stdout, self.shared.color)
-
-    @property
-    def columns(self) -> int | None:
-        """How wide a table may be: as the terminal; None, which is as wide as it needs, everywhere else."""
-        return output.terminal_columns(sys.stdout) if self.shared.output is None else None
+    def look(self) -> Look:
+        """How the result is drawn: as standard output can show it, without colours and bounds in a file."""
+        return output.look_of(sys.stdout, self.shared.color) if self.shared.output is None else PLAIN
 
 
 def prepare(
@@ -77,7 +73,7 @@ def prepare(
 def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None], *, interactive: bool = False) -> Session:
     """The session that the options ask for; `write` gets what programs print."""
     bounds = limits.with_options(shared.limit or [], untrusted=shared.untrusted)
-    guard.begin(bounds, interactive=interactive)
+    guard.begin(bounds, interactive=interactive, coloured=output.use_colour(sys.stderr, shared.color))
     limits.use(bounds)  # for what happens outside of the session, such as writing results
     return Session(
         bounds=bounds,
@@ -85,16 +81,20 @@ def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[st
         seed=shared.seed,
         precision=shared.precision,
         write=write,
-        warn=_ignore if shared.quiet else _warn,
+        warn=_ignore if shared.quiet else _warner(shared.color),
         read_stdin=read_stdin,
     )
 
 
-def _warn(category: str, message: str, span: Span | None) -> None:
-    """One warning on standard error."""
-    from gradcli.render.diagnostic import warning
+def _warner(choice: str | None) -> Callable[[str, str, Span | None], None]:
+    """A function that shows one warning on standard error, in colour as `--color` says."""
 
-    output.write_stderr(warning(category, message, span))
+    def warn(category: str, message: str, span: Span | None) -> None:
+        from gradcli.render.diagnostic import warning
+
+        output.write_stderr(warning(category, message, span, output.look_of(sys.stderr, choice)))
+
+    return warn
 
 
 def _ignore(category: str, message: str, span: Span | None) -> None:

@@ -6,34 +6,39 @@ import csv
 import io
 import math
 
-from gradcli.render.colour import paint
 from gradcli.render.escape import escape, width
 from gradcli.render.json_text import dump
-from gradcli.render.tables import layout
+from gradcli.render.look import PLAIN, Look, highlighted
+from gradcli.render.tables import NAME, SHAPE, Cell, Column, layout
 from gradcli.results.checks import CheckResult, Comparison, InputCheck, Origin
 
 #: so many elements of an input are listed
 _MOST = 10
+_COLUMNS = (
+    NAME.replace(heading="input"),
+    SHAPE,
+    *(Column("compared"), Column("worst absolute", "number"), Column("worst relative", "number"), Column("at")),
+    *(Column("analytic", "number"), Column("numeric", "number"), Column("verdict", "verdict")),
+)
 
 
-def check_text(result: CheckResult, *, colour: bool = False, columns: int | None = None) -> str:
+def check_text(result: CheckResult, look: Look = PLAIN) -> str:
     """The whole verdict for people."""
     rows = [_row(one) for one in result.inputs]
-    headings = ["input", "shape", "compared", "worst absolute", "worst relative", "at", "analytic", "numeric", "verdict"]
-    out = [layout(headings, rows, colour=colour, columns=columns)]
+    out = [layout(_COLUMNS, rows, look)]
     for one in result.inputs:
-        out += _elements(one, one.wrong, colour)
-        out += _elements(one, one.kinks, colour)
-    out += [_origin(origin, colour) for origin in result.origins]
+        out += _elements(one, one.wrong, look)
+        out += _elements(one, one.kinks, look)
+    out += [_origin(origin, look) for origin in result.origins]
     out += [f"  {escape(note)}\n" for note in result.notes]
     out.append(f"  ({result.conditions})\n")
     return "".join(out)
 
 
-def _row(one: InputCheck) -> list[str]:
+def _row(one: InputCheck) -> list[Cell]:
     worst = one.worst
     numbers = ["-", "-", "-"] if worst is None else [place(one.name, worst), number(worst.analytic), number(worst.numeric)]
-    return [escape(one.name), str(one.shape), f"{one.checked:,}", f"{one.absolute:.2g}", f"{one.relative:.2g}", *numbers, _verdict(one)]
+    return [one.name, str(one.shape), f"{one.checked:,}", f"{one.absolute:.2g}", f"{one.relative:.2g}", *numbers, _verdict(one)]
 
 
 def _verdict(one: InputCheck) -> str:
@@ -58,27 +63,30 @@ def number(value: float) -> str:
     return f"{value:.4f}" if 1e-4 <= abs(value) < 1e6 or value == 0 else f"{value:.4e}"
 
 
-def _elements(one: InputCheck, found: tuple[Comparison, ...], colour: bool) -> list[str]:
+def _elements(one: InputCheck, found: tuple[Comparison, ...], look: Look) -> list[str]:
     lines = []
     for element in found[:_MOST]:
         remark = f"  {escape(element.remark)}" if element.remark else ""
-        head = paint(place(one.name, element), "heading", colour)
+        head = look.paint(place(one.name, element), "name")
         lines.append(f"  {head}  analytic {number(element.analytic)}  numeric {number(element.numeric)}{remark}\n")
     if len(found) > _MOST:
         lines.append(f"  ... and {len(found) - _MOST:,} more elements of {escape(one.name)}\n")
     return lines
 
 
-def _origin(origin: Origin, colour: bool) -> str:
+def _origin(origin: Origin, look: Look) -> str:
     """Where it began, with carets under the text."""
     lead = f"  {origin.what} first made by {escape(origin.grad_fn)}"
     if not origin.line:
         return f"{lead}: {escape(origin.remark)}\n"
     indent = len(origin.line) - len(origin.line.lstrip())
     lead += f" at {escape(origin.place)}  " if origin.place else " at  "
+    out = ""
+    if look.columns is not None and width(lead) + width(escape(origin.line)) - indent > look.columns:
+        out, lead = f"{lead.rstrip()}\n", "    "
     before, marked = origin.line[indent : origin.first], origin.line[origin.first : origin.last]
-    carets = " " * (width(lead) + width(escape(before))) + paint("^" * max(1, width(escape(marked))), "caret", colour)
-    return f"{lead}{escape(origin.line[indent:])}\n{carets}  {escape(origin.remark)}\n"
+    carets = " " * (width(lead) + width(escape(before))) + look.paint("^" * max(1, width(escape(marked))), "caret")
+    return f"{out}{lead}{highlighted(escape(origin.line[indent:]), look)}\n{carets}  {escape(origin.remark)}\n"
 
 
 def check_json(result: CheckResult) -> str:

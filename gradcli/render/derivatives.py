@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradcli.render import csv_text, json_text
-from gradcli.render.escape import escape
+from gradcli.render.look import PLAIN, Look
 from gradcli.render.plain import number_lines
-from gradcli.render.tables import cell, layout, shape, short
+from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout, shape, short
 from gradcli.results.derivatives import Block, Derivatives, Row
 
 
-def table(found: Derivatives, *, colour: bool = False, columns: int | None = None) -> str:
+def table(found: Derivatives, look: Look = PLAIN) -> str:
     """One row for the output and each variable. A Hessian of several variables has a column of blocks for each."""
     names = [row.name for row in found.variables] if found.kind == "hessian" else [""]
-    headings = ["name", "expression", "shape", "grad_fn", "value"]
-    headings += ["gradient"] if found.with_gradient else []
-    headings += [f"{found.kind} {name}" if len(names) > 1 else found.kind for name in names]
-    blocks = {(b.row, b.column): cell(b.value) for b in found.blocks}
-    rows = []
+    columns = [NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE, *([GRADIENT] if found.with_gradient else [])]
+    columns += [Column(f"{found.kind} {name}" if len(names) > 1 else found.kind, "gradient") for name in names]
+    blocks = {(block.row, block.column): block.value for block in found.blocks}
+    rows: list[list[Cell]] = []
     for row in (found.output, *found.variables):
-        cells = [escape(row.name), short(row.expression), shape(row.value), escape(row.grad_fn), cell(row.value)]
-        cells += ["-" if gradient is None else cell(gradient) for gradient in row.gradients]
+        cells: list[Cell] = [row.name, short(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
         for column in names:
             place = (row.name, column) if column else ("out", row.name)
             cells.append(blocks.get(place, ""))
         rows.append(cells)
-    return layout(headings, rows, colour=colour, columns=columns)
+    return layout(columns, rows, look)
 
 
 def torch_text(found: Derivatives) -> str:

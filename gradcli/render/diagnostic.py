@@ -13,41 +13,47 @@ import json
 
 from gradcli.errors import GradcliError, Label
 from gradcli.render.advice import advice
-from gradcli.render.colour import paint
 from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 
 _INDENT = "  "
 _MAX_CALLS = 8
 #: longer remarks do not stand beside the carets
 _SHORT = 72
+#: so much of a source line is shown at most
+_COLUMNS = 100
 #: names of this form are given to text from the command line itself, which needs no place
 _PLACELESS = "<expression>"
 
 
-def diagnostic(error: GradcliError, *, colour: bool = False, columns: int = 100) -> str:
-    """The whole report, ending with a line end; source lines are cut to `columns`."""
+def diagnostic(error: GradcliError, look: Look = PLAIN) -> str:
+    """The whole report, ending with a line end; source lines are cut to the width of a terminal, to 100 columns elsewhere."""
     head, *more = escape_lines(error.message).split("\n")
-    out = [f"{paint(error.kind + ':', 'error', colour)} {head}", *more]
+    out = [f"{look.paint(error.kind + ':', 'error')} {head}", *more]
     beside, below = _sort_hints(error)
     if error.span is not None:
-        out += _excerpts(error.span, error.labels, beside, colour, columns)
+        out += _excerpts(error.span, error.labels, beside, look)
     elif beside:
         below = [beside, *below]
-    out += _hints(below, colour)
+    out += _hints(below, look)
     if error.span is not None:
-        out += _calls(error, colour, columns)
+        out += _calls(error, look)
     return "\n".join(line.rstrip() for line in out) + "\n"
 
 
-def warning(category: str, message: str, span: Span | None) -> str:
+def _columns(look: Look) -> int:
+    return _COLUMNS if look.columns is None else min(max(look.columns - len(_INDENT) - 6, 20), _COLUMNS)
+
+
+def warning(category: str, message: str, span: Span | None, look: Look = PLAIN) -> str:
     """A warning as Python prints it: for text of a file with its place and the source line, else in one line."""
-    text = f"{category}: {escape_lines(message)}\n"
+    text = f"{look.paint(f'{category}:', 'warning')} {escape_lines(message)}\n"
     if span is None or span.source.name == _PLACELESS:
         return text
     number, _ = span.source.position(span.start)
     line = escape(span.source.line(number).strip())
-    return f"{escape(span.source.name)}:{number}: {text}" + (f"  {line}\n" if line else "")
+    return f"{look.paint(f'{escape(span.source.name)}:{number}:', 'dim')} {text}" + (f"  {highlighted(line, look)}\n" if line else "")
 
 
 def error_json(error: GradcliError) -> str:
@@ -81,7 +87,7 @@ def _sort_hints(error: GradcliError) -> tuple[str, list[str]]:
     return "", hints
 
 
-def _hints(hints: list[str], colour: bool) -> list[str]:
+def _hints(hints: list[str], look: Look) -> list[str]:
     out = []
     first = True
     for hint in hints:
@@ -89,18 +95,18 @@ def _hints(hints: list[str], colour: bool) -> list[str]:
         if text.startswith("try "):
             lead = "try   " if first else "      "
             first = False
-            text = paint(lead, "dim", colour) + text.removeprefix("try ")
+            text = look.paint(lead, "dim") + text.removeprefix("try ")
         out += [_INDENT + line for line in text.split("\n")]
     return out
 
 
-def _excerpts(span: Span, labels: list[Label], beside: str, colour: bool, columns: int) -> list[str]:
+def _excerpts(span: Span, labels: list[Label], beside: str, look: Look) -> list[str]:
     out = []
     if place := _place(span):
-        out.append(_INDENT + paint(place, "dim", colour))
-    window = _Window(span, columns)
-    out.append(_INDENT + window.line)
-    out.append(_INDENT + paint(window.under(span, "^"), "caret", colour) + (f" {escape(beside)}" if beside else ""))
+        out.append(_INDENT + look.paint(place, "dim"))
+    window = _Window(span, _columns(look))
+    out.append(_INDENT + highlighted(window.line, look))
+    out.append(_INDENT + look.paint(window.under(span, "^"), "caret") + (f" {escape(beside)}" if beside else ""))
     number = window.number
     for label in labels:
         if label.span == span:
@@ -108,10 +114,10 @@ def _excerpts(span: Span, labels: list[Label], beside: str, colour: bool, column
         if label.span.source == span.source and label.span.source.position(label.span.start)[0] == number:
             shown = window
         else:
-            shown = _Window(label.span, columns)
-            out.append(_INDENT + paint(_place(label.span) or f"line {shown.number}", "dim", colour))
-            out.append(_INDENT + shown.line)
-        out.append(_INDENT + paint(shown.under(label.span, "-"), "label", colour) + f" {escape(label.text)}")
+            shown = _Window(label.span, _columns(look))
+            out.append(_INDENT + look.paint(_place(label.span) or f"line {shown.number}", "dim"))
+            out.append(_INDENT + highlighted(shown.line, look))
+        out.append(_INDENT + look.paint(shown.under(label.span, "-"), "label") + f" {escape(label.text)}")
     return out
 
 
@@ -125,15 +131,16 @@ def _place(span: Span) -> str:
     return f"{name}:{line}" if several or name == source.name else name
 
 
-def _calls(error: GradcliError, colour: bool, columns: int) -> list[str]:
+def _calls(error: GradcliError, look: Look) -> list[str]:
     """The calls that led here, innermost first, as they are of most use."""
     out = []
+    columns = _columns(look)
     for span, name in list(reversed(error.calls))[:_MAX_CALLS]:
         line, _ = span.source.position(span.start)
         text = " ".join(escape(span.text).split())
         if len(text) > columns - 30:
             text = text[: columns - 33] + "..."
-        out.append(_INDENT + paint(f"in {escape(name)}, called on line {line}:", "dim", colour) + f" {text}")
+        out.append(_INDENT + look.paint(f"in {escape(name)}, called on line {line}:", "dim") + f" {highlighted(text, look)}")
     if len(error.calls) > _MAX_CALLS:
         out.append(f"{_INDENT}... and {len(error.calls) - _MAX_CALLS} more calls")
     return out

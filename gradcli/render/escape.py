@@ -1,9 +1,8 @@
-"""Text of unknown origin made harmless for a terminal, and the room it takes there."""
+"""Text of unknown origin made harmless for a terminal, and its width there."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
 # C0 and DEL, C1, bidirectional controls and marks, line and paragraph separators, lone surrogates, byte order mark
 _HARMFUL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
@@ -34,15 +33,6 @@ def width(text: str) -> int:
     """How many columns `text`, which has no control characters, takes in a terminal."""
     if text.isascii():
         return len(text)
-    return sum(_char_width(char) for char in text)
+    from rich.cells import cell_len
 
-
-def _char_width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
-
-
-def pad(text: str, columns: int) -> str:
-    """`text` with blanks up to `columns`."""
-    return text + " " * (columns - width(text))
+    return cell_len(text)

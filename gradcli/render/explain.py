@@ -7,42 +7,31 @@ import io
 
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.json_text import dump
-from gradcli.render.tables import cell, layout
+from gradcli.render.look import PLAIN, Look
+from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout
 from gradcli.results.explanations import Arithmetic, Explanation, Made, StepResult
 
 #: longer texts are cut in the middle; JSON has them whole
 _LONGEST = 60
-#: cells of more lines are cut
+#: tensors of more lines are summarised
 _TALLEST = 8
+_COLUMNS = (
+    *(NAME.replace(heading="#"), EXPRESSION.replace(role="source"), GRAD_FN, SHAPE),
+    *(VALUE, GRADIENT, Column("how it came", "source")),
+)
 
 
-def explanation_table(explanation: Explanation, *, full: bool = False, colour: bool = False, columns: int | None = None) -> str:
+def explanation_table(explanation: Explanation, look: Look = PLAIN, *, full: bool = False) -> str:
     """One row or more for each step, newest first, leaves last; with `full` the arithmetic of every step; then the notes."""
-    rows = []
+    rows: list[list[Cell]] = []
     for step in explanation.steps:
         for made in step.outputs:
-            rows.append(
-                [
-                    escape(made.name.removeprefix("#")),
-                    shortened(titled(step)),
-                    escape(step.grad_fn),
-                    str(made.shape),
-                    "-" if made.value is None else _lines_of(cell(made.value)),
-                    "-" if made.gradient is None else _lines_of(cell(made.gradient)),
-                    escape(made.came),
-                ]
-            )
-    headings = ["#", "expression", "grad_fn", "shape", "value", "gradient", "how it came"]
-    out = layout(headings, rows, colour=colour, columns=columns)
+            name, text = made.name.removeprefix("#"), shortened(titled(step))
+            rows.append([name, text, step.grad_fn, str(made.shape), made.value, made.gradient, made.came])
+    out = layout(_COLUMNS, rows, look, tallest=_TALLEST)
     if full:
         out += "\n" + "".join(_arithmetic(explanation))
     return out + notes(explanation)
-
-
-def _lines_of(text: str) -> str:
-    """A cell of a few lines: what is in between is left out."""
-    lines = text.split("\n")
-    return text if len(lines) <= _TALLEST else "\n".join([*lines[: _TALLEST - 2], " ...", lines[-1]])
 
 
 def notes(explanation: Explanation) -> str:

@@ -1,8 +1,10 @@
-"""A Pygments lexer for the language: colours of the prompt."""
+"""A Pygments lexer for the language: the colours of the prompt, of excerpts under errors and of expressions in tables."""
 
 from __future__ import annotations
 
-from pygments.lexer import RegexLexer, include, words
+from collections.abc import Iterator
+
+from pygments.lexer import RegexLexer, include, inherit, words
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
 _KEYWORDS = (
@@ -42,3 +44,32 @@ class GradcliLexer(RegexLexer):
             (r".", Error),
         ],
     }
+
+
+class StepLexer(GradcliLexer):
+    """The language of explanations, where `#3` is the value of a step and no comment."""
+
+    name = "gradcli-steps"
+    aliases = ("gradcli-steps",)
+    tokens = {"root": [(r"#\d+(?:\[\d+\])?", Name.Variable), inherit], "code": [(r"#\d+(?:\[\d+\])?", Name.Variable), inherit]}
+
+
+#: roles of tokens, as in `look.STYLES`; a token has the role of the first of these that it belongs to
+_ROLES = (
+    (Keyword.Pseudo, "command"),
+    (Keyword, "keyword"),
+    (Number, "number"),
+    (String, "string"),
+    (Comment, "comment"),
+    (Name.Function, "function"),
+    (Name.Variable, "name"),
+    (Name.Namespace, "namespace"),
+)
+
+
+def roles(text: str, *, steps: bool = False) -> Iterator[tuple[str, str]]:
+    """`text` in pieces, each with its role in `look.STYLES`, "" for none. With `steps` it comes from an explanation."""
+    lexer = StepLexer() if steps else GradcliLexer()
+    for _, token, piece in lexer.get_tokens_unprocessed(text):
+        role = next((role for kind, role in _ROLES if token in kind), "")  # type: ignore[comparison-overlap]
+        yield piece, role

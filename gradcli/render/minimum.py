@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from gradcli.render import csv_text, json_text
-from gradcli.render.escape import escape
+from gradcli.render.look import PLAIN, Look
 from gradcli.render.plain import number_lines
-from gradcli.render.tables import cell, layout
+from gradcli.render.tables import GRADIENT, NAME, VALUE, Cell, Column, layout
 from gradcli.results.derivatives import Minimum
 
 
-def table(found: Minimum, *, colour: bool = False, columns: int | None = None) -> str:
+def table(found: Minimum, look: Look = PLAIN) -> str:
     """One row for each variable, then the value and how it was reached."""
-    rows = [[escape(one.name), cell(one.start), cell(one.minimum), cell(one.gradient) if one.gradient else "-"] for one in found.variables]
-    first = layout(["name", "start", "minimum", "gradient"], rows, colour=colour, columns=columns)
-    how = [cell(found.value), f"{found.gradient_norm:.4g}", str(found.steps), found.method]
-    return first + "\n" + layout(["value", "gradient norm", "steps", "method"], [how], colour=colour, columns=columns)
+    rows: list[list[Cell]] = [[one.name, one.start, one.minimum, one.gradient] for one in found.variables]
+    first = layout([NAME, Column("start", "value"), Column("minimum", "value"), GRADIENT], rows, look)
+    how: list[Cell] = [found.value, f"{found.gradient_norm:.4g}", str(found.steps), found.method]
+    return first + "\n" + layout([VALUE, Column("gradient norm", "number"), "steps", "method"], [how], look)
 
 
 def torch_text(found: Minimum) -> str:

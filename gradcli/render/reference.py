@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
 from gradcli.render import csv_text
-from gradcli.render.colour import paint
 from gradcli.render.escape import escape_lines, width
 from gradcli.render.explain import shortened
+from gradcli.render.folding import fold
 from gradcli.render.json_text import dump
-from gradcli.render.tables import folded, layout
+from gradcli.render.look import PLAIN, Look, highlighted
+from gradcli.render.tables import GRAD_FN, NAME, Cell, Column, layout
 from gradcli.results.reference import Entry
 
 #: columns of the table: longer calls are cut, longer formulas go on in the next line
@@ -20,44 +20,45 @@ _CALL, _FORMULA = 44, 60
 UNDEFINED = "not implemented: backward raises"
 
 
-def reference_text(entries: Sequence[Entry], *, colour: bool = False, columns: int | None = None) -> str:
-    """Each entry in full, with its example run. Lines longer than `columns` are folded."""
-    return "\n".join(_entry(entry, colour, columns or 10**6) for entry in entries)
+def reference_text(entries: Sequence[Entry], look: Look = PLAIN) -> str:
+    """Each entry in full, with its example run. Lines longer than `look.columns` are folded."""
+    return "\n".join(_entry(entry, look) for entry in entries)
 
 
-def _entry(entry: Entry, colour: bool, columns: int) -> str:
-    out = [paint(line, "heading", colour) for signature in entry.signatures for line in folded(signature, columns, 4)]
-    out += folded(f"  {entry.doc}", columns, 2)
-    out += [line for title, text in _facts(entry) for line in folded(f"  {title:<10}{text}", columns, 12)]
+def _entry(entry: Entry, look: Look) -> str:
+    columns = look.columns or 10**6
+    out = [look.paint(line, "heading") for signature in entry.signatures for line in fold(signature, columns, 4).split("\n")]
+    out.append(fold(f"  {entry.doc}", columns, 0))
+    out += [fold(f"  {title:<10}{text}", columns, 10) for title, text in _facts(entry)]
     for grad_fn in entry.grad_fns:
         out.append(f"  {'grad_fn':<10}{grad_fn}")
         rules = [rule for rule in entry.derivatives if rule.grad_fn == grad_fn]
         wide = max((len(rule.argument) for rule in rules), default=0)
         for rule in rules:
-            out += derivative(rule.argument, rule.formula, rule.note, wide, columns=columns, colour=colour, indent=4)
+            out += derivative(rule.argument, rule.formula, rule.note, wide, look, indent=4)
         if not rules:
             out.append("    no derivative")
     for typed, printed in entry.example:
         lines = typed.split("\n")
-        out += [paint(f"  {'...' if i else '>>>'} {line}", "label", colour) for i, line in enumerate(lines)]
+        out += [f"  {look.paint('...' if i else '>>>', 'label')} {highlighted(line, look)}" for i, line in enumerate(lines)]
         out += [f"  {line}" for line in escape_lines(printed).split("\n") if line]
     return "\n".join(out) + "\n"
 
 
-def derivative(
-    argument: str, formula: str, note: str, wide: int, *, columns: int = 10**6, colour: bool = False, indent: int = 2
-) -> list[str]:
+def derivative(argument: str, formula: str, note: str, wide: int, look: Look = PLAIN, *, indent: int = 2) -> list[str]:
     """The lines of a derivative, one for each definition of its formula; `wide` is the width of the longest argument's name."""
+    columns = look.columns or 10**6
     start = f"{' ' * indent}d/d {argument:<{wide}}  "
+    further = len(start) + 2 - indent
     *definitions, value = (formula or UNDEFINED).split("; ")
     rest = f"   ({note})" if note else ""
     out: list[str] = []
     for text in definitions:
-        out += folded(start + text, columns, len(start) + 2)
-        start = " " * len(start)
+        out.append(fold(start + text, columns, further))
+        start, further = " " * len(start), 2
     if width(start + value + rest) <= columns:
-        return [*out, start + value + paint(rest, "dim", colour)]
-    return [*out, *folded(start + value + rest, columns, len(start) + 2)]
+        return [*out, start + value + look.paint(rest, "dim")]
+    return [*out, fold(start + value + rest, columns, further)]
 
 
 def _facts(entry: Entry) -> list[tuple[str, str]]:
@@ -73,45 +74,45 @@ def _facts(entry: Entry) -> list[tuple[str, str]]:
     return found
 
 
-def reference_table(entries: Sequence[Entry], *, colour: bool = False, columns: int | None = None) -> str:
+def reference_table(entries: Sequence[Entry], look: Look = PLAIN) -> str:
     """A table for each family, with the first signature, grad_fn and derivatives; one function's name tells more."""
     out = []
     for family, members in groupby(entries, lambda entry: entry.family):
-        rows = [_row(entry, columns) for entry in members]
+        listed = list(members)
+        rows = [row for entry in listed for row in _rows(entry, look)]
         if any(row[1] for row in rows):
-            headings = ["name", "grad_fn", "derivative"]
+            columns = [NAME, GRAD_FN, Column("derivative", "source")]
         else:
-            headings, rows = ["name", "what it is"], [[row[0], row[3]] for row in rows]
-        table = layout(headings, [row[: len(headings)] for row in rows], colour=colour, columns=columns)
-        out.append(paint(family, "heading", colour) + "\n" + table)
+            columns, rows = [NAME, Column("what it is")], [[row[0], entry.doc] for entry, row in zip(listed, rows, strict=True)]
+        out.append(look.paint(family, "heading") + "\n" + layout(columns, rows, look))
     names = len(entries)
-    tail = paint(f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example", "dim", colour)
+    tail = f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example"
+    tail = look.paint(fold(tail, look.columns or len(tail), 0), "dim")
     return "\n".join(out) + f"\n{tail}\n"
 
 
-def _row(entry: Entry, columns: int | None) -> list[str]:
-    # what a terminal has left for the formula beside the call and the name of the grad_fn
-    longest = _CALL if columns is None else min(_CALL, columns // 3)
-    formula = _FORMULA if columns is None else max(20, min(_FORMULA, columns - longest - 28))
-    call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."), longest)
+def _rows(entry: Entry, look: Look) -> list[list[Cell]]:
+    """A row for each derivative, under the name of its grad_fn; one row for a function without derivatives."""
+    call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."))
     if not entry.derivatives:
-        return [call, "", "\n".join(textwrap.wrap(entry.doc, formula)), entry.doc]
+        return [[call, "", entry.doc if look.columns else fold(entry.doc, _FORMULA, 0)]]
     several = len({rule.argument for rule in entry.derivatives}) > 1
-    lines: list[str] = []
-    names: list[str] = []
+    rows: list[list[Cell]] = []
+    names: set[str] = set()
     for rule in entry.derivatives:
-        head = f"d/d {rule.argument}: " if several else ""
-        parts = textwrap.wrap(head + (rule.formula or UNDEFINED), formula, subsequent_indent="  ", break_long_words=False)
-        names += [rule.grad_fn if rule.grad_fn not in names else ""] + [""] * (len(parts) - 1)
-        lines += parts
-    return [call, "\n".join(names), "\n".join(lines), entry.doc]
+        formula = f"d/d {rule.argument}: " * several + (rule.formula or UNDEFINED)
+        rows.append(
+            ["" if rows else call, "" if rule.grad_fn in names else rule.grad_fn, formula if look.columns else fold(formula, _FORMULA, 2)]
+        )
+        names.add(rule.grad_fn)
+    return rows
 
 
-def _short_call(call: str, longest: int) -> str:
-    """A call for the table: of what is long, the keyword-only options go first."""
-    if len(call) > longest and ", *, " in call:
+def _short_call(call: str) -> str:
+    """A call for the table: the keyword-only options of a long one are left out, then what does not fit."""
+    if len(call) > _CALL and ", *, " in call:
         call = call.partition(", *, ")[0] + ", ...)"
-    return shortened(call, longest)
+    return shortened(call, _CALL)
 
 
 def reference_plain(entries: Sequence[Entry]) -> str:

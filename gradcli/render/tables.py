@@ -1,130 +1,292 @@
-"""Tables of text, cells of several lines, no drawing characters beyond ASCII: as wide as they need, or as a terminal is.
+"""Tables of texts and tensors, drawn by rich: as wide as they need, or as a terminal is.
 
-An own layout, as importing rich would cost more than everything else a small table needs.
+Where a table is wider than its terminal, tensors lose the zeros that all their numbers end with, then columns that repeat others
+are left out, then long cells are folded. Where a cell cannot be folded any more, each row is shown as a record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from gradcli.render.colour import paint
-from gradcli.render.escape import escape, escape_lines, pad, width
+from gradcli.plain import Plain
+from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.folding import fold, widest_piece
+from gradcli.render.look import PLAIN, Look
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.results.values import Evaluation, TensorValue, Value
 
-_GAP = "  "
+if TYPE_CHECKING:
+    from rich.text import Text
+
+#: the gap between columns, and before the first one
+_GAP = 2
 #: longer expressions are cut in the middle; JSON has them whole
 _EXPRESSION = 60
-#: where a table must be narrower, words up to this long stay whole
-_WORD = 20
-#: how readily columns of numbers are made narrower, compared with texts
-_NUMBERS = 0.6
+#: where a table must be narrower, texts are not folded to less than this as long as tensors can be folded
+_TEXT = 20
+#: a cell that is folded into so many more lines is better read in a record
+_TALLER = 8
+_NUMBER = re.compile(r"-?\d[\d,]*(\.?)\d*(e[-+]\d+)?")
+#: values that stand out
+NONFINITE = r"\b(?:nan|inf)\b"
+
+Cell = str | Value | None
 
 
-def layout(headings: Sequence[str], rows: Sequence[Sequence[str]], *, colour: bool = False, columns: int | None = None) -> str:
-    """A table of `rows` of printable cells, with `headings` over a rule; lines carry no blanks at their ends.
+class Column(Plain):
+    """A column: its heading, the role of its text in `STYLES`, and whether it is left out first where there is no room.
 
-    Where it would be wider than `columns`, long cells are folded; where that is not enough, each row is a list of its cells.
+    A column of the role "source" shows expressions in the colours of the language.
     """
-    cells = [[cell.split("\n") for cell in row] for row in ([*headings], *rows)]
-    widths = [max(width(line) for row in cells for line in row[i]) for i in range(len(headings))]
-    if columns is not None and _total(widths) > columns:
-        narrow = _narrowed(cells, widths, columns)
-        if narrow is None:
-            return _listed(headings, cells[1:], columns, colour)
-        widths = narrow
-        cells = [[[part for line in one for part in folded(line, wide)] for one, wide in zip(row, widths, strict=True)] for row in cells]
-    lines = [[_joined(row, i, widths) for i in range(max(map(len, row)))] for row in cells]
-    rule = "-" * (sum(widths) + len(_GAP) * (len(widths) - 1) + 2)
-    out = [*(_GAP + paint(head, "heading", colour) for head in lines[0]), " " + paint(rule, "dim", colour)]
-    out += [(_GAP + line).rstrip() for row in lines[1:] for line in row]
-    return "\n".join(out) + "\n"
+
+    heading: str
+    role: str = ""
+    spare: bool = False
 
 
-def _joined(row: Sequence[Sequence[str]], i: int, widths: Sequence[int]) -> str:
-    """Line `i` of a row of the table."""
-    return _GAP.join(pad(lines[i] if i < len(lines) else "", wide) for lines, wide in zip(row, widths, strict=True)).rstrip()
+NAME = Column("name", "name")
+EXPRESSION = Column("expression")
+SHAPE = Column("shape", "dim", spare=True)
+GRAD_FN = Column("grad_fn", "grad_fn")
+VALUE = Column("value", "value")
+GRADIENT = Column("gradient", "gradient")
 
 
-def _narrowed(cells: Sequence[Sequence[Sequence[str]]], widths: Sequence[int], columns: int) -> list[int] | None:
-    """Widths that make the table fit, the widest columns first, rows of numbers later than texts; None where words are too long."""
-    widths = list(widths)
-    least = [max(_widest_word(line) for row in cells for line in row[i]) for i in range(len(widths))]
-    if _total(least) > columns:
-        return None
-    weights = [_NUMBERS if any(line.startswith("[") for row in cells for line in row[i]) else 1.0 for i in range(len(widths))]
-    while _total(widths) > columns:
-        widths[max((i for i in range(len(widths)) if widths[i] > least[i]), key=lambda i: widths[i] * weights[i])] -= 1
-    return widths
+class _Layout(Plain):
+    """A table before it is drawn: tensors of at most `tallest` lines, with `changes` of their print options."""
+
+    columns: tuple[Column, ...]
+    rows: Sequence[Sequence[Cell]]
+    look: Look
+    tallest: float
+    changes: dict[str, float] = {}
+
+    def texts(self, i: int, wide: int | None = None) -> list[str]:
+        """The texts of column `i` below its heading, folded to `wide` columns where that is possible."""
+        column = self.columns[i]
+        found = [self.text(row[i], wide) for row in self.rows]
+        if column.role in ("value", "gradient", "number"):
+            found = _aligned(found)
+        return [column.heading if wide is None else fold(column.heading, wide, 0), *found]
+
+    def text(self, cell: Cell, wide: int | None = None) -> str:
+        """The text of a cell."""
+        if not isinstance(cell, TensorValue):
+            text = "-" if cell is None else escape_lines(cell if isinstance(cell, str) else cell.text)
+            return text if wide is None else fold(text, wide)
+        changes = dict(self.changes)
+        if wide is not None:
+            changes["linewidth"] = wide + 1 - max(cell.array.ndim, 2)
+        text = cell.cell(**changes)
+        if "precision" in changes and "." in text and "e" not in text:
+            text = cell.cell(**changes | {"precision": max(map(_digits, re.findall(r"\.(\d*)", text)))})
+        # as PyTorch summarises: ever fewer items at both ends of every axis
+        edges = iter((3, 2, 1, 0))
+        while text.count("\n") >= self.tallest and (edge := next(edges, None)) is not None:
+            text = cell.cell(**changes, threshold=0, edgeitems=edge)
+        return text
+
+    def shortened(self) -> _Layout:
+        """The table without the zeros that all numbers of a tensor end with."""
+        return self.replace(changes={"precision": max((_precision(cell) for row in self.rows for cell in row), default=0)})
+
+    def without_spare(self) -> _Layout:
+        """The table without spare columns, where the tensors of every row show their shape themselves."""
+        for row in self.rows:
+            shown = [self.text(cell) for cell in row if isinstance(cell, TensorValue)]
+            if not any(text and "..." not in text and not text.startswith("all ") for text in shown):
+                return self
+        kept = [i for i, column in enumerate(self.columns) if not column.spare]
+        return self.replace(columns=tuple(self.columns[i] for i in kept), rows=[[row[i] for i in kept] for row in self.rows])
+
+    def needed(self) -> list[int]:
+        """The widths that the columns need when nothing is folded."""
+        return [_widest(self.texts(i)) for i in range(len(self.columns))]
+
+    def narrowed(self, room: int) -> list[int] | None:
+        """Widths that make the table as wide as `room`; None where words and numbers are too long for that.
+
+        Long texts are made narrower first, then tensors, then everything; what is left over is given back.
+        """
+        widths = self.needed()
+        numeric = [any(isinstance(row[i], TensorValue) for row in self.rows) for i in range(len(widths))]
+        least = [max(widest_piece(one.heading), *(self._least(row[i]) for row in self.rows)) for i, one in enumerate(self.columns)]
+        texts_first = [wide if number else max(low, _TEXT) for wide, low, number in zip(widths, least, numeric, strict=True)]
+        then_numbers = [low if number else max(low, _TEXT) for low, number in zip(least, numeric, strict=True)]
+        for floor in (texts_first, then_numbers, least):
+            while _total(widths) > room and (slack := [i for i in range(len(widths)) if widths[i] > floor[i]]):
+                widths[max(slack, key=widths.__getitem__)] -= 1
+        if _total(widths) > room:
+            return None
+        taken = [_widest(self.texts(i, wide)) for i, wide in enumerate(widths)]
+        for i in sorted(range(len(widths)), key=numeric.__getitem__):
+            widths[i] = taken[i] + room - _total(taken)
+            taken[i] = _widest(self.texts(i, widths[i]))
+        return widths
+
+    def is_tall(self, widths: Sequence[int], screen: float) -> bool:
+        """Whether a cell in these widths is higher than the screen, or much higher than it is without being folded."""
+        for i, wide in enumerate(widths):
+            for whole, folded in zip(self.texts(i), self.texts(i, wide), strict=True):
+                if folded.count("\n") >= min(screen, whole.count("\n") + _TALLER):
+                    return True
+        return False
+
+    def _least(self, cell: Cell) -> int:
+        if isinstance(cell, TensorValue):
+            return _widest([self.text(cell, 1)])
+        return widest_piece(self.text(cell))
+
+
+def _precision(cell: Cell) -> float:
+    return cell.options.precision if isinstance(cell, TensorValue) else 0
+
+
+def _widest(texts: Iterable[str]) -> int:
+    """The width of the widest line of `texts`."""
+    return max(width(line) for text in texts for line in text.split("\n"))
+
+
+def _digits(decimals: str) -> int:
+    return len(decimals.rstrip("0"))
 
 
 def _total(widths: Sequence[int]) -> int:
     """The columns that a table takes."""
-    return sum(widths) + len(_GAP) * len(widths) + 1
+    return sum(widths) + _GAP * len(widths)
 
 
-def _widest_word(line: str) -> int:
-    return max((min(width(word) + 1, _WORD, width(line)) for word in line.split()), default=0)
+def layout(columns: Iterable[Column | str], rows: Sequence[Sequence[Cell]], look: Look = PLAIN, *, tallest: float | None = None) -> str:
+    """A table of `rows` under the headings of `columns`. Tensors of more than `tallest` lines are summarised.
 
-
-def folded(line: str, wide: int, indent: int | None = None) -> Iterator[str]:
-    """The line in pieces of at most `wide` columns, cut at blanks where there are any.
-
-    Later pieces stand `indent` columns to the right, by default a little more than the first.
+    No line is wider than `look.columns`, and no tensor is higher than `look.rows`, where these are known and wide enough for a number.
     """
-    first = len(line) - len(line.lstrip())
-    lead = " " * min(first + 1 if indent is None else indent, wide // 3)
-    while width(line) > wide:
-        end = taken = 0
-        while end < len(line) and taken + width(line[end]) <= wide:
-            taken += width(line[end])
-            end += 1
-        blank = line.rfind(" ", max(first, len(line) - len(line.lstrip())) + 1, end + 1)
-        end = blank if blank > 0 else max(end, len(lead) + 1)
-        yield line[:end].rstrip()
-        line = lead + line[end:].lstrip()
-    yield line
+    screen = float("inf") if look.rows is None else max(look.rows - 4, 4)
+    kinds = tuple(Column(column) if isinstance(column, str) else column for column in columns)
+    table = _Layout(kinds, rows, look, min(screen, tallest or screen))
+    room = look.columns
+    if room is None or _total(table.needed()) <= room:
+        return _table(table, [None] * len(kinds))
+    table = table.shortened()
+    if _total(table.needed()) > room:
+        table = table.without_spare()
+    if _total(table.needed()) <= room:
+        return _table(table, [None] * len(table.columns))
+    widths = table.narrowed(room)
+    return _records(table) if widths is None or table.is_tall(widths, screen) else _table(table, widths)
 
 
-def _listed(headings: Sequence[str], cells: Sequence[Sequence[Sequence[str]]], columns: int, colour: bool) -> str:
-    """For narrow terminals: the first two cells of each row, and below them the others with their headings; empty ones are left out."""
-    lead = max(map(width, headings[2:]), default=0)
-    out = []
-    for row in cells:
-        out += [paint(line, "heading", colour) for line in folded(_GAP + _GAP.join(" ".join(lines) for lines in row[:2]), columns, 6)]
-        for heading, lines in zip(headings[2:], row[2:], strict=True):
-            parts = [part for line in lines for part in folded(line, max(columns - lead - 6, 8))]
-            if any(parts):
-                out += [
-                    f"    {paint(pad(heading if i == 0 else '', lead), 'dim', colour)}{_GAP}{part}".rstrip() for i, part in enumerate(parts)
-                ]
-    return "\n".join(out) + "\n"
+def _table(table: _Layout, widths: Sequence[int | None]) -> str:
+    from rich.box import SIMPLE_HEAD, Box
+    from rich.padding import Padding
+    from rich.table import Table
+
+    from gradcli.render.console import draw
+
+    # SIMPLE_HEAD with hyphens
+    plain = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+    drawn = Table(
+        box=SIMPLE_HEAD if table.look.unicode else plain,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, _GAP - 1, 0, 0),
+        header_style="",
+    )
+    columns = []
+    total = 0
+    for i, (one, wide) in enumerate(zip(table.columns, widths, strict=True)):
+        heading, *texts = table.texts(i, wide)
+        taken = _widest([heading, *texts])
+        total += taken + _GAP
+        drawn.add_column(_styled(heading, "heading", None, table.look), width=taken, overflow="fold")
+        columns.append([_styled(text, one.role, row[i], table.look) for text, row in zip(texts, table.rows, strict=True)])
+    for cells in zip(*columns, strict=True):
+        drawn.add_row(*cells)
+    return draw(Padding(drawn, (0, 0, 0, _GAP), expand=False), table.look, total)
 
 
-def gradient_table(table: GradientTable, *, colour: bool = False, columns: int | None = None) -> str:
-    """The table of `grad`: one line or more for the output, each intermediate value and each variable."""
+def _records(table: _Layout) -> str:
+    """The rows one below the other: the first two cells of each, and under them the others with their headings.
+
+    Empty cells are left out.
+    """
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table
+
+    from gradcli.render.console import draw
+
+    room = table.look.columns or 0
+    lead = max((width(column.heading) for column in table.columns[2:]), default=0)
+    wide = max(room - lead - 3 * _GAP, 8)
+    parts: list[Padding] = []
+    for cells in table.rows:
+        if head := (" " * _GAP).join(" ".join(text.split()) for cell in cells[:2] if (text := table.text(cell))):
+            parts.append(Padding(_styled(fold(head, max(room - _GAP, 8), 4), "heading", None, table.look), (0, 0, 0, _GAP)))
+        grid = Table.grid(padding=(0, _GAP, 0, 0))
+        grid.add_column(width=lead)
+        grid.add_column(width=wide, overflow="fold")
+        for column, cell in zip(table.columns[2:], cells[2:], strict=True):
+            if text := table.text(cell, wide):
+                heading = _styled(column.heading, "dim", None, table.look)
+                grid.add_row(heading, _styled(text, column.role, cell, table.look))
+        if grid.row_count:
+            parts.append(Padding(grid, (0, 0, 0, 2 * _GAP), expand=False))
+    return draw(Group(*parts), table.look, max(room, lead + 3 * _GAP + 8))
+
+
+def _styled(text: str, role: str, cell: Cell, look: Look) -> Text:
+    """`text` as rich takes it, with the colours of its role: zero gradients are dim, nan and inf stand out."""
+    from rich.text import Text
+
+    if not look.colour:
+        return Text(text)
+    if role == "source":
+        from gradcli.render.highlight import roles
+
+        return Text.assemble(*roles(text, steps=True))
+    if role == "gradient" and isinstance(cell, TensorValue) and not cell.array.any():
+        role = "zero"
+    # a span, so that the blanks that rich adds behind it have no style
+    found = Text().append(text, "" if role in ("value", "number", "verdict") else "dim" if text == "-" else role)
+    if role in ("value", "gradient", "number"):
+        found.highlight_regex(NONFINITE, "nonfinite")
+    return found
+
+
+def _aligned(texts: list[str]) -> list[str]:
+    """Numbers with blanks before them, so that the points of those that stand alone in their cells are below each other."""
+    matches = [_NUMBER.fullmatch(text) for text in texts]
+    heads = [match.start(1) if match else 0 for match in matches]
+    if not any(match and match[1] for match in matches):
+        return texts
+    return [" " * (max(heads) - head) + text if match else text for text, match, head in zip(texts, matches, heads, strict=True)]
+
+
+def gradient_table(table: GradientTable, look: Look = PLAIN) -> str:
+    """The table of `grad`: a row for the output, each intermediate value and each variable."""
     count = table.vectors
-    gradients = ["gradient"] if count == 1 else [f"gradient {i + 1}" for i in range(count)]
-    rows = [_cells(row) for row in table.rows]
-    return layout(["name", "expression", "shape", "grad_fn", "value", *gradients], rows, colour=colour, columns=columns)
+    gradients = [GRADIENT] if count == 1 else [Column(f"gradient {i + 1}", "gradient") for i in range(count)]
+    return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE, *gradients], [_cells(row) for row in table.rows], look)
 
 
-def evaluation_table(evaluation: Evaluation, *, colour: bool = False, columns: int | None = None) -> str:
+def evaluation_table(evaluation: Evaluation, look: Look = PLAIN) -> str:
     """One row for the value of an expression."""
     value = evaluation.value
     extents = shape(value) if isinstance(value, TensorValue) else ""
-    row = ["out", short(evaluation.expression), extents, evaluation.grad_fn or "-", cell(value)]
-    return layout(["name", "expression", "shape", "grad_fn", "value"], [row], colour=colour, columns=columns)
+    row = ["out", short(evaluation.expression), extents, evaluation.grad_fn or "-", value]
+    return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE], [row], look)
 
 
 def cell(value: Value) -> str:
     """The text of a value in a table."""
-    return escape_lines(value.cell() if isinstance(value, TensorValue) else value.repr())
+    return escape_lines(value.cell() if isinstance(value, TensorValue) else value.text)
 
 
-def _cells(row: Row) -> list[str]:
-    gradients = ["-" if gradient is None else cell(gradient) for gradient in row.gradients]
-    return [escape(row.name), short(row.expression), shape(row.value), escape(row.grad_fn), cell(row.value), *gradients]
+def _cells(row: Row) -> list[Cell]:
+    return [row.name, short(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
 
 
 def short(expression: str) -> str:

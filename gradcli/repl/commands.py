@@ -10,12 +10,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from gradcli.errors import UsageError
-from gradcli.render.colour import paint
 from gradcli.render.explain import explanation_table
 from gradcli.render.listing import description_text, nodes_table, variables_table
+from gradcli.render.look import Look
 from gradcli.render.pictures.tree import graph_tree
 from gradcli.render.reference import reference_text
-from gradcli.render.tables import layout
+from gradcli.render.tables import NAME, Cell, layout
 from gradcli.results.reference import Description, Entry
 
 if TYPE_CHECKING:
@@ -78,22 +78,22 @@ def dispatch(prompt: Prompt, text: str) -> None:
 def describe(prompt: Prompt, path: str) -> None:
     """`NAME?`: what is known of a name, or of a command. Raises UsageError, ProgramError."""
     if path.startswith(":") and path[1:] in COMMANDS:
-        prompt.screen.show(_command_text(COMMANDS[path[1:]], prompt.screen.colour))
+        prompt.screen.show(_command_text(COMMANDS[path[1:]], prompt.screen.look()))
         return
     if not _PATH.fullmatch(path):
         raise UsageError("a question mark goes with a name", hints=["for example mean? or ?torch.nn.functional.relu"])
     found = prompt.names.describe(path)
     if isinstance(found, Entry):
-        prompt.screen.show(reference_text((found,), colour=prompt.screen.colour, columns=prompt.screen.columns()))
+        prompt.screen.show(reference_text((found,), prompt.screen.look()))
     elif isinstance(found, Description):
-        prompt.screen.show(description_text(found, colour=prompt.screen.colour))
+        prompt.screen.show(description_text(found, prompt.screen.look()))
     else:
-        prompt.screen.show(variables_table((found,), colour=prompt.screen.colour, columns=prompt.screen.columns()))
+        prompt.screen.show(variables_table((found,), prompt.screen.look()))
 
 
-def _command_text(command: Command, colour: bool) -> str:
-    head = paint(f":{command.name} {command.arguments}".rstrip(), "heading", colour)
-    return f"{head}\n  {command.doc}\n  {paint('for example', 'dim', colour)} {command.example}\n"
+def _command_text(command: Command, look: Look) -> str:
+    head = look.paint(f":{command.name} {command.arguments}".rstrip(), "heading")
+    return f"{head}\n  {command.doc}\n  {look.paint('for example', 'dim')} {command.example}\n"
 
 
 def _help(prompt: Prompt, argument: str) -> None:
@@ -101,34 +101,32 @@ def _help(prompt: Prompt, argument: str) -> None:
         path = argument if argument.startswith(":") or argument not in COMMANDS else f":{argument}"
         describe(prompt, path)
         return
-    rows = [[f":{c.name} {c.arguments}".rstrip(), c.doc] for c in COMMANDS.values()]
-    prompt.screen.show(
-        layout(["command", "what it does"], rows, colour=prompt.screen.colour, columns=prompt.screen.columns()) + "\n" + KEYS
-    )
+    rows: list[list[Cell]] = [[f":{c.name} {c.arguments}".rstrip(), c.doc] for c in COMMANDS.values()]
+    prompt.screen.show(layout([NAME.replace(heading="command"), "what it does"], rows, prompt.screen.look()) + "\n" + KEYS)
 
 
 def _vars(prompt: Prompt, argument: str) -> None:
     found = prompt.names.variables()
     if found:
-        prompt.screen.show(variables_table(found, colour=prompt.screen.colour, columns=prompt.screen.columns()))
+        prompt.screen.show(variables_table(found, prompt.screen.look()))
     else:
         prompt.screen.show("no names yet\n")
 
 
 def _grads(prompt: Prompt, argument: str) -> None:
-    prompt.screen.show(nodes_table(prompt.names.gradients(argument), colour=prompt.screen.colour, columns=prompt.screen.columns()))
+    prompt.screen.show(nodes_table(prompt.names.gradients(argument), prompt.screen.look()))
 
 
 def _explain(prompt: Prompt, argument: str) -> None:
     with prompt.names.untouched():
         told = prompt.session.explain(argument, summed=True)
-    prompt.screen.show(explanation_table(told, colour=prompt.screen.colour, columns=prompt.screen.columns()))
+    prompt.screen.show(explanation_table(told, prompt.screen.look()))
 
 
 def _graph(prompt: Prompt, argument: str) -> None:
     with prompt.names.untouched():
         told = prompt.session.graph(argument, gradients=False)
-    prompt.screen.show(graph_tree(told, colour=prompt.screen.colour, columns=prompt.screen.columns()))
+    prompt.screen.show(graph_tree(told, prompt.screen.look()))
 
 
 def _zero(prompt: Prompt, argument: str) -> None:
@@ -195,7 +193,7 @@ def _data(prompt: Prompt, argument: str) -> None:
 
 def _vars_of(prompt: Prompt, name: str) -> None:
     found = tuple(v for v in prompt.names.variables() if v.name == name)
-    prompt.screen.show(variables_table(found, colour=prompt.screen.colour, columns=prompt.screen.columns()))
+    prompt.screen.show(variables_table(found, prompt.screen.look()))
 
 
 def _refuse_untrusted(prompt: Prompt, name: str) -> None:

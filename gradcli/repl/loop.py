@@ -115,13 +115,13 @@ class Prompt:
 
     def _echo(self, found: Evaluation) -> None:
         if self.format == "table":
-            self.screen.show(evaluation_table(found, colour=self.screen.colour, columns=self.screen.columns()))
+            self.screen.show(evaluation_table(found, self.screen.look()))
         else:
             self.screen.result(evaluation_repr(found))
 
     def _report(self, error: GradcliError) -> None:
         self.screen.fresh_line()
-        self.screen.error(diagnostic(error, colour=self.screen.colour))
+        self.screen.error(diagnostic(error, self.screen.look()))
 
     def preview(self, text: str) -> str:
         """What the text would show; for a copy of the process."""

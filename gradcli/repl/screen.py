@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gradcli.render.look import PLAIN, Look
+
 
 @dataclass(slots=True)
 class Screen:
@@ -13,9 +15,8 @@ class Screen:
     raw: Callable[[str], None]
     safe: Callable[[str], None]
     error: Callable[[str], None]
-    colour: bool = False
-    #: how wide tables may be now; None is as wide as they need
-    columns: Callable[[], int | None] = lambda: None
+    #: the terminal as it is now
+    look: Callable[[], Look] = lambda: PLAIN
     #: whether a program left its line unfinished
     within_line: bool = False
 

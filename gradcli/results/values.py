@@ -47,20 +47,20 @@ class TensorValue(Plain):
             tangent=self.tangent,
         )
 
-    def cell(self) -> str:
-        """PyTorch's layout without `tensor(...)`, for tables. Raises what `repr` raises.
+    def cell(self, **changes: float) -> str:
+        """PyTorch's layout without `tensor(...)`, for tables. `changes` are print options that differ here. Raises what `repr` raises.
 
         Scientific only where the magnitude of a finite element is below 1e-4, and not 0, or from 1e6 on.
         """
         array = self.array
         if self.uniform and array.size > 1 and (array == array.flat[0]).all():
-            one = self.replace(array=array.reshape(-1)[0]).cell()
+            one = self.replace(array=array.reshape(-1)[0]).cell(**changes)
             return f"all {one.rstrip('0') if '.' in one and 'e' not in one else one}"
         scientific = False
         if array.dtype.kind == "f":
             size = np.abs(array[np.isfinite(array) & (array != 0)])
             scientific = bool(size.size) and bool((size < 1e-4).any() or (size >= 1e6).any())
-        return values_text(array, self.dtype, options=self.options.copy(sci_mode=scientific))
+        return values_text(array, self.dtype, options=self.options.copy(sci_mode=scientific, **changes))
 
 
 class PlainValue(Plain):

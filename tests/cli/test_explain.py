@@ -33,7 +33,7 @@ def test_explain(cli) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == (
         "  #  expression  grad_fn         shape  value     gradient  how it came\n"
-        " " + "-" * 80 + "\n"
+        "  " + "─" * 78 + "\n"
         "  2  #1.sum()    SumBackward0    ()     9.        1.        start\n"
         "  1  x*c         MulBackward0    (2,)   [3., 6.]  all 1.    grad(#2)\n"
         "  x  leaf        AccumulateGrad  (2,)   [1., 2.]  all 3.    grad(#1) * c\n"

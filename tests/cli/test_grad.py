@@ -15,7 +15,7 @@ def test_the_main_job(cli) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == (
         "  name  expression           shape  grad_fn         value                        gradient\n"
-        " ---------------------------------------------------------------------------------------------------------\n"
+        "  ───────────────────────────────────────────────────────────────────────────────────────────────────────\n"
         "  out   mean((x+2)*(x+2)*2)  ()     MeanBackward0   4.7682                       1.\n"
         "  x     leaf                 (3,)   AccumulateGrad  [-1.2301,  0.5498, -1.7590]  [1.0265, 3.3997, 0.3213]\n"
     )
@@ -24,7 +24,7 @@ def test_the_main_job(cli) -> None:
 def test_a_matrix(cli) -> None:
     assert cli("grad", "mean((x+2)*(x+2)*2)", "x=[[1,2],[3,4]]").out == (
         "  name  expression           shape   grad_fn         value       gradient\n"
-        " ---------------------------------------------------------------------------\n"
+        "  ─────────────────────────────────────────────────────────────────────────\n"
         "  out   mean((x+2)*(x+2)*2)  ()      MeanBackward0   43.         1.\n"
         "  x     leaf                 (2, 2)  AccumulateGrad  [[1., 2.],  [[3., 4.],\n"
         "                                                      [3., 4.]]   [5., 6.]]\n"
@@ -89,7 +89,7 @@ def test_intermediates_in_backward_order(cli) -> None:
     answer = cli("grad", "mean((x+2)*(x+2)*2)", "x=[[1,2],[3,4]]", "--all")
     assert answer.out == (
         "  name  expression           shape   grad_fn         value         gradient\n"
-        " -------------------------------------------------------------------------------------\n"
+        "  ───────────────────────────────────────────────────────────────────────────────────\n"
         "  out   mean((x+2)*(x+2)*2)  ()      MeanBackward0   43.           1.\n"
         "  #4    (x+2)*(x+2)*2        (2, 2)  MulBackward0    [[18., 32.],  [[0.2500, 0.2500],\n"
         "                                                      [50., 72.]]   [0.2500, 0.2500]]\n"

@@ -15,7 +15,7 @@ def test_jacobian(cli) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == (
         "  name  expression  shape  grad_fn         value         jacobian\n"
-        " -----------------------------------------------------------------------\n"
+        "  ─────────────────────────────────────────────────────────────────────\n"
         "  out   x**2        (3,)   PowBackward0    [1., 4., 9.]\n"
         "  x     leaf        (3,)   AccumulateGrad  [1., 2., 3.]  [[2., 0., 0.],\n"
         "                                                          [0., 4., 0.],\n"
@@ -62,14 +62,14 @@ def test_jacobian_agrees_with_the_gradient(cli) -> None:
 def test_hessian(cli) -> None:
     assert cli("hessian", ROSENBROCK, "x=-1.2", "y=1", "--with-grad").out == (
         "  name  expression                  shape  grad_fn         value    gradient   hessian x  hessian y\n"
-        " ---------------------------------------------------------------------------------------------------\n"
-        "  out   (1-x)**2 + 100*(y-x**2)**2  ()     AddBackward0    24.2000  1.\n"
+        "  ─────────────────────────────────────────────────────────────────────────────────────────────────\n"
+        "  out   (1-x)**2 + 100*(y-x**2)**2  ()     AddBackward0    24.2000     1.\n"
         "  x     leaf                        ()     AccumulateGrad  -1.2000  -215.6000  1330.0001  480.0000\n"
-        "  y     leaf                        ()     AccumulateGrad  1.       -88.0000   480.0000   200.\n"
+        "  y     leaf                        ()     AccumulateGrad   1.       -88.0000   480.0000  200.\n"
     )
     assert cli("hessian", "(x**3).sum()", "x=1,2").out == (
         "  name  expression    shape  grad_fn         value     hessian\n"
-        " -------------------------------------------------------------------\n"
+        "  ─────────────────────────────────────────────────────────────────\n"
         "  out   (x**3).sum()  ()     SumBackward0    9.\n"
         "  x     leaf          (2,)   AccumulateGrad  [1., 2.]  [[ 6.,  0.],\n"
         "                                                        [ 0., 12.]]\n"

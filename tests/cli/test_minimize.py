@@ -17,12 +17,12 @@ def test_the_table(cli) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == (
         "  name  start  minimum  gradient\n"
-        " --------------------------------\n"
-        "  x     0.     3.       0.\n"
+        "  ──────────────────────────────\n"
+        "  x     0.      3.      0.\n"
         "  y     0.     -1.      0.\n"
         "\n"
         "  value  gradient norm  steps  method\n"
-        " -------------------------------------\n"
+        "  ───────────────────────────────────\n"
         "  0.     0              1      sgd\n"
     )
 

@@ -8,6 +8,7 @@ import pytest
 
 from gradcli.errors import GradcliError, Label, LanguageError, LimitError, ProgramError
 from gradcli.render.diagnostic import diagnostic, error_json
+from gradcli.render.look import Look
 from gradcli.source import Source, Span
 
 
@@ -124,7 +125,7 @@ def test_messages_cannot_reach_the_terminal_raw() -> None:
 
 
 def test_colour() -> None:
-    assert diagnostic(error_at("x", "x"), colour=True) == "\x1b[1;31mRuntimeError:\x1b[0m no\n  x\n  \x1b[31m^\x1b[0m\n"
+    assert diagnostic(error_at("x", "x"), Look(colour=True)) == "\x1b[1;31mRuntimeError:\x1b[0m no\n  x\n  \x1b[31m^\x1b[0m\n"
 
 
 def test_json() -> None:

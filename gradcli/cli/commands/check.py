@@ -49,7 +49,7 @@ def command(
     check_names(names, request.bindings)
     result = request.session.check(request.expression, vector[0] if vector else None, names)
     if chosen == "table":
-        request.finish(check.check_text(result, colour=request.colour, columns=request.columns), safe=True)
+        request.finish(check.check_text(result, request.look), safe=True)
     else:
         request.finish({"json": check.check_json, "csv": check.check_csv}[chosen](result), safe=False)
     return 0 if result.passed else Verdict.exit_code

@@ -41,13 +41,13 @@ def command(
     if chosen == "table":
         from gradcli.render import tables
 
-        return request.finish(tables.evaluation_table(result, colour=request.colour, columns=request.columns), safe=True)
-    from gradcli.render import csv_text, json_text, plain
+        return request.finish(tables.evaluation_table(result, request.look), safe=True)
+    if chosen == "json":
+        from gradcli.render.json_text import evaluation_json as draw
+    elif chosen == "csv":
+        from gradcli.render.csv_text import evaluation_csv as draw
+    else:
+        from gradcli.render import plain
 
-    renderers = {
-        "repr": plain.evaluation_repr,
-        "plain": plain.evaluation_plain,
-        "json": json_text.evaluation_json,
-        "csv": csv_text.evaluation_csv,
-    }
-    return request.finish(renderers[chosen](result), safe=False)
+        draw = plain.evaluation_repr if chosen == "repr" else plain.evaluation_plain
+    return request.finish(draw(result), safe=False)

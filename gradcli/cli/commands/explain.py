@@ -48,5 +48,5 @@ def command(
 
         return request.finish(derivation(told), safe=True)
     if chosen == "table":
-        return request.finish(explain.explanation_table(told, full=full, colour=request.colour, columns=request.columns), safe=True)
+        return request.finish(explain.explanation_table(told, request.look, full=full), safe=True)
     return request.finish({"json": explain.explanation_json, "csv": explain.explanation_csv}[chosen](told), safe=False)

@@ -42,8 +42,13 @@ def command(
     if chosen == "table":
         from gradcli.render import tables
 
-        return request.finish(tables.gradient_table(table, colour=request.colour, columns=request.columns), safe=True)
-    from gradcli.render import csv_text, json_text, plain
+        return request.finish(tables.gradient_table(table, request.look), safe=True)
+    if chosen == "json":
+        from gradcli.render.json_text import gradient_json as draw
+    elif chosen == "csv":
+        from gradcli.render.csv_text import gradient_csv as draw
+    else:
+        from gradcli.render import plain
 
-    renderers = {"repr": plain.gradient_repr, "plain": plain.gradient_plain, "json": json_text.gradient_json, "csv": csv_text.gradient_csv}
-    return request.finish(renderers[chosen](table), safe=False)
+        draw = plain.gradient_repr if chosen == "repr" else plain.gradient_plain
+    return request.finish(draw(table), safe=False)

@@ -48,7 +48,7 @@ def command(
     if chosen == "tree":
         from gradcli.render.pictures.tree import graph_tree
 
-        return request.finish(graph_tree(told, values=values, grads=grads, colour=request.colour, columns=request.columns), safe=True)
+        return request.finish(graph_tree(told, request.look, values=values, grads=grads), safe=True)
     if chosen == "json":
         from gradcli.render.explain import explanation_json
 

@@ -41,6 +41,6 @@ def command(
     with hinted(Code.HESSIAN_OF_MANY, lambda error: [summed("hessian", request)]):
         found = request.session.hessian(request.expression, names, with_gradient=with_grad)
     if chosen == "table":
-        return request.finish(render.table(found, colour=request.colour, columns=request.columns), safe=True)
+        return request.finish(render.table(found, request.look), safe=True)
     renderers = {"repr": render.torch_text, "plain": render.plain, "json": render.json, "csv": render.csv}
     return request.finish(renderers[chosen](found), safe=False)

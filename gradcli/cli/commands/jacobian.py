@@ -37,6 +37,6 @@ def command(
     check_variables(request)
     found = request.session.jacobian(request.expression, names)
     if chosen == "table":
-        return request.finish(render.table(found, colour=request.colour, columns=request.columns), safe=True)
+        return request.finish(render.table(found, request.look), safe=True)
     renderers = {"repr": render.torch_text, "plain": render.plain, "json": render.json, "csv": render.csv}
     return request.finish(renderers[chosen](found), safe=False)

@@ -87,7 +87,7 @@ def _text(found: Minimum, chosen: str, request: Request) -> str:
     from gradcli.render import minimum as render
 
     if chosen == "table":
-        return render.table(found, colour=request.colour, columns=request.columns)
+        return render.table(found, request.look)
     return {"repr": render.torch_text, "plain": render.plain, "json": render.json, "csv": render.csv}[chosen](found)
 
 

@@ -33,6 +33,7 @@ def command(
     from gradcli.cli import output
     from gradcli.errors import UsageError
     from gradcli.render import reference as render
+    from gradcli.render.look import PLAIN
 
     chosen = shared.chosen_format("table", ("table", "plain", "json", "csv"))
     if shared.file is not None:
@@ -44,11 +45,9 @@ def command(
     listed = list({entry.name: entry for entry in found}.values())
     if chosen == "json" or (chosen == "table" and in_full):
         listed = list(map(lookup.with_example, listed))
-    colour = shared.output is None and output.use_colour(sys.stdout, shared.color)
-    columns = None if shared.output is not None else output.terminal_columns(sys.stdout)
     if chosen == "table":
         draw = render.reference_text if in_full else render.reference_table
-        text = draw(listed, colour=colour, columns=columns)
+        text = draw(listed, PLAIN if shared.output is not None else output.look_of(sys.stdout, shared.color))
     else:
         renderers = {"plain": render.reference_plain, "json": render.reference_json, "csv": render.reference_csv}
         text = renderers[chosen](listed)

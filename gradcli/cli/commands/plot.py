@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +10,7 @@ from gradcli.cli.options import Shared
 
 if TYPE_CHECKING:
     from gradcli.cli.request import Request
+    from gradcli.render.look import Look
     from gradcli.results.plots import Curves, HeatMap
 
 EXAMPLES = """\
@@ -76,39 +75,26 @@ def _order(request: Request, grad: bool, second: bool) -> int:
 
 def _in_terminal(request: Request, grad: bool, second: bool) -> int:
     """Draw with the width and the abilities of the terminal."""
-    from gradcli.render.pictures.plot_terminal import Look, curves_text, heat_size, heat_text
+    from gradcli.render.pictures.plot_terminal import Area, curves_text, heat_size, heat_text
     from gradcli.results.plots import Curves
 
-    columns, rows = _size(request)
-    look = Look(columns, rows, colour=request.colour, unicode=_has_unicode(request))
+    look = request.look
+    columns, rows = _size(look)
+    area = Area(max(columns, 24), max(rows, 5), look)
     # four points for each column of dots, so that what is between them is seen
     order = _order(request, grad, second)
     names = request.session.ranges
-    usual = (4 * columns + 1,) if len(names) == 1 else heat_size(look, names)
+    usual = (4 * columns + 1,) if len(names) == 1 else heat_size(area, names)
     plot = request.session.plot(request.expression, order=order, points=usual)
-    text = curves_text(plot, look) if isinstance(plot, Curves) else heat_text(plot, look)
+    text = curves_text(plot, area) if isinstance(plot, Curves) else heat_text(plot, area)
     return request.finish(text, safe=True)
 
 
-def _size(request: Request) -> tuple[int, int]:
+def _size(look: Look) -> tuple[int, int]:
     """Columns in all and rows of the drawing: the terminal's, 80 columns elsewhere."""
-    from gradcli.cli import output
-
-    if request.shared.output is not None or not output.is_terminal(sys.stdout):
+    if look.columns is None:
         return _COLUMNS, 20
-    size = os.get_terminal_size(sys.stdout.fileno())
-    columns = size.columns or _COLUMNS
-    return min(columns, 200), max(6, min((size.lines or 24) - 7, columns // 3, 40))
-
-
-def _has_unicode(request: Request) -> bool:
-    if request.shared.output is not None:
-        return True
-    try:
-        "⠿│┈→²".encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    return min(look.columns, 200), max(6, min((look.rows or 24) - 7, look.columns // 3, 40))
 
 
 def _png(plot: Curves | HeatMap, request: Request, target: str) -> int:

@@ -64,8 +64,7 @@ def make_screen(shared: Shared) -> Screen:
         raw=output.write_stdout,
         safe=lambda text: output.write_stdout(text, safe=True),
         error=output.write_stderr,
-        colour=output.use_colour(sys.stdout, shared.color),
-        columns=lambda: output.terminal_columns(sys.stdout),
+        look=lambda: output.look_of(sys.stdout, shared.color),
     )
 
 
@@ -89,7 +88,7 @@ def interact(prompt: Prompt, *, vi: bool = False) -> int:
     from gradcli.repl.editor import Behaviour, Editor
 
     behaviour = Behaviour(prompt.names.is_complete, prompt.names.complete, prompt.preview)
-    editor = Editor(history, behaviour, vi=vi, colour=prompt.screen.colour)
+    editor = Editor(history, behaviour, vi=vi, colour=prompt.screen.look().colour)
     prompt.screen.show("gradcli: PyTorch's gradients. :help for the commands, Ctrl-D leaves.\n")
     return prompt.run(editor)
 

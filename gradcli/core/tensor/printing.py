@@ -7,6 +7,7 @@ tensors over `threshold` elements show `edgeitems` at both ends of every long ax
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -50,10 +51,10 @@ class PrintOptions:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def copy(self, *, sci_mode: bool | None = None) -> PrintOptions:
-        """The same options; `sci_mode`, where given, in place of what was chosen."""
-        chosen = self.sci_mode if sci_mode is None else sci_mode
-        return PrintOptions(self.precision, self.threshold, self.edgeitems, self.linewidth, chosen)
+    def copy(self, *, sci_mode: bool | None = None, **changes: Any) -> PrintOptions:
+        """The same options but for `changes`; `sci_mode`, where given, in place of what was chosen."""
+        kept = {name: getattr(self, name) for name in self.__slots__} | changes
+        return PrintOptions(**kept if sci_mode is None else kept | {"sci_mode": sci_mode})
 
 
 #: the options in force, which `torch.set_printoptions` changes

@@ -6,7 +6,6 @@ Names with a leading underscore are left out, except those that PyTorch users re
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -261,7 +260,9 @@ def suggest(name: str, known: Iterable[str]) -> list[str]:
         return ["type(...) gives it"]
     if name.startswith("_"):
         return []
-    close = difflib.get_close_matches(name, list(known), 3, 0.7)
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), 3, 0.7)
     return [f"did you mean {', '.join(close)}?"] if close else []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.render.escape import escape
 from gradcli.render.explain import shortened, titled
-from gradcli.render.tables import folded
+from gradcli.render.folding import fold
 from gradcli.results.explanations import Made, StepResult
 from gradcli.results.values import TensorValue
 
@@ -16,7 +16,7 @@ _OUTPUTS = 5
 
 def label(step: StepResult, *, values: bool, grads: bool) -> list[str]:
     """The lines of a node: what it is, its text, its shape, value and gradient."""
-    lines = [step.name] if step.is_leaf else [f"{step.name}  {step.grad_fn}", *folded(shortened(titled(step), _TEXT), _LINE, 2)]
+    lines = [step.name] if step.is_leaf else [f"{step.name}  {step.grad_fn}", *fold(shortened(titled(step), _TEXT), _LINE, 2).split("\n")]
     several = len(step.outputs) > 1
     shown = step.outputs if len(step.outputs) <= _OUTPUTS else step.outputs[: _OUTPUTS - 1]
     for made in shown:

@@ -1,13 +1,21 @@
-"""A graph as a tree of text: the result first, what it was made of below; shared steps once."""
+"""A graph as a tree of text: the result first, the inputs of every step below it; shared steps are drawn once."""
 
 from __future__ import annotations
 
-from gradcli.render.colour import paint
+from typing import TYPE_CHECKING
+
+from gradcli.plain import Plain
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import notes, shortened, titled
+from gradcli.render.look import PLAIN, Look
 from gradcli.render.pictures.node_labels import base
+from gradcli.render.tables import NONFINITE
 from gradcli.results.explanations import Explanation, StepResult
 from gradcli.results.values import TensorValue
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
 
 #: branches below this depth go on at the left margin
 _DEEPEST = 24
@@ -15,46 +23,87 @@ _DEEPEST = 24
 _LONGEST = 48
 #: values and gradients begin in this column at the latest, where the line is not longer
 _COLUMN = 72
+#: columns of one level of the tree
+_GUIDE = 4
 
 
-def graph_tree(
-    explanation: Explanation, *, values: bool = False, grads: bool = False, colour: bool = False, columns: int | None = None
-) -> str:
-    """The tree, with values and gradients where they are wanted, and the notes below. No line is longer than `columns`."""
+class _Line(Plain):
+    """A node of the tree, at its depth, with the parts of its label."""
+
+    grad_fn: str
+    text: str
+    about: tuple[str, ...]
+    node: Tree
+    depth: int
+
+    def cut(self, columns: int) -> _Line:
+        """The same with its text cut to what there is room for."""
+        return self.replace(text=_cut(self.text, columns - _GUIDE * self.depth - (len(self.grad_fn) + 2 if self.grad_fn else 0)))
+
+    @property
+    def head(self) -> str:
+        """The label without value and gradient."""
+        return f"{self.grad_fn}  {self.text}" if self.grad_fn else self.text
+
+    @property
+    def length(self) -> int:
+        """The columns that guides and head take."""
+        return _GUIDE * self.depth + width(self.head)
+
+
+def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = False, grads: bool = False) -> str:
+    """The tree, with values and gradients where they are wanted, and the notes below. No line is longer than `look.columns`."""
+    from rich.console import Group
+
+    from gradcli.render.console import draw
+
+    lines = _lines(explanation, values, grads)
+    columns = look.columns or 10**6
+    lines = [line.cut(columns) for line in lines]
+    lengths = sorted(line.length for line in lines if line.about)
+    column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8, _COLUMN, max(columns - 30, 0)) if lengths else 0
+    widest = 1
+    for line in lines:
+        line.node.label = label = _label(line, column, columns, look)
+        widest = max(widest, *(_GUIDE * line.depth + width(part) for part in label.plain.split("\n")))
+    return draw(Group(*(line.node for line in lines if not line.depth)), look, widest) + notes(explanation)
+
+
+def _lines(explanation: Explanation, values: bool, grads: bool) -> list[_Line]:
+    """The nodes of the trees in the order of their lines, without labels."""
+    from rich.tree import Tree
+
     steps = {step.name: step for step in explanation.steps}
-    lines: list[tuple[str, str, str, str]] = []
+    lines: list[_Line] = []
     drawn: set[str] = set()
     roots = [explanation.steps[0].name]
     while roots:
         # children are pushed in reverse, so that the first is drawn first
-        stack = [(roots.pop(), "", "", 0)]
+        stack: list[tuple[str, Tree | None, int]] = [(roots.pop(), None, 0)]
         while stack:
-            name, lead, below, depth = stack.pop()
+            name, parent, depth = stack.pop()
             step = steps.get(base(name))
+            node = Tree("", guide_style="dim") if parent is None else parent.add("")
             if step is None:
-                lines.append((lead, name, "(left out)", ""))
+                lines.append(_Line(name, "(left out)", (), node, depth))
                 continue
             again = step.name in drawn
-            lines.append((lead, *_described(step, name, again, values, grads)))
+            lines.append(_Line(*_described(step, name, again, values, grads), node, depth))
             if again:
                 continue
             drawn.add(step.name)
-            if depth >= _DEEPEST and step.inputs:
-                further = [link.name for link in step.inputs if base(link.name) not in drawn]
-                if further:
-                    lines.append((below + "`-- ", "", f"goes on below: {', '.join(further)}", ""))
-                    roots += reversed(further)
-                continue
-            for k in range(len(step.inputs) - 1, -1, -1):
-                last = k == len(step.inputs) - 1
-                stack.append((step.inputs[k].name, below + ("`-- " if last else "|-- "), below + ("    " if last else "|   "), depth + 1))
-    return _aligned(lines, colour, columns or 10**6) + notes(explanation)
+            if depth < _DEEPEST:
+                stack += [(link.name, node, depth + 1) for link in reversed(step.inputs)]
+            elif further := [link.name for link in step.inputs if base(link.name) not in drawn]:
+                lines.append(_Line("", f"goes on below: {', '.join(further)}", (), node.add(""), depth + 1))
+                roots += reversed(further)
+    return lines
 
 
-def _described(step: StepResult, name: str, again: bool, values: bool, grads: bool) -> tuple[str, str, str]:
-    """The grad_fn, the text, and value and gradient."""
+def _described(step: StepResult, name: str, again: bool, values: bool, grads: bool) -> tuple[str, str, tuple[str, ...]]:
+    """The grad_fn, the text, and value and gradient of a step, of which the output `name` is drawn."""
     if again:
-        return step.grad_fn, f"{escape(name)}, drawn above", ""
+        return step.grad_fn, f"{escape(name)}, drawn above", ()
     text = name if step.is_leaf else f"{name}: {shortened(titled(step))}"
     made = next((one for one in step.outputs if one.name == name), step.outputs[0])
     shape = f"  {made.shape}" if made.shape else ""
@@ -63,7 +112,7 @@ def _described(step: StepResult, name: str, again: bool, values: bool, grads: bo
         about.append(f"= {_short(made.value)}")
     if grads and made.gradient is not None:
         about.append(f"grad {_short(made.gradient)}")
-    return step.grad_fn, escape(text) + shape, "  ".join(about)
+    return step.grad_fn, escape(text) + shape, tuple(about)
 
 
 def _short(value: TensorValue) -> str:
@@ -72,38 +121,30 @@ def _short(value: TensorValue) -> str:
 
 
 def _cut(text: str, room: int) -> str:
-    """What there is room for; nothing where that would tell nothing."""
+    """The beginning of `text` that there is room for; nothing where only dots would be left."""
+    from rich.cells import set_cell_size
+
     if width(text) <= room:
         return text
-    while text and width(text) > room - 3:
-        text = text[:-1]
-    return f"{text}..." if len(text) > 3 else ""
+    kept = set_cell_size(text, max(room - 3, 0)).rstrip()
+    return f"{kept}..." if kept else ""
 
 
-def _parts(about: str) -> list[str]:
-    """Value and gradient apart."""
-    value, between, gradient = about.partition("  grad ")
-    return [value, f"grad {gradient}"] if between else [about]
+def _label(line: _Line, column: int, columns: int, look: Look) -> Text:
+    """The label: value and gradient begin in `column`, unless the line is longer; below the step where there is no room beside it."""
+    from rich.text import Text
 
-
-def _aligned(lines: list[tuple[str, str, str, str]], colour: bool, columns: int) -> str:
-    """Value and gradient begin in one column, unless a line is far longer than the others."""
-    lines = [
-        (lead, grad_fn, _cut(text, columns - width(lead) - (len(grad_fn) + 2 if grad_fn else 0)), about)
-        for lead, grad_fn, text, about in lines
-    ]
-    heads = [f"{lead}{grad_fn}  {text}" if grad_fn else f"{lead}{text}" for lead, grad_fn, text, _ in lines]
-    lengths = sorted(width(head) for head, (*_, about) in zip(heads, lines, strict=True) if about)
-    column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8, _COLUMN, max(columns - 30, 0)) if lengths else 0
-    out = []
-    for head, (lead, grad_fn, text, about) in zip(heads, lines, strict=True):
-        name = f"{paint(grad_fn, 'heading', colour)}  " if grad_fn else ""
-        painted = f"{paint(lead, 'dim', colour)}{name}{text}"
-        gap = " " * max(2, column + 2 - width(head)) if about else ""
-        if about and width(head) + len(gap) + width(about) > columns:
-            # below the step, beside what its inputs hang on
-            below = lead.replace("|-- ", "|   ").replace("`-- ", "    ")
-            out += [painted, *(f"{paint(below, 'dim', colour)}    {_cut(part, columns - len(below) - 4)}" for part in _parts(about))]
+    label = Text(no_wrap=True, overflow="ignore").append(line.grad_fn, "grad_fn")
+    label.append(line.head[len(line.grad_fn) :])
+    gap = max(2, column + 2 - line.length)
+    beside = line.length + gap + width("  ".join(line.about)) <= columns
+    for i, part in enumerate(line.about):
+        if beside:
+            label.append(" " * gap if i == 0 else "  ")
         else:
-            out.append(f"{painted}{gap}{about}".rstrip())
-    return "\n".join(out) + "\n"
+            label.append("\n    ")
+            part = _cut(part, columns - _GUIDE * line.depth - 4)
+        label.append(part, "gradient" if part.startswith("grad ") else "")
+    if line.about and look.colour:
+        label.highlight_regex(NONFINITE, "nonfinite")
+    return label

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.render import latex
+from gradcli.render.look import Look
 from gradcli.render.pictures import dot, graph_svg, layout, mermaid, tree
 from gradcli.results.explanations import Explanation, Link, Made, StepResult
 from tests import casebook
@@ -73,12 +74,12 @@ def test_the_tree_of_the_readme() -> None:
     told = session({"x": "[[1,2],[3,4]]"}).graph(source("mean((x+2)*(x+2)*2)"), gradients=True)
     assert tree.graph_tree(told, values=True, grads=True) == (
         "MeanBackward0  #5: mean(#4)                = 43.  grad 1.\n"
-        "`-- MulBackward0  #4: #3*2  (2, 2)         = [[18., 32.], [50., 72.]]  grad all 0.25\n"
-        "    `-- MulBackward0  #3: #1*#2  (2, 2)    = [[ 9., 16.], [25., 36.]]  grad all 0.5\n"
-        "        |-- AddBackward0  #1: x+2  (2, 2)  = [[3., 4.], [5., 6.]]  grad [[1.5000, 2.0000], [2.5000, 3.0000]]\n"
-        "        |   `-- AccumulateGrad  x  (2, 2)  = [[1., 2.], [3., 4.]]  grad [[3., 4.], [5., 6.]]\n"
-        "        `-- AddBackward0  #2: x+2  (2, 2)  = [[3., 4.], [5., 6.]]  grad [[1.5000, 2.0000], [2.5000, 3.0000]]\n"
-        "            `-- AccumulateGrad  x, drawn above\n"
+        "└── MulBackward0  #4: #3*2  (2, 2)         = [[18., 32.], [50., 72.]]  grad all 0.25\n"
+        "    └── MulBackward0  #3: #1*#2  (2, 2)    = [[ 9., 16.], [25., 36.]]  grad all 0.5\n"
+        "        ├── AddBackward0  #1: x+2  (2, 2)  = [[3., 4.], [5., 6.]]  grad [[1.5000, 2.0000], [2.5000, 3.0000]]\n"
+        "        │   └── AccumulateGrad  x  (2, 2)  = [[1., 2.], [3., 4.]]  grad [[3., 4.], [5., 6.]]\n"
+        "        └── AddBackward0  #2: x+2  (2, 2)  = [[3., 4.], [5., 6.]]  grad [[1.5000, 2.0000], [2.5000, 3.0000]]\n"
+        "            └── AccumulateGrad  x, drawn above\n"
     )
 
 
@@ -357,7 +358,7 @@ def test_numbers_of_outputs_stand_apart() -> None:
 @pytest.mark.parametrize("columns", [40, 60, 80])
 def test_a_tree_is_cut_to_the_terminal(columns: int) -> None:
     told = explain("mean((x+2)*(x+2)*2)", {"x": "[[1,2],[3,4]]"})
-    lines = tree.graph_tree(told, values=True, grads=True, columns=columns).splitlines()
+    lines = tree.graph_tree(told, Look(columns=columns), values=True, grads=True).splitlines()
     assert sum("Backward0" in line or "Accum" in line or "..." in line for line in lines) >= 6
     assert max(map(len, lines)) <= columns
     if columns >= 60:

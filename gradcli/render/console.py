@@ -1,0 +1,41 @@
+"""The only place that renders with rich: a renderable becomes text, drawn as a `Look` says."""
+
+from __future__ import annotations
+
+from io import BytesIO, TextIOWrapper
+from typing import TYPE_CHECKING
+
+from gradcli.render.look import STYLES, Look
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def draw(renderable: RenderableType, look: Look, columns: int) -> str:
+    """The lines of `renderable`, laid out for `columns`, without blanks at their ends.
+
+    The console takes nothing from the environment, and strings are no markup.
+    """
+    from rich.console import Console
+    from rich.theme import Theme
+
+    file = TextIOWrapper(BytesIO(), "utf-8" if look.unicode else "ascii", "backslashreplace", "")
+    console = Console(
+        file=file,
+        width=columns,
+        height=look.rows or 10**6,
+        color_system="standard" if look.colour else None,
+        force_terminal=look.colour,
+        force_interactive=False,
+        force_jupyter=False,
+        legacy_windows=False,
+        no_color=False,
+        theme=Theme(STYLES),
+        markup=False,
+        emoji=False,
+        highlight=False,
+        _environ={},
+    )
+    console.print(renderable)
+    file.seek(0)
+    return "\n".join(line.rstrip(" ") for line in file.read().split("\n"))

@@ -1,0 +1,41 @@
+"""Expressions and sentences in several lines: cut at blanks and at operators, never within a word or a number."""
+
+from __future__ import annotations
+
+import re
+from textwrap import TextWrapper
+
+from gradcli.render.escape import width
+
+#: A piece of text that is never broken. It ends at a blank, after a comma, or before an operator that stands without blanks; a
+#: hyphen within a word and the sign of an exponent are no operators.
+_OPERATOR = r"(?=(?:\*\*|//|[+*/@|&%]|(?<![A-Za-z]{2})-)(?<!\de[-+])[^\s=])"
+_PIECES = re.compile(rf"(\s+|\S+?(?:(?=\s)|$|,|(?<=[\w)\]]){_OPERATOR}))")
+
+
+class _Wrapper(TextWrapper):
+    """The standard library's wrapper with other places to cut at."""
+
+    wordsep_re = _PIECES
+
+
+def fold(text: str, columns: int, indent: int = 1) -> str:
+    """`text` in lines of at most `columns` where its pieces are that short. Lines that begin in the middle stand `indent` further right."""
+    return "\n".join(part for line in text.split("\n") for part in _lines(line, columns, indent))
+
+
+def _lines(line: str, columns: int, indent: int) -> list[str]:
+    if width(line) <= columns:
+        return [line]
+    lead = line[: len(line) - len(line.lstrip())]
+    rest = lead + " " * min(indent, columns // 3)
+    return _wrapper(max(columns, len(rest) + 1), rest).wrap(line) or [line]
+
+
+def _wrapper(columns: int, rest: str) -> TextWrapper:
+    return _Wrapper(columns, subsequent_indent=rest, break_long_words=False, expand_tabs=False, replace_whitespace=False)
+
+
+def widest_piece(text: str) -> int:
+    """The width of the widest piece of `text` that is never broken, with the indent of a line before it."""
+    return max((width(piece) + 1 for piece in _PIECES.findall(text) if piece.strip()), default=0)

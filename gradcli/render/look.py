@@ -1,0 +1,68 @@
+"""How output is drawn: its width and height, its colours and its encoding."""
+
+from __future__ import annotations
+
+from gradcli.plain import Plain
+
+#: The styles of gradcli's output by role, as rich writes them. They use the terminal's own sixteen colours, which are
+#: readable on light and on dark backgrounds.
+STYLES = {
+    "error": "bold red",
+    "caret": "red",
+    "label": "cyan",
+    "heading": "bold",
+    "dim": "dim",
+    "warning": "yellow",
+    "name": "bold cyan",
+    "grad_fn": "magenta",
+    "gradient": "green",
+    "zero": "dim",
+    "nonfinite": "bold red",
+    "keyword": "blue",
+    "command": "bold cyan",
+    "number": "magenta",
+    "string": "green",
+    "comment": "dim",
+    "function": "cyan",
+    "namespace": "yellow",
+}
+
+
+class Look(Plain):
+    """The abilities of a place that text goes to.
+
+    `columns` and `rows` are the size of a terminal, None for everything else, where tables are as wide and as high as they need.
+    `colour` is whether escape codes may be written. Box characters are written where `encoding` is UTF-8, ASCII elsewhere.
+    """
+
+    columns: int | None = None
+    rows: int | None = None
+    colour: bool = False
+    encoding: str = "utf-8"
+
+    @property
+    def unicode(self) -> bool:
+        """Whether box characters can be written."""
+        return self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+
+    def paint(self, text: str, role: str) -> str:
+        """`text` in the style of `role`, one of `STYLES`, or in a style as rich writes it."""
+        if not self.colour or not text:
+            return text
+        from rich.color import ColorSystem
+        from rich.style import Style
+
+        return Style.parse(STYLES.get(role, role)).render(text, color_system=ColorSystem.EIGHT_BIT)
+
+
+#: The look of pipes and files: uncoloured, as wide as needed.
+PLAIN = Look()
+
+
+def highlighted(text: str, look: Look) -> str:
+    """Source text, which is printable, in the colours of the language."""
+    if not look.colour:
+        return text
+    from gradcli.render.highlight import roles
+
+    return "".join(look.paint(piece, role) if role else piece for piece, role in roles(text))
