@@ -12,7 +12,8 @@ from gradcli.core.calling.signature import language, scalar_of
 from gradcli.core.calling.type_errors import not_one_element
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
-from gradcli.core.ops.create.leaf import check_rank, leaf
+from gradcli.core.ops.checks import check_rank
+from gradcli.core.ops.create.leaf import leaf
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor

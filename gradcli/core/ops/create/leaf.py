@@ -11,6 +11,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Overload
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import check_rank
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -20,8 +21,6 @@ from gradcli.errors import runtime_error, shape_error
 OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
 #: the options of functions that take the shape of a tensor
 LIKE = f"memory_format? memory_format=None, {OPTIONS}"
-#: numpy's arrays end at this number of dimensions
-_MOST_DIMS = 64
 
 
 def leaf(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
@@ -44,12 +43,6 @@ def making(parameters: str, run: Callable[..., tuple[Array, DType]], options: st
         return leaf(*run(*own, dtype), requires_grad)
 
     return f"{parameters}, {options}", make
-
-
-def check_rank(rank: int) -> None:
-    """Raise RuntimeError for more dimensions than numpy has."""
-    if rank > _MOST_DIMS:
-        raise shape_error(f"tensors of more than {_MOST_DIMS} dimensions are not part of gradcli, got {rank}")
 
 
 def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:

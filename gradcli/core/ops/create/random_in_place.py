@@ -7,9 +7,10 @@ from typing import Any
 
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
+from gradcli.core.ops.rules import ZERO
 from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
@@ -21,7 +22,7 @@ Sizes = tuple[int, ...]
 
 def _record(grad_fn: str) -> Op:
     """The record of an in-place draw: the old values have no influence on the new ones."""
-    return Op(grad_fn, lambda a: a, "input", input=Rule(lambda xp, grad: xp.zeros_like(grad), "0 * grad"))
+    return Op(grad_fn, lambda a: a, "input", input=ZERO)
 
 
 def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:

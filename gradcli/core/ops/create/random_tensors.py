@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, check_sizes, leaf, making
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
@@ -30,15 +30,13 @@ def source(given: Generator | None) -> Generator:
 
 def uniform(size: Sizes, dtype: DType, given: Generator | None, low: float = 0.0, high: float = 1.0) -> Array:
     """Uniform numbers from low to high. Raises NotImplementedError for a dtype that is not floating."""
-    if not dtype.is_floating_point:
-        raise not_implemented("check_uniform_bounds", dtype)
+    require_floating("check_uniform_bounds", dtype)
     return source(given).uniform(size, dtype, low, high)
 
 
 def normal(size: Sizes, dtype: DType, given: Generator | None, mean: float = 0.0, std: float = 1.0, contiguous: bool = True) -> Array:
     """Normal numbers; those of a tensor that is not contiguous are drawn one by one. Raises NotImplementedError as `uniform` does."""
-    if not dtype.is_floating_point:
-        raise not_implemented("normal_kernel_cpu", dtype)
+    require_floating("normal_kernel_cpu", dtype)
     return source(given).normal(size, dtype, mean, std, contiguous=contiguous)
 
 

@@ -19,6 +19,7 @@ from gradcli.core.ops.activation.softmax import SOFTMAX
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.linalg.matmul import matmul
+from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -63,7 +64,7 @@ def _shares(xp: Any, query: Any, key: Any, attn_mask: Array | None, scale: float
 
 
 #: the difference from data, to which no gradient flows
-_SHIFT = Op("SubBackward0", lambda x, data: x - data, "input", "data", input=Rule(lambda grad: grad, "grad"))
+_SHIFT = Op("SubBackward0", lambda x, data: x - data, "input", "data", input=UNCHANGED)
 
 
 def _pushed(xp: Any, grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, scale: float) -> Any:

@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
@@ -168,8 +168,7 @@ def _instance_norm(
     kept = (running_mean, running_var, weight, bias)
     mean, var, scale, shift = (None if t is None else repeat(t, (images,)) for t in kept)
     side_by_side = view(contiguous(input), (1, images * channels, *shape[2:]))
-    if not input.dtype.is_floating_point:
-        raise not_implemented("batch_norm", input.dtype)
+    require_floating("batch_norm", input.dtype)
     out = batch_norm(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
     for own, repeated in ((running_mean, mean), (running_var, var)):
         if own is not None and repeated is not None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import not_implemented, scalar_type_error
-from gradcli.core.tensor import dtypes
+from gradcli.core.ops.checks import refuse_bool, scalar_type_error
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -77,8 +76,7 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
         raise runtime_error(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
     if weight.dtype is not input.dtype:
         raise scalar_type_error(input.dtype, weight.dtype)
-    if input.dtype is dtypes.bool_:
-        raise not_implemented("slow_conv2d_cpu", input.dtype)
+    refuse_bool("slow_conv2d_cpu", input.dtype)
 
 
 def check_kernel(kernel: Sizes, dilation: Sizes) -> None:

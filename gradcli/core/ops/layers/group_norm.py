@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.moments import moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.shape.views import VIEW
@@ -88,8 +88,7 @@ def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tens
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(tensor.array.shape)} and input of shape {shape}",
             )
-    if not input.dtype.is_floating_point:
-        raise not_implemented("GroupNormKernelImpl", input.dtype)
+    require_floating("GroupNormKernelImpl", input.dtype)
     if any(t is not None and t.dtype is not input.dtype for t in (weight, bias)):
         raise runtime_error("mixed dtype (CPU): expect parameter to have scalar type of Float")
     return GROUP_NORM(input, weight, bias, num_groups, eps)

@@ -21,7 +21,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.transposes import Pair, transpose_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, shape_error
@@ -179,8 +179,7 @@ def _resized(input: Tensor, wanted: Sizes, scales: Scales, mode: str, align_corn
     if any(n <= 0 for n in (*shape[2:], *wanted)):
         before, after = (", ".join(f"{a}: {n}" for a, n in zip("DHW"[-rank:], sizes, strict=True)) for sizes in (shape[2:], wanted))
         raise shape_error(f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})")
-    if not input.dtype.is_floating_point:
-        raise not_implemented(f"upsample_{mode}{rank}d_channels_last", input.dtype)
+    require_floating(f"upsample_{mode}{rank}d_channels_last", input.dtype)
     limits.check_elements(max(shape[0] * shape[1], 1) * math.prod(wanted), input.dtype.itemsize)
     return INTERPOLATION[mode, rank].forward(input, wanted, scales, align_corners)
 

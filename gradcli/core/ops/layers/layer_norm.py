@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
 from gradcli.core.tensor.tensor import Tensor
@@ -97,8 +97,7 @@ def layer_norm(
     if not normalized_shape or shape[-len(normalized_shape) :] != tuple(normalized_shape):
         inner = ", ".join(map(str, normalized_shape))
         raise shape_error(f"Given normalized_shape=[{inner}], expected input with shape [*, {inner}], but got input of size{list(shape)}")
-    if not input.dtype.is_floating_point:
-        raise not_implemented("LayerNormKernelImpl", input.dtype)
+    require_floating("LayerNormKernelImpl", input.dtype)
     return LAYER_NORM(input, weight, bias, tuple(normalized_shape), eps)[0]
 
 

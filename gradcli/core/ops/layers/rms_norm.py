@@ -11,7 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import power, scalars
 from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.layers.padding import pad
@@ -44,8 +44,7 @@ def rms_norm(input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | 
     if shape[-len(inner) :] != inner:
         text = ", ".join(map(str, inner))
         raise shape_error(f"Given normalized_shape=[{text}], expected input with shape [*{text}], but got input of size{list(shape)}")
-    if not input.dtype.is_floating_point:
-        raise not_implemented("rms_norm", input.dtype)
+    require_floating("rms_norm", input.dtype)
     wide = traced.cast(input, dtypes.float32) if input.dtype.itemsize < 4 else input
     least = eps if eps is not None else float(np.finfo(wide.dtype.np).eps)
     mean = sum_mean.mean(power.pow(wide, 2), tuple(range(-len(inner), 0)), True)

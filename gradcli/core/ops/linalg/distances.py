@@ -18,6 +18,7 @@ from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
+from gradcli.core.ops.rules import refused
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.tensor import dtypes
@@ -65,12 +66,7 @@ def _distances_back(grad: Array, x1: Array, x2: Array, distance: Array, p: float
     return np.asarray(parts.sum(-2)).astype(x1.dtype)
 
 
-def _refuse() -> Any:
-    """Raise PyTorch's error for a third derivative."""
-    raise ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented.")
-
-
-_NONE = Rule(lambda xp: _refuse(), "")
+_NONE = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented."))
 CDIST_BACK = Op("CdistBackwardBackward0", _distances_back, "grad x1 x2 distance", "p", grad=_NONE, x1=_NONE, x2=_NONE, distance=_NONE)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.checks import common_shape
@@ -158,6 +160,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "matmul",
         ("Tensor input, Tensor other", matmul),
         doc="Product of vectors, matrices or batches of them; the operator @.",
+        analytic=np.matmul,
         samples=(
             Sample("x @ y", lambda x, y: x @ y, x=TALL, y=SQUARE_2),
             Sample("v @ y", lambda v, y: v @ y, v=PAIR, y=SQUARE_2),

@@ -10,10 +10,9 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
-from gradcli.core.ops.checks import not_implemented, scalar_type_error
+from gradcli.core.ops.checks import refuse_bool, scalar_type_error
 from gradcli.core.ops.linalg.samples import BATCH, PAIR, SQUARE_2, TALL
 from gradcli.core.ops.shape.transpose import T_RECORD, TRANSPOSE
-from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -84,12 +83,6 @@ VDOT: Op = Op(
 )
 
 
-def refuse_bool(tensor: Tensor, kernel: str) -> None:
-    """Raise the NotImplementedError of a kernel that PyTorch does not have for bool."""
-    if tensor.dtype is dtypes.bool_:
-        raise not_implemented(kernel, tensor.dtype)
-
-
 def check_product(a: Tensor, b: Tensor) -> None:
     """Raise the errors of `mm` for two matrices: sizes or dtypes that do not fit, bool, a product over the limits."""
     if a.array.shape[1] != b.array.shape[0]:
@@ -98,7 +91,7 @@ def check_product(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         text = f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
-    refuse_bool(a, "addmm_impl_cpu_")
+    refuse_bool("addmm_impl_cpu_", a.dtype)
     limits.check_work(a.array.shape[0] * a.array.shape[1] * b.array.shape[1])
     limits.check_elements(a.array.shape[0] * b.array.shape[1], a.dtype.itemsize)
 
@@ -113,7 +106,7 @@ def check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
     if not first.dtype is mat.dtype is vec.dtype:
         names = [t.dtype.torch_name for t in (first, mat, vec)]
         raise runtime_error(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
-    refuse_bool(mat, "addmv_impl_cpu")
+    refuse_bool("addmv_impl_cpu", mat.dtype)
     limits.check_work(n * m)
 
 
@@ -128,7 +121,7 @@ def check_batches(a: Tensor, b: Tensor) -> None:
         raise shape_error(text)
     if a.dtype is not b.dtype:
         raise scalar_type_error(a.dtype, b.dtype)
-    refuse_bool(a, "bmm")
+    refuse_bool("bmm", a.dtype)
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
 
@@ -162,7 +155,7 @@ def _check_vectors(a: Tensor, b: Tensor) -> None:
             f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
             "elements respectively",
         )
-    refuse_bool(a, "dot")
+    refuse_bool("dot", a.dtype)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -198,6 +191,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor input, Tensor mat2", mm),
         with_out_dtype("mm", "Tensor mat2"),
         doc="Product of two matrices.",
+        analytic=np.matmul,
         ops=(MM,),
         samples=(Sample("mm(x, y)", lambda x, y: x @ y, x=TALL, y=SQUARE_2),),
         out=True,
@@ -205,8 +199,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Function(
         "mv",
         ("Tensor input, Tensor vec", mv),
-        analytic=np.matmul,
         doc="Product of a matrix and a vector.",
+        analytic=np.matmul,
         ops=(MV,),
         samples=(Sample("mv(x, v)", lambda x, v: x @ v, x=TALL, v=PAIR),),
         out=True,
@@ -214,8 +208,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Function(
         "dot",
         ("Tensor input, Tensor tensor", dot),
-        analytic=np.dot,
         doc="Sum of the products of two vectors' elements.",
+        analytic=np.dot,
         ops=(DOT,),
         samples=(Sample("dot(v, w)", np.dot, v=PAIR, w=[3.0, 4.0]),),
         out=True,

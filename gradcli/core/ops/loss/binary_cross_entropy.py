@@ -12,7 +12,7 @@ from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy_reduction, reduced_array, share, under_torch
@@ -189,8 +189,7 @@ def binary_cross_entropy_with_logits(
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if input.array.shape != target.array.shape:
         raise shape_error(f"Target size ({target.shape}) must be the same as input size ({input.shape})", "ValueError")
-    if not input.dtype.is_floating_point:
-        raise not_implemented("log_sigmoid_cpu", input.dtype)
+    require_floating("log_sigmoid_cpu", input.dtype)
     if not target.dtype.is_floating_point:
         raise result_dtype_error(input.dtype.torch_name, target.dtype)
     for name, extra in (("weight", weight), ("pos_weight", pos_weight)):

@@ -18,7 +18,7 @@ from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.summation import total
 from gradcli.core.ops.activation.softmax import log_softmax
-from gradcli.core.ops.checks import not_implemented, scalar_type_error
+from gradcli.core.ops.checks import require_floating, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.index.masked import masked_fill
 from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduction
@@ -141,8 +141,7 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None, classes: int) -
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
             f"{list(weight.array.shape)}",
         )
-    if not input.dtype.is_floating_point:
-        raise not_implemented("nll_loss_out_frame", input.dtype)
+    require_floating("nll_loss_out_frame", input.dtype)
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise runtime_error(f"expected target dtype to be Long or Byte, but got {target.dtype.torch_name}")
     if weight is not None and weight.dtype is not input.dtype:

@@ -14,7 +14,7 @@ from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.add_multiply import ADD
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
@@ -137,8 +137,7 @@ def _warn_of_sizes(input: Tensor, target: Tensor) -> None:
 
 def _check_floating(kernel: str, input: Tensor, target: Tensor) -> None:
     dtype = dtypes.promote(input.dtype, target.dtype)
-    if not dtype.is_floating_point:
-        raise not_implemented(kernel, dtype)
+    require_floating(kernel, dtype)
 
 
 def _weighted(loss: Tensor, input: Tensor, weight: Any, reduction: str, average: bool) -> Any:
