@@ -195,11 +195,11 @@ class InplaceFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         signature, (tensor, *values) = self.named.parser.find(args, kwargs)
-        return _in_place().apply(tensor, self.name, lambda t: signature.implementation(t, *values))
+        return _in_place().apply(tensor, lambda t: signature.implementation(t, *values))
 
     def method(self, tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call as `tensor.NAME_(*args, **kwargs)`."""
-        return _in_place().apply(tensor, self.name, lambda t: self.named.method(t, args, kwargs))
+        return _in_place().apply(tensor, lambda t: self.named.method(t, args, kwargs))
 
 
 class PythonMethod(Routine):

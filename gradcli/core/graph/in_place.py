@@ -1,4 +1,4 @@
-"""In-place writes: what PyTorch checks, the version bump, and the history of the tensor and of the views around it."""
+"""In-place writes: the new values, the count of versions, and the history of the tensor and of the views around it."""
 
 from __future__ import annotations
 
@@ -13,99 +13,14 @@ from gradcli.core.graph import strided
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, Rule, broadcast_error, mark_view
+from gradcli.core.graph.write_checks import bump, check_fits, check_memory, check_writable, result_dtype_error, why_not
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import Code, ProgramError, runtime_error, shape_error
-
-# --- what may be written to ---
-
-_MULTIPLE = (
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
-    "inplace. You should replace the inplace operation by an out-of-place one."
-)
-
-
-def _ambiguous(mode: str) -> str:
-    return (
-        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
-        f"the inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside (if you want the "
-        "inplace to be tracked)."
-    )
-
-
-def result_dtype_error(result: str, wanted: DType) -> ProgramError:
-    """PyTorch's error for a result, of the dtype that messages call `result`, that does not fit the dtype of where it goes."""
-    text = f"result type {result} can't be cast to the desired output type {wanted.torch_name}"
-    return runtime_error(text, Code.RESULT_DTYPE)
-
-
-def leaf_error(what: str) -> ProgramError:
-    """PyTorch's error for an in-place write to `what`, a leaf or a view of one."""
-    text = f"{what} that requires grad is being used in an in-place operation."
-    return runtime_error(text, Code.LEAF_WRITTEN_IN_PLACE)
-
-
-def check_writable(tensor: Tensor, wanted: bool = False) -> None:
-    """Raise PyTorch's error where `tensor` may not be written to in place; `wanted`: another operand requires grad."""
-    if not state.enabled or not (tensor.requires_grad or wanted):
-        return
-    view = tensor.view
-    if view is not None:
-        if view.creation != "default":
-            raise runtime_error(_why_not(tensor, "is being modified inplace", "is being modified inplace"))
-        if tensor.requires_grad and view.base.node is None:
-            raise leaf_error("a view of a leaf Variable")
-    if tensor.requires_grad and tensor.node is None:
-        raise leaf_error("a leaf Variable")
-
-
-def bump(tensor: Tensor) -> None:
-    """Count a write that has been done. PyTorch notices only here that an inference tensor was not to be written to."""
-    if tensor.meta is not None and tensor.property_of("inference") and not state.inference:
-        raise runtime_error(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
-        )
-    tensor.counter().count += 1
-
-
-def _why_not(tensor: Tensor, what: str, deed: str) -> str:
-    """Why a view that was made in a special way may not be part of an in-place write."""
-    view = tensor.view
-    assert view is not None
-    if tensor.node is not None:
-        middle = {"multi": " is a view and ", "no_grad": " is a view of a view which was created in no_grad mode and "}
-        start = f"Output {tensor.output_nr} of {view.source}"
-        start += middle.get(view.creation, " is a view of a view which was created in inference mode and ") + deed
-    elif view.creation == "inference":
-        start = f"A view was created in inference mode and {what}"
-    else:
-        start = f"A view was created in no_grad mode and {what}"
-    if view.creation == "inference":
-        return f"{start} in normal mode. {_ambiguous('inference_mode')}"
-    if view.creation == "no_grad" or tensor.node is None:
-        start += " with grad mode enabled"
-    return f"{start}. {_MULTIPLE if view.creation == 'multi' else _ambiguous('no_grad')}"
-
-
-def _check_memory(tensor: Tensor) -> None:
-    array = tensor.array
-    if array.size and any(stride == 0 and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
-        raise runtime_error(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation.",
-        )
-
-
-def _check_fits(tensor: Tensor, result: Tensor) -> None:
-    if result.array.shape != tensor.array.shape:
-        raise shape_error(f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape {list(result.array.shape)}")
-    if result.dtype.category > tensor.dtype.category:
-        raise result_dtype_error(result.dtype.torch_name, tensor.dtype)
+from gradcli.errors import runtime_error, shape_error
 
 
 def _store(array: Array, values: Any, dtype: DType) -> None:
@@ -116,11 +31,8 @@ def _store(array: Array, values: Any, dtype: DType) -> None:
     array[...] = values
 
 
-# --- writing ---
-
-
-def apply(tensor: Tensor, name: str, compute: Callable[[Tensor], Any]) -> Tensor:
-    """`tensor.name_(...)`: `compute` makes the new values from an alias of the tensor, out of place.
+def apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Tensor:
+    """An in-place operation: `compute` makes the new values from an alias of the tensor, out of place.
 
     The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.
     """
@@ -144,8 +56,8 @@ def _apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Node | None:
     result: Tensor = compute(old)
     if result.requires_grad and not tensor.requires_grad:
         check_writable(tensor, True)
-    _check_fits(tensor, result)
-    _check_memory(tensor)
+    check_fits(tensor, result)
+    check_memory(tensor)
     node = result.node
     if node is not None:
         _keep_old_values(node, old)
@@ -232,7 +144,7 @@ def write_out(out: Tensor, result: Any) -> Tensor:
 
 def copy_(tensor: Tensor, source: Tensor) -> Tensor:
     """`tensor.copy_(source)`: broadcast and convert; gradients go to the source."""
-    _check_memory(tensor)
+    check_memory(tensor)
     values = source.array
     if values.shape != tensor.array.shape:
         try:
@@ -355,7 +267,7 @@ def refresh_view(tensor: Tensor) -> None:
     base = view.base
     if view.creation != "default" and base.requires_grad:
         deed = "its base or another view of its base has been modified inplace"
-        raise runtime_error(_why_not(tensor, deed, deed))
+        raise runtime_error(why_not(tensor, deed, deed))
     view.version = tensor.version.count
     if not base.requires_grad:
         return

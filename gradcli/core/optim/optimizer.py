@@ -14,7 +14,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Hooks, Removable, ScriptType, script_type
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_callable, not_iterable, type_error
-from gradcli.core.graph.in_place import leaf_error
+from gradcli.core.graph.write_checks import leaf_error
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.tensor import dtypes

@@ -1,1 +1,1 @@
-"""The tensor: its dtype, device, node of the graph, and its text."""
+"""The tensor, its dtype and device, the nodes of the graph, the state of recording, and the text of tensors."""

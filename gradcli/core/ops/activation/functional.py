@@ -34,9 +34,9 @@ def activation(
     return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, input=rule)
 
 
-def writing(name: str, run: Run) -> Run:
+def writing(run: Run) -> Run:
     """The in-place form of an activation: it writes what `run` computes into its input."""
-    return lambda input, *more: in_place.apply(input, f"{name}_", lambda t: run(t, *more))
+    return lambda input, *more: in_place.apply(input, lambda t: run(t, *more))
 
 
 def functional(

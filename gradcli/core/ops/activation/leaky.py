@@ -53,7 +53,7 @@ def _leaky_relu_(input: Tensor, negative_slope: float) -> Any:
             "calling in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
             "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope"
         )
-    return writing("leaky_relu", LEAKY_RELU_INPLACE)(input, negative_slope)
+    return writing(LEAKY_RELU_INPLACE)(input, negative_slope)
 
 
 # --- prelu ---
@@ -147,7 +147,7 @@ def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
 
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """leaky_relu with slopes that are drawn for each element from [lower, upper]; in evaluation with their mean."""
-    return (writing("rrelu", _rrelu) if inplace else _rrelu)(input, lower, upper, training)
+    return (writing(_rrelu) if inplace else _rrelu)(input, lower, upper, training)
 
 
 # --- elu, selu, celu ---
@@ -238,9 +238,9 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     return CELU(input, alpha)
 
 
-_write_elu = writing("elu", lambda x, alpha: ELU_INPLACE(x, alpha, 1, 1))
-_write_selu = writing("selu", lambda x: ELU_INPLACE(x, _SELU_ALPHA, _SELU_SCALE, 1))
-_write_celu = writing("celu", CELU_INPLACE)
+_write_elu = writing(lambda x, alpha: ELU_INPLACE(x, alpha, 1, 1))
+_write_selu = writing(lambda x: ELU_INPLACE(x, _SELU_ALPHA, _SELU_SCALE, 1))
+_write_celu = writing(CELU_INPLACE)
 
 # --- the functions ---
 

@@ -162,7 +162,7 @@ def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
 
 _X = [0.5, -1.5, 2.0, 4.5]
 _BOUNDS, _LIMIT = "Number min_val=-1, Number max_val=1", "Tensor input, Number threshold, Number value"
-_write_relu, _write_threshold = writing("relu", relu), writing("threshold", lambda *args: _threshold(THRESHOLD_INPLACE, *args))
+_write_relu, _write_threshold = writing(relu), writing(lambda *args: _threshold(THRESHOLD_INPLACE, *args))
 
 FUNCTIONS = (
     Function(
@@ -190,7 +190,7 @@ FUNCTIONS = (
         "input limited to [0, 6].",
         HARDTANH,
         Sample("F.relu6(x)", lambda x: np.clip(x, 0, 6), x=_X),
-        write=writing("relu6", relu6),
+        write=writing(relu6),
     ),
     functional(
         "hardtanh",
@@ -199,9 +199,9 @@ FUNCTIONS = (
         "input limited to [min_val, max_val].",
         HARDTANH,
         Sample("F.hardtanh(x)", lambda x: np.clip(x, -1, 1), x=_X),
-        write=writing("hardtanh", hardtanh),
+        write=writing(hardtanh),
     ),
-    *inplace_functions("hardtanh", f"Tensor input, {_BOUNDS}", writing("hardtanh", hardtanh), HARDTANH),
+    *inplace_functions("hardtanh", f"Tensor input, {_BOUNDS}", writing(hardtanh), HARDTANH),
     Function(
         "threshold",
         (_LIMIT, threshold),
@@ -228,7 +228,7 @@ FUNCTIONS = (
         "input / 6 + 1/2, limited to [0, 1].",
         HARDSIGMOID,
         Sample("F.hardsigmoid(tensor([0.5, -4., 2.]))"),
-        write=writing("hardsigmoid", hardsigmoid),
+        write=writing(hardsigmoid),
     ),
     functional(
         "hardswish",
@@ -237,7 +237,7 @@ FUNCTIONS = (
         "input * hardsigmoid(input).",
         HARDSWISH,
         Sample("F.hardswish(x)", lambda x: x * np.clip(x / 6 + 0.5, 0, 1), x=_X),
-        write=writing("hardswish", hardswish),
+        write=writing(hardswish),
     ),
     Function(
         "hardshrink",

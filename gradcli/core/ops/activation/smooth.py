@@ -283,7 +283,7 @@ FUNCTIONS = (
         "input * sigmoid(input).",
         SILU,
         Sample("F.silu(x)", lambda x: x * _sigmoid(x), x=_X),
-        write=writing("silu", silu),
+        write=writing(silu),
     ),
     functional(
         "mish",
@@ -292,7 +292,7 @@ FUNCTIONS = (
         "input * tanh(softplus(input)).",
         MISH,
         Sample("F.mish(x)", lambda x: x * np.tanh(np.log1p(np.exp(x))), x=_X),
-        write=writing("mish", mish),
+        write=writing(mish),
     ),
     functional(
         "gelu",

@@ -17,7 +17,7 @@ CONJ_PHYSICAL = Op("ConjPhysicalBackward1", lambda a: a, "input", input=UNCHANGE
 
 
 def _conj_physical_(input: Tensor) -> Tensor:
-    return in_place.apply(input, "conj_physical_", lambda t: CONJ_PHYSICAL(t))
+    return in_place.apply(input, lambda t: CONJ_PHYSICAL(t))
 
 
 def _angle(x: Array) -> Array:

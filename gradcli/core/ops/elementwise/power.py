@@ -143,7 +143,7 @@ def _float_power_in_place(input: Tensor, exponent: Operand) -> Tensor:
         )
     from gradcli.core.graph import in_place  # a program may need powers and never write in place
 
-    return in_place.apply(input, "float_power_", lambda t: float_power(t, exponent))
+    return in_place.apply(input, lambda t: float_power(t, exponent))
 
 
 _P, _X, _Y = [0.5, 1.5, 2.0], [0.5, -1.5, 2.0], [1.5, 0.5, -3.0]

@@ -154,7 +154,7 @@ def _without_derivative(name: str, op: Pointwise, alias: str) -> Function:
     def run(x: Tensor) -> Any:
         if state.enabled and x.requires_grad:
             raise ProgramError("NotImplementedError", f"the derivative for 'inplace version of {name}' is not implemented.")
-        return in_place.apply(x, f"{name}_", lambda t: op(t))
+        return in_place.apply(x, lambda t: op(t))
 
     return Function(f"{name}_", ("Tensor input", run), doc=f"{name} in place; it has no derivative.", aliases=(f"{alias}_",))
 

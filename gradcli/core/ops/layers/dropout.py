@@ -11,7 +11,8 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.in_place import apply, result_dtype_error
+from gradcli.core.graph.in_place import apply
+from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
@@ -39,7 +40,7 @@ def drop(input: Tensor, p: float, train: bool, channels: bool = False, alpha: bo
         product = MUL(x, factor)
         return product if shift is None else ADD(product, shift)
 
-    return apply(input, "dropout_", run) if in_place else run(input)
+    return apply(input, run) if in_place else run(input)
 
 
 def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor, Tensor | None]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
 from gradcli.core.ops.checks import require_floating

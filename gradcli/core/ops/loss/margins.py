@@ -14,9 +14,9 @@ from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.in_place import result_dtype_error
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.checks import scalar_type_error
 from gradcli.core.ops.elementwise import scalars

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph import in_place, strided
+from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Number
@@ -69,7 +69,7 @@ _STRIDED_INPLACE = Op(
 
 def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Tensor:
     """`as_strided` in place: another shape and other strides for the tensor itself."""
-    in_place.check_writable(input)
+    write_checks.check_writable(input)
     return in_place.reshape_(input, _STRIDED_INPLACE, *place(input, size, stride, storage_offset))
 
 
@@ -127,7 +127,7 @@ def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Te
     count = math.prod(size)
     limits.check_elements(count, input.dtype.itemsize)
     if tuple(size) == input.array.shape:
-        in_place.bump(input)
+        write_checks.bump(input)
         return input
     memory = owner(input.array)
     offset = offset_in(memory, input.array)
@@ -136,7 +136,7 @@ def resize_(input: Tensor, size: Sequence[int], memory_format: Any = None) -> Te
     if flat.size < count:
         flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
     input.array = flat[:count].reshape(tuple(size))
-    in_place.bump(input)
+    write_checks.bump(input)
     return input
 
 
