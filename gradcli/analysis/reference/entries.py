@@ -38,7 +38,7 @@ _TITLES = {
     "activation.piecewise": "activations",
     "activation.leaky": "activations",
     "activation.smooth": "activations",
-    "activation.softmax": "activations",
+    "activation.softmax": "softmax",
     "elementwise.rounding": "rounding and signs",
     "elementwise.signs": "rounding and signs",
     "elementwise.floating_point": "floating point numbers",
