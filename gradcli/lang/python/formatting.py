@@ -1,4 +1,4 @@
-"""`format(value, spec)` and `str.format`.
+"""`format(value, spec)`, the specs of f-strings, and `str.format`.
 
 The fields of `str.format` are parsed here: positions, names and `[item]` of plain containers, conversions r, s, a, and specs
 with fields one level deep. Fields have no attributes, and the text that a field inserts is never parsed again. Width and

@@ -1,4 +1,4 @@
-"""Smooth activations: gelu, silu, mish, softplus, logsigmoid, softsign, tanhshrink, glu."""
+"""Smooth activations: gelu, silu, mish, softplus, logsigmoid, softsign, tanhshrink, glu. sigmoid and tanh are in elementwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, roots, the logistic function, and products with logarithms."""
+"""Exponentials, logarithms, roots, sigmoid (the logistic function), and products with logarithms."""
 
 from __future__ import annotations
 
