@@ -16,7 +16,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.signature import language
 from gradcli.core.graph.namespaces import as_tensor
-from gradcli.core.graph.op_node import ATTR, DATA, INPUT, OUT, OpNode, Saved, shown_attr
+from gradcli.core.graph.op_node import ATTR, ATTRS, DATA, DATA_NAMES, INPUT, OUT, OpNode, Saved, shown_attr
 from gradcli.core.tensor.node import AccumulateGrad, Node, freed_error
 from gradcli.core.tensor.state import PackHooks, recording, state
 from gradcli.core.tensor.tensor import Tensor
@@ -201,6 +201,8 @@ def saved_places(node: OpNode) -> list[tuple[int, int]]:
                 found |= {(INPUT, i) for i in (range(len(node.saved)) if op.variadic else (at,))}
             elif kind == DATA:
                 found.add((ATTR, at))
+            elif kind == ATTRS:
+                found |= {(ATTR, i) for i, name in enumerate(op.attrs) if name in DATA_NAMES}
     if node.kept_out is not None:
         named = {name for rule in op.rules.values() if rule is not None for name in rule.parameters}
         every = "outs" in named

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: where the arguments of rules come from
 XP, GRAD, OUT, OUTS, INPUT, ATTR, DATA, ATTRS, SHAPE, DTYPE = range(10)
 #: the names of plain arguments that are arrays
-_DATA = frozenset({"index", "indices", "mask", "condition", "target"})
+DATA_NAMES = frozenset({"index", "indices", "mask", "condition", "target"})
 
 
 class Plan:
@@ -57,7 +57,7 @@ def _place(op: Op, name: str) -> tuple[int, int]:
     if name in op.tensors:
         return INPUT, op.tensors.index(name)
     if name in op.attrs:
-        return DATA if name in _DATA else ATTR, op.attrs.index(name)
+        return DATA if name in DATA_NAMES else ATTR, op.attrs.index(name)
     fixed = {"xp": XP, "grad": GRAD, "grads": GRAD, "out": OUT, "outs": OUTS, "attrs": ATTRS}
     if name in fixed:
         return fixed[name], 0
@@ -296,6 +296,9 @@ class OpNode(Node):
         if kind == OUTS:
             return outs
         if kind == ATTRS:
+            for i, name in enumerate(self.op.attrs):
+                if name in DATA_NAMES:
+                    self._data(i)
             return self.attrs
         if self.op.variadic:
             return [self._edge_meta(edge)[kind - SHAPE] for edge in self.edges]
