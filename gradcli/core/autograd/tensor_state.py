@@ -54,7 +54,7 @@ def assign_requires_grad(tensor: Tensor, flag: Any) -> None:
     set_requires_grad(tensor, flag, "floating point and complex")
 
 
-def set_requires_grad(tensor: Tensor, flag: Any, kinds: str = "floating point") -> None:
+def set_requires_grad(tensor: Tensor, flag: object, kinds: str = "floating point") -> None:
     """Make a leaf require grad or not; `kinds` is what the error for integers calls the dtypes. Raises RuntimeError."""
     if type(flag) is not bool:
         raise runtime_error("requires_grad must be a bool")

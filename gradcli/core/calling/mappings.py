@@ -165,7 +165,7 @@ def _hashable(key: Any) -> Any:
     return key
 
 
-def table_of(value: Any) -> dict[Any, Any]:
+def table_of(value: object) -> dict[Any, Any]:
     """The dictionary behind a mapping of either kind. TypeError for anything else."""
     if isinstance(value, Mapping):
         return value.table

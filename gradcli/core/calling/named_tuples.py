@@ -33,7 +33,7 @@ class NamedTuple(NamedResult):
     SCRIPT_TYPE: ClassVar[ScriptType]
 
 
-def named_tuple(path: str, construct: Callable[..., tuple[Any, ...]], *fields: str) -> type[NamedTuple]:
+def named_tuple(path: str, construct: Callable[..., tuple[object, ...]], *fields: str) -> type[NamedTuple]:
     """A class `path` of named tuples; scripts call it with the arguments of `construct`, which gives the values."""
     module, _, name = path.rpartition(".")
     attributes = {field: itemgetter(i) for i, field in enumerate(fields)}

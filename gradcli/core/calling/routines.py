@@ -66,8 +66,8 @@ def check_arguments(
     name: str,
     names: Sequence[str],
     required: int,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
     keyword_only: Sequence[str] | None = (),
     variadic: bool = False,
 ) -> None:

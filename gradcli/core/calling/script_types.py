@@ -151,7 +151,7 @@ class Removable(Scripted):
     SCRIPT_METHODS = {"remove": Routine(remove)}
 
 
-def sequence_of(value: Any) -> tuple[Any, ...]:
+def sequence_of(value: object) -> tuple[Any, ...]:
     """A tuple or list as a tuple; Python's error for what cannot be iterated."""
     if isinstance(value, (tuple, list)):
         return tuple(value)

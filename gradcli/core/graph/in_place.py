@@ -31,7 +31,7 @@ def _store(array: Array, values: Any, dtype: DType) -> None:
     array[...] = values
 
 
-def apply(tensor: Tensor, compute: Callable[[Tensor], Any]) -> Tensor:
+def apply(tensor: Tensor, compute: Callable[[Tensor], object]) -> Tensor:
     """An in-place operation: `compute` makes the new values from an alias of the tensor, out of place.
 
     The alias carries the tensor's place in the graph; a copy of its old values stays where the operation keeps them.

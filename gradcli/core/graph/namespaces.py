@@ -41,7 +41,7 @@ provided = Provided()
 
 def as_tensor(value: Value) -> Tensor:
     """Arrays and numpy scalars as tensors; tensors as they are."""
-    return value if type(value) is Tensor else wrap(value)
+    return value if isinstance(value, Tensor) else wrap(value)
 
 
 class Numeric:

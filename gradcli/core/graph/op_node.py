@@ -323,7 +323,7 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 _UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "start", "end"})
 
 
-def shown_attr(name: str, value: Any) -> Any:
+def shown_attr(name: str, value: object) -> Any:
     """A plain argument as `_saved_NAME` reads it: arrays as tensors; negative dimensions as unsigned numbers of 64 bits, as in PyTorch."""
     if isinstance(value, np.ndarray):
         return wrap(np.asarray(value))
@@ -331,7 +331,7 @@ def shown_attr(name: str, value: Any) -> Any:
         return tuple([shown_attr(name, v) for v in value])
     if isinstance(value, slice):
         return None  # a whole dimension of an index
-    if name == "reduction":
+    if name == "reduction" and isinstance(value, str):
         return _REDUCTIONS.get(value, value)
     if type(value) is int and value < 0 and (name.startswith("dim") or name in _UNSIGNED):
         return value + (1 << 64)

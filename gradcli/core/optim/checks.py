@@ -12,7 +12,7 @@ from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 
-def number(value: Any, sign: str = "<=", left: bool = False) -> float:
+def number(value: object, sign: str = "<=", left: bool = False) -> float:
     """A number from a number or a tensor of one element.
 
     TypeError for other types: the one of Python's comparison with `sign`, which has the wrong type on the left if `left`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -338,7 +338,7 @@ def zeros_like(param: Tensor) -> Tensor:
     return Tensor(np.zeros_like(param.array), param.dtype)
 
 
-def written(param: Tensor, state: dict[str, Any] | None = None) -> None:
+def written(param: Tensor, state: Mapping[str, object] | None = None) -> None:
     """Count a write to a parameter in its version, and round bfloat16 values of it and of its state."""
     param.counter().count += 1
     if param.dtype is dtypes.bfloat16:

@@ -26,7 +26,7 @@ def _seed_of(seed: Any) -> int:
     raise type_error("int() argument must be a string, a bytes-like object or a real number, not '{}'", seed)
 
 
-def generator_of(source: Any) -> Generator:
+def generator_of(source: object) -> Generator:
     """The generator given as an argument, or the default one for None. TypeError for anything else."""
     if source is None:
         return generator.default

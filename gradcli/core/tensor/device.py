@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from gradcli.errors import ProgramError, runtime_error
 
@@ -23,7 +22,7 @@ def kind_of(name: str) -> str:
     return kind
 
 
-def check(device: Any) -> None:
+def check(device: object) -> None:
     """Raise an error for any device but the CPU; `device` is a name, a number or a `torch.device`."""
     if type(device) is int:
         raise runtime_error("Cannot access accelerator device when none is available.")

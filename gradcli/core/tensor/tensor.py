@@ -255,7 +255,7 @@ class Tensor:
         return id(self)
 
 
-def wrap(array: Any, dtype: DType | None = None) -> Tensor:
+def wrap(array: Array | np.generic | float, dtype: DType | None = None) -> Tensor:
     """A plain tensor of an array (or numpy scalar), which it shares; `dtype` only where the array cannot tell (bfloat16)."""
     if type(array) is not np.ndarray:
         array = np.asarray(array)

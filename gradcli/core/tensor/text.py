@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
@@ -44,7 +42,7 @@ def tensor_repr(tensor: Tensor) -> str:
     )
 
 
-def shown(value: Any, depth: int = 0) -> str:
+def shown(value: object, depth: int = 0) -> str:
     """`repr(value)` with tensors as PyTorch prints them. Containers nested deeper than 50 levels are cut off with `...`."""
     if type(value) is Tensor:
         return tensor_repr(value)
@@ -59,7 +57,7 @@ def shown(value: Any, depth: int = 0) -> str:
     return repr(value)
 
 
-def formatted(value: Any) -> str:
+def formatted(value: object) -> str:
     """What an f-string writes for `{value}`: strings as they are, a 0-d tensor as its number, anything else as its repr."""
     if isinstance(value, str):
         return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import EllipsisType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 def along(
-    array: Array, where: tuple[int, ...] | EllipsisType, evaluate: Callable[[], Value], direction: Any = 1
+    array: Array, where: tuple[int, ...] | EllipsisType, evaluate: Callable[[], Value], direction: float | Array = 1
 ) -> Callable[[float], Value]:
     """What `evaluate` returns, as a function of a distance: `array[where]` is moved by distance * direction meanwhile.
 

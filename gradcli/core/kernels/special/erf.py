@@ -89,7 +89,7 @@ def _working(x: Any) -> tuple[Array, Any]:
     return x.astype(wide, copy=False).reshape(-1), x
 
 
-def erf(x: Any) -> Array:
+def erf(x: Array) -> Array:
     """The error function, elementwise, in the dtype of x."""
     flat, x = _working(x)
     out = np.empty_like(flat)

@@ -25,7 +25,7 @@ def checked_reduction(reduction: str, also: tuple[str, ...] = ()) -> str:
     return reduction
 
 
-def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+def legacy_reduction(size_average: object, reduce: object, reduction: str) -> str:
     """The reduction that the deprecated arguments ask for, with PyTorch's warning; `reduction` where both are None."""
     if size_average is None and reduce is None:
         return reduction
