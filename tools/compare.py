@@ -132,10 +132,12 @@ def shortest(found: Iterable[Row]) -> dict[tuple[str, str, str], Row]:
     return best
 
 
-def examples(found: list[Row], width: int = 600) -> str:
+def examples(found: list[Row], kinds: str = "*", width: int = 600) -> str:
     """The shortest call of each kind of difference of each function, with both texts."""
     lines = []
-    for (name, kind, fact), row in sorted(shortest(found).items(), key=lambda item: KINDS.index(item[0][1])):
+    for (name, kind, fact), row in sorted(shortest(found).items(), key=lambda item: (KINDS.index(item[0][1]), item[0])):
+        if not fnmatchcase(kind, kinds):
+            continue
         d = next(d for d in row["differences"] if (d["kind"], d["fact"]) == (kind, fact))
         lines += [f"\n=== {name}, {kind} of {fact} (call {row['number']}, {row['mode']}): {row['call']}"]
         lines += [f"- {line}" for line in d["theirs"][:width].split("\n")] + [f"+ {line}" for line in d["ours"][:width].split("\n")]
@@ -194,7 +196,9 @@ def main() -> int:
     parser.add_argument("--results", type=Path, metavar="FILE", help="JSON lines, read and continued")
     parser.add_argument("--casebook", type=Path, metavar="FILE", help="write the shortest call of each kind as a case without output")
     parser.add_argument("--report", action="store_true", help="compare nothing, report what the results have")
-    parser.add_argument("--examples", action="store_true", help="print the shortest call of each kind too")
+    parser.add_argument(
+        "--examples", nargs="?", const="*", metavar="KIND", help="print the shortest call of each kind too, or of kinds like KIND"
+    )
     options = parser.parse_args()
     subjects = chosen(options.names, options.module)
     names = {s.name for s in subjects}
@@ -206,7 +210,7 @@ def main() -> int:
     if options.casebook:
         write_cases(options.casebook, found, options.seed)
     if options.examples:
-        print(examples(found))
+        print(examples(found, options.examples))
     print(table(found))
     return int(any(row["verdict"] not in FINE for row in found))
 

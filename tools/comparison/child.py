@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -80,7 +81,9 @@ def under_gradcli(prelude: str) -> Callable[[str], Answer]:
 
 def main() -> None:
     prelude = json.loads(sys.stdin.readline())
-    answers = sys.stdout
+    # what a library writes to the standard output of the process is no answer
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
     run = {"torch": under_torch, "gradcli": under_gradcli}[sys.argv[1]](prelude)
     for line in sys.stdin:
         answers.write(json.dumps(run(json.loads(line))) + "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -81,8 +82,7 @@ class Input:
         if not data.size and data.ndim != 1:
             return f"torch.zeros({', '.join(map(str, data.shape))}, dtype=torch.{self.dtype})"
         kind = bool if self.dtype == "bool" else int if "int" in self.dtype else float
-        text = str(_nested(data, kind)).replace("-inf", "-float('inf')").replace(" inf", " float('inf')").replace("nan", "float('nan')")
-        text = text.replace("[inf", "[float('inf')")
+        text = re.sub(r"\b(inf|nan)\b", r"float('\1')", str(_nested(data, kind)))
         usual = {float: "float32", int: "int64", bool: "bool"}[kind] == self.dtype and (kind is float or data.size)
         return f"torch.tensor({text}{'' if usual else f', dtype=torch.{self.dtype}'})"
 

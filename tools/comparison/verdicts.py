@@ -94,6 +94,9 @@ def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed
         return _without_known(name, [Difference("call", kind, theirs["out"], text)], allowed)
     mine, other = _facts(ours["out"]), _facts(theirs["out"])
     found = []
+    if any(_ERROR.match(facts.get("value", "")) for facts in (mine, other)):
+        # of a call that fails there is nothing more to see
+        mine, other = ({"value": facts.get("value", "")} for facts in (mine, other))
     for fact in dict.fromkeys((*other, *mine)):
         a, b = harness.normalised(other.get(fact, "")), harness.normalised(mine.get(fact, ""))
         if a != b and (kind := _kind(fact, a, b)):
