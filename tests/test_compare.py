@@ -1,0 +1,145 @@
+"""The comparison with PyTorch finds what is wrong in an implementation, and says of which kind it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import casebook
+from tools import compare
+from tools.comparison import calls, probes, verdicts
+from tools.comparison.children import Child
+
+SUBJECTS = {s.name: s for s in calls.subjects()}
+_SIN = [calls.make(SUBJECTS["torch.sin"], n, 0) for n in range(100)]
+_PLAIN = [c for c in _SIN if c.text == "torch.sin(a)" and "tensor([" in c.setup[0] and "dtype" not in c.setup[0]]
+#: calls of torch.sin with usual arguments: one that looks at values alone, and one that looks at gradients too
+PLAIN = next(c.number for c in _PLAIN if c.mode == "value")
+GRADIENT = next(c.number for c in _PLAIN if c.mode == "gradient" and c.leaves)
+
+
+@pytest.fixture(scope="module")
+def gradcli() -> Any:
+    with Child("gradcli", probes.PRELUDE) as child:
+        yield child.run
+
+
+def found(name: str, ours: Any, gradcli: Any, number: int = 0, allowed: Any = ()) -> compare.Row:
+    """A call under an implementation that is gradcli with a mistake, against gradcli."""
+    return compare.compared(SUBJECTS[name], number, 0, gradcli, ours, list(allowed))
+
+
+def kinds(row: compare.Row) -> set[tuple[str, str]]:
+    return {(d["fact"], d["kind"]) for d in row["differences"]}
+
+
+@pytest.mark.parametrize("name", ["torch.sin", "Tensor.add_", "torch.linalg.qr", "torch.nn.functional.gelu", "torch.sort"])
+def test_an_implementation_is_equal_to_itself(name: str, gradcli: Any) -> None:
+    for number in range(20):
+        row = found(name, gradcli, gradcli, number)
+        assert row["verdict"] == "equal", row
+
+
+@pytest.mark.parametrize(
+    ("planted", "fact", "kind"),
+    [
+        ("torch.cos(a)", "value", "wrong value"),
+        ("torch.asin(torch.sin(torch.sin(a)))", "graph", "graph"),
+        ("torch.sin(a).double()", "dtype", "dtype"),
+        ("torch.sin(a)[None]", "shape", "shape"),
+        ("torch.sin(a)[2:5, 7]", "value", "wrong error"),
+        ("torch.sin(a).no_such_thing()", "value", "refused"),
+        ("torch.sin(a).detach()", "gradient", "wrong value"),
+        ("torch.sin(a) * 1.000001", "graph", "graph"),
+    ],
+)
+def test_a_planted_mistake_is_found(planted: str, fact: str, kind: str, gradcli: Any) -> None:
+    row = found("torch.sin", lambda script: gradcli(script.replace("torch.sin(a)", planted)), gradcli, GRADIENT)
+    assert (fact, kind) in kinds(row), row
+    assert row["verdict"] != "equal"
+
+
+def test_an_error_that_is_missing_or_worded_otherwise_is_found(gradcli: Any) -> None:
+    script = (
+        "ok = False\ntry:\n    y = torch.sin('a')\nexcept Exception as e:\n    fact('value', lambda: type(e).__name__ + ': ' + str(e))\n"
+    )
+    theirs = gradcli(script)
+    for text, kind in (("torch.cos('a')", "error text"), ("1 / 0", "error type"), ("fact('value', lambda: 1)", "no error")):
+        ours = gradcli(script.replace("torch.sin('a')", text))
+        assert verdicts.verdict(verdicts.differences("torch.sin", theirs, ours, [])) == kind
+
+
+def test_a_warning_that_is_missing_is_found(gradcli: Any) -> None:
+    theirs = {**gradcli("fact('value', lambda: 1)\n"), "warnings": ["UserWarning: mind"]}
+    found = verdicts.differences("torch.sin", theirs, gradcli("fact('value', lambda: 1)\n"), [])
+    assert verdicts.verdict(found) == "warning"
+
+
+def test_last_digits_are_told_from_other_numbers() -> None:
+    def verdict(theirs: str, ours: str) -> str:
+        one, two = ({"out": f"## value\n{text}\n", "warnings": [], "error": None} for text in (theirs, ours))
+        return verdicts.verdict(verdicts.differences("torch.sin", one, two, []))
+
+    assert verdict("tensor([1.0001])", "tensor([1.0002])") == "digits"
+    assert verdict("tensor([1.0001])", "tensor([1.0009])") == "wrong value"
+    assert verdict("tensor([0.8174], dtype=torch.float16)", "tensor([0.8179], dtype=torch.float16)") == "rounding"
+    assert verdict("tensor([nan])", "tensor([inf])") == "wrong value"
+    assert verdict("tensor([-0.])", "tensor([0.])") == "zero sign"
+    assert verdict("tensor([1])", "tensor([2])") == "wrong value"
+    assert verdict("tensor([1.], grad_fn=<A0>)", "tensor([1.], grad_fn=<B0>)") == "graph"
+    assert verdict("tensor([1.], dtype=torch.float64)", "tensor([1.])") == "dtype"
+
+
+def test_known_differences_count_as_known(tmp_path: Path, gradcli: Any) -> None:
+    document = tmp_path / "differences.md"
+    document.write_text("| functions | what | reason |\n|---|---|---|\n| `torch.si*` | value | a reason |\n")
+    rows = verdicts.known(document)
+    assert [(k.names, k.what) for k in rows] == [("`torch.si*`", "value")]
+    number, text = PLAIN, "torch.sin(a)"
+    changed = found("torch.sin", lambda s: gradcli(s.replace(text, f"{text} * 3")), gradcli, number, rows)
+    assert changed["verdict"] == "known"
+
+
+def test_the_document_of_known_differences_has_rows_with_reasons() -> None:
+    rows = verdicts.known(compare.KNOWN)
+    assert rows and all(row.reason for row in rows)
+
+
+def test_calls_depend_on_their_number_and_the_seed_alone() -> None:
+    subject = SUBJECTS["torch.add"]
+    assert calls.make(subject, 7, 1) == calls.make(subject, 7, 1)
+    assert len({calls.make(subject, n, 1).text + str(calls.make(subject, n, 1).setup) for n in range(30)}) > 20
+
+
+def test_every_function_has_calls_that_parse() -> None:
+    for subject in SUBJECTS.values():
+        for number in range(3):
+            call = calls.make(subject, number, 0)
+            compile(probes.script(call), subject.name, "exec")
+            assert subject.name.rpartition(".")[2] in call.text
+
+
+def test_differing_calls_become_cases(tmp_path: Path, gradcli: Any) -> None:
+    number, text = PLAIN, "torch.sin(a)"
+    row = found("torch.sin", lambda s: gradcli(s.replace(text, f"{text} * 3")), gradcli, number)
+    book = tmp_path / "book.txt"
+    compare.write_cases(book, [row], 0)
+    compare.write_cases(book, [row], 0)
+    (case,) = casebook.read(book).cases
+    assert f"print({text})" in case.script
+
+
+def test_a_child_that_dies_is_started_again() -> None:
+    with Child("gradcli", probes.PRELUDE) as child:
+        assert child.run("print(1)\n")["out"] == "1\n"
+        assert child._process is not None
+        child._process.kill()
+        assert child.run("print(1)\n")["error"] == "Crash: the process died"
+        assert child.run("print(2)\n")["out"] == "2\n"
+
+
+def test_functions_are_chosen_by_name_and_module() -> None:
+    assert {s.name for s in compare.chosen(["F.gelu", "Tensor.sin"], [])} == {"torch.nn.functional.gelu", "Tensor.sin"}
+    assert {s.function.name for s in compare.chosen([], ["linalg.qr"])} >= {"qr"}

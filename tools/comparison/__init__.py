@@ -1,0 +1,1 @@
+"""Compares gradcli with an installed PyTorch, call by call: `tools/compare.py` is the command."""

@@ -1,0 +1,124 @@
+"""Scripts that make a call and print all that can be seen of it, fact by fact."""
+
+from __future__ import annotations
+
+from tools.comparison.calls import Call
+
+#: names of values that nodes save
+_SAVED = """
+    A L LU N Q R S U Vh adjoint alpha approximate beta bias buffer ceil_mode condition correction delta diagonal dilation dim dim0
+    dim1 dim2 dims eigenvalues eigenvectors eps exponent grad_output groups ignore_index include_self index indices input input2
+    inverse keepdim kernel_size lambd left log_sumexp margin mask mat1 mat2 max mean min mode n negative_slope normalized_shape offset
+    other output output_padding output_size p pad padding pivot pivots reduce reduction repeats result result0 result1 result2
+    rounding_mode running_mean scale self self_sym_argsize_minus_1 self_sym_argsize_minus_2 self_sym_numel self_sym_sizes
+    self_sym_strides shifts size sorted_sequence source src start step storage_offset stride target tensor1 tensor2 threshold
+    total_weight train transposed upper upscale_factor value values vec weight weights
+""".split()  # noqa: SIM905
+
+#: the functions that scripts of `script` call; each fact begins with a line `## fact`
+PRELUDE = f"""
+import torch
+import torch.nn.functional as F
+import torch.autograd.forward_ad as forward_ad
+SAVED = {tuple(f"_saved_{name}" for name in _SAVED)!r}
+def flat(y):
+    if isinstance(y, torch.Tensor):
+        return [y]
+    if isinstance(y, (tuple, list)):
+        return [t for v in y for t in flat(v)]
+    return []
+def fact(name, read):
+    print('##', name)
+    try:
+        print(read())
+    except Exception as e:
+        print(type(e).__name__ + ':', e)
+def weights(t):
+    return torch.arange(1, t.numel() + 1).to(t.dtype).reshape(t.shape)
+def show_values(y):
+    ts = flat(y)
+    fact('value', lambda: y)
+    fact('dtype', lambda: [t.dtype for t in ts])
+    fact('shape', lambda: [tuple(t.shape) for t in ts])
+    fact('strides', lambda: [t.stride() for t in ts])
+def edges(n):
+    return [(m and m.name(), i) for m, i in n.next_functions]
+def saved(n):
+    return [(s, getattr(n, s)) for s in SAVED if hasattr(n, s)]
+def show_graph(y):
+    ts = flat(y)
+    fact('graph', lambda: [(t.requires_grad, t.is_leaf, t.grad_fn and t.grad_fn.name()) for t in ts])
+    fact('edges', lambda: [edges(t.grad_fn) for t in ts if t.grad_fn])
+    fact('saved', lambda: [saved(t.grad_fn) for t in ts if t.grad_fn])
+def gradients(ys, leaves, create_graph):
+    return torch.autograd.grad(ys, leaves, [weights(t) for t in ys], allow_unused=True, create_graph=create_graph)
+def show_gradients(y, leaves):
+    ys = [t for t in flat(y) if t.requires_grad]
+    if not ys or not leaves:
+        return
+    try:
+        first = gradients(ys, leaves, True)
+    except Exception as e:
+        fact('gradient', lambda: type(e).__name__ + ': ' + str(e))
+        return
+    fact('gradient', lambda: first)
+    fact('gradient layout', lambda: [g is not None and (g.dtype, g.stride()) for g in first])
+    seconds = [g for g in first if g is not None and g.requires_grad]
+    if seconds:
+        fact('second', lambda: gradients(seconds, leaves, False))
+def tangent(t):
+    return forward_ad.unpack_dual(t).tangent
+"""
+
+_EPILOGUE = {
+    "gradient": "    show_graph(y)\n    show_gradients(y, [{leaves}])",
+    "value": "",
+    "forward": "    fact('tangent', lambda: [tangent(t) for t in flat(y)])",
+}
+
+
+def script(call: Call) -> str:
+    """The script that observes the call, to be run after PRELUDE."""
+    lines = ["torch.manual_seed(0)", *call.setup]
+    names = [line.partition(" = ")[0] for line in call.setup]
+    body = [
+        "ok = False",
+        "try:",
+        f"    y = {call.text}",
+        "    ok = True",
+        "except Exception as e:",
+        "    fact('value', lambda: type(e).__name__ + ': ' + str(e))",
+        "if ok:",
+        "    show_values(y)",
+        _EPILOGUE[call.mode].format(leaves=", ".join(call.leaves)),
+    ]
+    if "z" in names:
+        body.append("    fact('written', lambda: (z, z._version))")
+    if call.mode == "forward":
+        dual = [f"if {n}.is_floating_point():\n    {n} = forward_ad.make_dual({n}, weights({n}))" for n in names if n != "z"]
+        lines = [line for line in lines if not line.startswith("z = ")]
+        body = [*dual, *(line for line in call.setup if line.startswith("z = ")), *body]
+        body = ["with forward_ad.dual_level():", *("    " + line for part in body for line in part.split("\n"))]
+    return "\n".join([*lines, *body]) + "\n"
+
+
+def case(call: Call, fact: str) -> str:
+    """A short script for a casebook that prints the fact of the call."""
+    lines = ["import torch", "import torch.nn.functional as F", *call.setup]
+    if "F." not in call.text:
+        del lines[1]
+    if fact in ("dtype", "shape", "strides"):
+        read = {"dtype": "dtype", "shape": "shape", "strides": "stride()"}[fact]
+        return "\n".join([*lines, f"y = {call.text}", f"print([t.{read} for t in (y if isinstance(y, (tuple, list)) else [y])])"]) + "\n"
+    if fact in ("graph", "edges", "saved", "gradient", "gradient layout", "second", "tangent", "written"):
+        needed = {
+            "second": ("flat", "fact", "weights", "gradients", "show_gradients"),
+            "gradient": ("flat", "fact", "weights", "gradients", "show_gradients"),
+        }
+        return PRELUDE.lstrip("\n") + script(call) if fact not in needed else _with(needed[fact], call, lines)
+    return "\n".join([*lines, f"print({call.text})"]) + "\n"
+
+
+def _with(functions: tuple[str, ...], call: Call, lines: list[str]) -> str:
+    parts = [part for part in PRELUDE.split("\ndef ")[1:] if part.partition("(")[0] in functions]
+    return "\n".join([*lines, *(f"def {part}" for part in parts), f"show_gradients({call.text}, [{', '.join(call.leaves)}])"]) + "\n"

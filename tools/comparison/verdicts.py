@@ -1,0 +1,178 @@
+"""What two implementations said of one call, compared fact by fact."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from tests.conformance import harness
+
+#: kinds of difference, the worst first
+KINDS = (
+    "wrong value",  # other numbers, or another structure
+    "no error",  # PyTorch raises, gradcli does not
+    "fault",  # a fault of gradcli itself, or too slow
+    "wrong error",  # gradcli raises something that is no refusal, PyTorch does not
+    "zero sign",  # 0. where PyTorch has -0., or the other way round
+    "rounding",  # numbers of half precision that are rounded otherwise
+    "dtype",
+    "shape",
+    "strides",
+    "graph",  # grad_fn, requires_grad, next_functions
+    "saved",  # saved values of nodes
+    "error type",
+    "error text",
+    "warning",
+    "refused",  # gradcli says that it does not do this
+    "digits",  # numbers that differ in their last digits
+    "known",  # listed as a known difference
+    "equal",
+)
+#: kinds that count as equal or announced
+FINE = ("refused", "digits", "known", "equal")
+
+_ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning|Iteration)?: ")
+_REFUSAL = re.compile(
+    r"not part of gradcli|not supported by gradcli|gradcli does not|gradcli has no|more than gradcli|"
+    r"has no attribute|No module named|cannot import name"
+)
+_NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|nan|inf)(?!\w)")
+_GRAD_FN = re.compile(r",\s*(?:grad_fn=<[^>]*>|requires_grad=True)|grad_fn=<[^>]*>")
+_TENSOR_DTYPE = re.compile(r",\s*dtype=torch\.\w+")
+_GRAPH = {"graph": "graph", "edges": "graph", "saved": "saved", "gradient layout": "strides"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One fact that differs: its kind, and what PyTorch and gradcli printed."""
+
+    fact: str
+    kind: str
+    theirs: str
+    ours: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """A row of the table of known differences: a pattern of names, a fact or kind or `*`, and the reason."""
+
+    names: str
+    what: str
+    reason: str
+
+    def covers(self, name: str, difference: Difference) -> bool:
+        """Whether the row is about this difference of the function `name`."""
+        short = name.replace("torch.nn.functional.", "F.")
+        fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
+        return fits and self.what in ("*", difference.fact, difference.kind)
+
+
+def known(path: Path) -> list[Known]:
+    """The rows of the tables in a Markdown file whose heads are `functions | what | reason`."""
+    rows: list[Known] = []
+    inside = False
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        cells = [c.strip() for c in line.strip().strip("|").split("|")]
+        if not line.startswith("|") or len(cells) != 3:
+            inside = False
+        elif [c.lower() for c in cells] == ["functions", "what", "reason"]:
+            inside = True
+        elif inside and set(cells[0]) - set("-: "):
+            rows.append(Known(*cells))
+    return rows
+
+
+def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed: list[Known]) -> list[Difference]:
+    """All facts of a call that differ, the worst first; a refusal stands alone."""
+    if ours["error"] and not theirs["error"]:
+        text = ours["error"]
+        kind = "refused" if _REFUSAL.search(text) or text.startswith("SyntaxError") else "fault"
+        return _without_known(name, [Difference("call", kind, theirs["out"], text)], allowed)
+    mine, other = _facts(ours["out"]), _facts(theirs["out"])
+    found = []
+    if any(_ERROR.match(facts.get("value", "")) for facts in (mine, other)):
+        # of a call that fails there is nothing more to see
+        mine, other = ({"value": facts.get("value", "")} for facts in (mine, other))
+    for fact in dict.fromkeys((*other, *mine)):
+        a, b = harness.normalised(other.get(fact, "")), harness.normalised(mine.get(fact, ""))
+        if a != b and (kind := _kind(fact, a, b)):
+            found.append(Difference(fact, kind, other.get(fact, ""), mine.get(fact, "")))
+    if theirs["warnings"] != ours["warnings"] and not any(d.kind in ("refused", "no error", "wrong error") for d in found):
+        found.append(Difference("warnings", "warning", "\n".join(theirs["warnings"]), "\n".join(ours["warnings"])))
+    if (theirs["error"] or "") != (ours["error"] or ""):
+        found.append(Difference("call", "error text" if ours["error"] else "no error", str(theirs["error"]), str(ours["error"])))
+    return _without_known(name, sorted(found, key=lambda d: KINDS.index(d.kind)), allowed)
+
+
+def _without_known(name: str, found: list[Difference], allowed: list[Known]) -> list[Difference]:
+    made = [Difference(d.fact, "known", d.theirs, d.ours) if any(k.covers(name, d) for k in allowed) else d for d in found]
+    refused = [d for d in made if d.kind == "refused" and d.fact in ("value", "call")]
+    return refused or sorted(made, key=lambda d: KINDS.index(d.kind))
+
+
+def verdict(found: list[Difference]) -> str:
+    """The worst kind of all, or `equal`."""
+    return found[0].kind if found else "equal"
+
+
+def _facts(out: str) -> dict[str, str]:
+    """The text of each fact; a name that comes twice is numbered."""
+    facts: dict[str, str] = {}
+    for part in ("\n" + out).split("\n## ")[1:]:
+        name, _, text = part.partition("\n")
+        facts[name if name not in facts else f"{name} {len(facts)}"] = text.rstrip("\n")
+    return facts
+
+
+def _kind(fact: str, theirs: str, ours: str) -> str:
+    errors = [bool(_ERROR.match(text)) for text in (theirs, ours)]
+    if errors[1] and _REFUSAL.search(ours) and not _REFUSAL.search(theirs):
+        return "refused"
+    if errors[0] and errors[1]:
+        return "error text" if theirs.partition(":")[0] == ours.partition(":")[0] else "error type"
+    if errors[0]:
+        return "no error"
+    if errors[1]:
+        return "wrong error"
+    if fact in ("dtype", "shape", "strides"):
+        return fact
+    if fact in _GRAPH:
+        return _GRAPH[fact] if _near(theirs, ours) != "digits" else "digits"
+    return _near(theirs, ours) or _near_without(theirs, ours)
+
+
+def _near_without(theirs: str, ours: str) -> str:
+    """The kind of a difference that may be one of grad_fn or dtype in the text of a tensor."""
+    for pattern, kind in ((_GRAD_FN, "graph"), (_TENSOR_DTYPE, "dtype")):
+        a, b = (re.sub(r"\s+", " ", pattern.sub("", text)) for text in (theirs, ours))
+        if a == b or _near(a, b):
+            return kind
+    return "wrong value"
+
+
+def _near(theirs: str, ours: str) -> str:
+    """ "digits" where the texts are equal but for numbers that nearly are, "rounding" where these are of half precision."""
+    shapes = [re.sub(r"\s+", " ", _NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
+    if shapes[0] != shapes[1]:
+        return ""
+    pairs = list(zip(map(float, _NUMBER.findall(theirs)), map(float, _NUMBER.findall(ours)), strict=True))
+    largest = max((abs(a) for a, _ in pairs if math.isfinite(a)), default=0.0)
+    half = 1e-2 if "torch.bfloat16" in theirs else 2e-3 if "torch.float16" in theirs else 0.0
+    kinds = {_apart(a, b, half, largest) for a, b in pairs}
+    if "" in kinds and not harness.differs_in_last_digits_only(ours, theirs):
+        return ""
+    return next(kind for kind in ("zero sign", "rounding", "digits") if kind in kinds or kind == "digits")
+
+
+def _apart(a: float, b: float, half: float, largest: float) -> str:
+    """How two numbers differ: by the sign of zero, by rounding or in the last digits; "" where they are others."""
+    if a == b:
+        return "equal" if math.copysign(1, a) == math.copysign(1, b) else "zero sign"
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return "equal" if a != a and b != b else ""
+    apart = abs(a - b) - 1e-7 * max(largest, 1)
+    return "digits" if apart <= 2e-5 * abs(a) else "rounding" if apart <= half * abs(a) else ""
