@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
@@ -180,31 +181,26 @@ def layout(columns: Iterable[Column | str], rows: Sequence[Sequence[Cell]], look
 
 def _table(table: _Layout, widths: Sequence[int | None]) -> str:
     from rich.box import SIMPLE_HEAD, Box
-    from rich.padding import Padding
     from rich.table import Table
 
     from gradcli.render.console import draw
 
     # SIMPLE_HEAD with hyphens
     plain = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-    drawn = Table(
-        box=SIMPLE_HEAD if table.look.unicode else plain,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, _GAP - 1, 0, 0),
-        header_style="",
-    )
+    box = SIMPLE_HEAD if table.look.unicode else plain
+    # the gap belongs to the columns, since rich draws cells with padding much slower
+    drawn = Table(box=box, show_edge=False, pad_edge=False, padding=0, header_style="")
     columns = []
     total = 0
     for i, (one, wide) in enumerate(zip(table.columns, widths, strict=True)):
         heading, *texts = table.texts(i, wide)
-        taken = _widest([heading, *texts])
-        total += taken + _GAP
-        drawn.add_column(_styled(heading, "heading", None, table.look), width=taken, overflow="fold")
+        taken = _widest([heading, *texts]) + (_GAP - 1) * (i < len(widths) - 1)
+        total += taken + 1
+        drawn.add_column(_styled(heading, "heading", None, table.look), width=taken, no_wrap=True, overflow="ignore")
         columns.append([_styled(text, one.role, row[i], table.look) for text, row in zip(texts, table.rows, strict=True)])
     for cells in zip(*columns, strict=True):
         drawn.add_row(*cells)
-    return draw(Padding(drawn, (0, 0, 0, _GAP), expand=False), table.look, total)
+    return indent(draw(drawn, table.look, total), " " * _GAP)
 
 
 def _records(table: _Layout) -> str:
