@@ -10,6 +10,9 @@ from gradcli.render.look import STYLES, Look
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+#: columns and rows where there is no terminal
+UNBOUNDED = 10**6
+
 
 def draw(renderable: RenderableType, look: Look, columns: int) -> str:
     """The lines of `renderable`, laid out for `columns`, without blanks at their ends.
@@ -23,7 +26,7 @@ def draw(renderable: RenderableType, look: Look, columns: int) -> str:
     console = Console(
         file=file,
         width=columns,
-        height=look.rows or 10**6,
+        height=look.rows or UNBOUNDED,
         color_system="standard" if look.colour else None,
         force_terminal=look.colour,
         force_interactive=False,
@@ -36,6 +39,6 @@ def draw(renderable: RenderableType, look: Look, columns: int) -> str:
         highlight=False,
         _environ={},
     )
-    console.print(renderable)
+    console.print(renderable, crop=False)
     file.seek(0)
     return "\n".join(line.rstrip(" ") for line in file.read().split("\n"))

@@ -7,16 +7,24 @@ from textwrap import TextWrapper
 
 from gradcli.render.escape import width
 
-#: A piece of text that is never broken. It ends at a blank, after a comma, or before an operator that stands without blanks; a
-#: hyphen within a word and the sign of an exponent are no operators.
+#: A piece of text that is broken at operators only where it is longer than a line. It ends at a blank that does not follow an
+#: opening bracket, or after a comma.
+_END = r"(?<![\[(])(?=\s)|$|,"
+#: Operators without blanks before them; a hyphen within a word and the sign of an exponent are none.
 _OPERATOR = r"(?=(?:\*\*|//|[+*/@|&%]|(?<![A-Za-z]{2})-)(?<!\de[-+])[^\s=])"
-_PIECES = re.compile(rf"(\s+|\S+?(?:(?=\s)|$|,|(?<=[\w)\]]){_OPERATOR}))")
+_PIECE = r"(?:\S|(?<=[\[(])\s)+?"
+_PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}))")
+_SMALL_PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}|(?<=[\w)\]]){_OPERATOR}))")
 
 
 class _Wrapper(TextWrapper):
     """The standard library's wrapper with other places to cut at."""
 
     wordsep_re = _PIECES
+
+
+class _SmallWrapper(TextWrapper):
+    wordsep_re = _SMALL_PIECES
 
 
 def fold(text: str, columns: int, indent: int = 1) -> str:
@@ -29,13 +37,15 @@ def _lines(line: str, columns: int, indent: int) -> list[str]:
         return [line]
     lead = line[: len(line) - len(line.lstrip())]
     rest = lead + " " * min(indent, columns // 3)
-    return _wrapper(max(columns, len(rest) + 1), rest).wrap(line) or [line]
-
-
-def _wrapper(columns: int, rest: str) -> TextWrapper:
-    return _Wrapper(columns, subsequent_indent=rest, break_long_words=False, expand_tabs=False, replace_whitespace=False)
+    room = max(columns, len(rest) + 1)
+    for kind in (_Wrapper, _SmallWrapper):
+        wrapper = kind(room, subsequent_indent=rest, break_long_words=False, expand_tabs=False, replace_whitespace=False)
+        lines = wrapper.wrap(line)
+        if all(width(part) <= room for part in lines):
+            break
+    return lines or [line]
 
 
 def widest_piece(text: str) -> int:
     """The width of the widest piece of `text` that is never broken, with the indent of a line before it."""
-    return max((width(piece) + 1 for piece in _PIECES.findall(text) if piece.strip()), default=0)
+    return max((width(piece) + 1 for piece in _SMALL_PIECES.findall(text) if piece.strip()), default=0)

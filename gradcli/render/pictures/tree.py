@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
+from gradcli.render.console import draw
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import notes, shortened, titled
+from gradcli.render.fields import NONFINITE
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.pictures.node_labels import base
-from gradcli.render.tables import NONFINITE
 from gradcli.results.explanations import Explanation, StepResult
 from gradcli.results.values import TensorValue
 
@@ -54,8 +55,6 @@ class _Line(Plain):
 def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = False, grads: bool = False) -> str:
     """The tree, with values and gradients where they are wanted, and the notes below. No line is longer than `look.columns`."""
     from rich.console import Group
-
-    from gradcli.render.console import draw
 
     lines = _lines(explanation, values, grads)
     columns = look.columns or 10**6
