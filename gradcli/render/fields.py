@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 GAP = 2
 #: values that stand out
 NONFINITE = r"\b(?:nan|inf)\b"
+#: the styles of the words of a verdict
+_VERDICTS = ((r"\bok\b", "gradient"), (r"[\d,]+ wrong", "nonfinite"), (r"[\d,]+ at a\s+kink", "warning"))
 
 
 def styled(text: str, role: str, look: Look) -> Text:
@@ -33,6 +35,9 @@ def styled(text: str, role: str, look: Look) -> Text:
     found.append(text, "" if role in ("value", "number", "verdict") else "dim" if text == "-" else role)
     if role in ("value", "gradient", "number"):
         found.highlight_regex(NONFINITE, "nonfinite")
+    if role == "verdict":
+        for words, style in _VERDICTS:
+            found.highlight_regex(words, style)
     return found
 
 

@@ -17,28 +17,39 @@ _PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}))")
 _SMALL_PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}|(?<=[\w)\]]){_OPERATOR}))")
 
 
-class _Wrapper(TextWrapper):
+class _Expressions(TextWrapper):
     """The standard library's wrapper with other places to cut at."""
 
     wordsep_re = _PIECES
 
 
-class _SmallWrapper(TextWrapper):
+class _Operators(TextWrapper):
+    """The same, which cuts at operators too."""
+
     wordsep_re = _SMALL_PIECES
 
 
 def fold(text: str, columns: int, indent: int = 1) -> str:
     """`text` in lines of at most `columns` where its pieces are that short. Lines that begin in the middle stand `indent` further right."""
-    return "\n".join(part for line in text.split("\n") for part in _lines(line, columns, indent))
+    return _folded(text, columns, indent, _Expressions, _Operators)
 
 
-def _lines(line: str, columns: int, indent: int) -> list[str]:
+def fold_prose(text: str, columns: int, indent: int = 0) -> str:
+    """Sentences as `fold` folds expressions, but at blanks alone: paths and addresses stay whole."""
+    return _folded(text, columns, indent, _Expressions)
+
+
+def _folded(text: str, columns: int, indent: int, *kinds: type[TextWrapper]) -> str:
+    return "\n".join(part for line in text.split("\n") for part in _lines(line, columns, indent, kinds))
+
+
+def _lines(line: str, columns: int, indent: int, kinds: tuple[type[TextWrapper], ...]) -> list[str]:
     if width(line) <= columns:
         return [line]
     lead = line[: len(line) - len(line.lstrip())]
     rest = lead + " " * min(indent, columns // 3)
     room = max(columns, len(rest) + 1)
-    for kind in (_Wrapper, _SmallWrapper):
+    for kind in kinds:
         wrapper = kind(room, subsequent_indent=rest, break_long_words=False, expand_tabs=False, replace_whitespace=False)
         lines = wrapper.wrap(line)
         if all(width(part) <= room for part in lines):
@@ -46,6 +57,7 @@ def _lines(line: str, columns: int, indent: int) -> list[str]:
     return lines or [line]
 
 
-def widest_piece(text: str) -> int:
-    """The width of the widest piece of `text` that is never broken, with the indent of a line before it."""
-    return max((width(piece) + 1 for piece in _SMALL_PIECES.findall(text) if piece.strip()), default=0)
+def widest_piece(text: str, indent: int = 1) -> int:
+    """The width of the narrowest lines that `text` can be folded to, which are its pieces that are never broken."""
+    pieces = ([piece for piece in _SMALL_PIECES.findall(line) if piece.strip()] for line in text.split("\n"))
+    return max((width(piece) + indent * (i > 0) for line in pieces for i, piece in enumerate(line)), default=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcli.render.console import UNBOUNDED, draw
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.fields import fields, styled
-from gradcli.render.folding import fold
+from gradcli.render.folding import fold, fold_prose
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.reference import derivatives, example
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout
@@ -54,7 +54,7 @@ def description_text(found: Description, look: Look = PLAIN) -> str:
     columns = look.columns or UNBOUNDED
     parts: list[RenderableType] = [styled(fold(escape(signature), columns, 4), "heading", look) for signature in found.signatures]
     if found.doc:
-        parts.append(styled(fold(f"  {escape_lines(found.doc)}", columns, 0), "", look))
+        parts.append(styled(fold_prose(f"  {escape_lines(found.doc)}", columns), "", look))
     if found.grad_fns:
         names = fold(", ".join(found.grad_fns), columns - 14, 0)
         parts.append(fields([("grad_fn", styled(names, "grad_fn", look))], 2, 10, look))

@@ -10,10 +10,10 @@ from gradcli.render import csv_text
 from gradcli.render.console import UNBOUNDED, draw
 from gradcli.render.escape import escape, escape_lines, width
 from gradcli.render.fields import GAP, fields, styled
-from gradcli.render.folding import fold
+from gradcli.render.folding import fold, fold_prose
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look
-from gradcli.render.tables import GRAD_FN, NAME, Cell, Column, layout
+from gradcli.render.tables import GRAD_FN, NAME, Cell, Column, Sentence, layout
 from gradcli.results.reference import Entry
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _entry(entry: Entry, look: Look) -> Iterator[RenderableType]:
     columns = look.columns or UNBOUNDED
     for signature in entry.signatures:
         yield styled(fold(signature, columns, 4), "heading", look)
-    yield styled(fold(f"  {entry.doc}", columns, 0), "", look)
+    yield styled(fold_prose(f"  {entry.doc}", columns), "", look)
     yield _labelled(_facts(entry), 2, look)
     for grad_fn in entry.grad_fns:
         yield _labelled([("grad_fn", grad_fn, "grad_fn")], 2, look)
@@ -106,7 +106,7 @@ def reference_table(entries: Sequence[Entry], look: Look = PLAIN) -> str:
         out.append(look.paint(family, "heading") + "\n" + layout(columns, rows, look))
     names = len(entries)
     tail = f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example"
-    tail = look.paint(fold(tail, look.columns or len(tail), 0), "dim")
+    tail = look.paint(fold_prose(tail, look.columns or len(tail)), "dim")
     return "\n".join(out) + f"\n{tail}\n"
 
 
@@ -114,7 +114,7 @@ def _rows(entry: Entry, look: Look) -> list[list[Cell]]:
     """A row for each derivative, under the name of its grad_fn; one row for a function without derivatives."""
     call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."))
     if not entry.derivatives:
-        return [[call, "", entry.doc if look.columns else fold(entry.doc, _FORMULA, 0)]]
+        return [[call, "", Sentence(entry.doc if look.columns else fold_prose(entry.doc, _FORMULA))]]
     several = len({rule.argument for rule in entry.derivatives}) > 1
     rows: list[list[Cell]] = []
     names: set[str] = set()

@@ -27,9 +27,14 @@ if TYPE_CHECKING:
 _EXPRESSION = 60
 #: where a table must be narrower, texts are not folded to less than this as long as tensors can be folded
 _TEXT = 20
-#: a cell that is folded into so many more lines is better read in a record
-_TALLER = 8
+#: a cell that is folded into so many more lines is better read in a record: a tensor, a text
+_TALLER, _TALLER_TEXT = 8, 3
 _NUMBER = re.compile(r"-?\d[\d,]*(\.?)\d*(e[-+]\d+)?")
+
+
+class Sentence(str):
+    """A cell of words in a column of expressions or numbers."""
+
 
 Cell = str | Value | None
 
@@ -115,7 +120,7 @@ class _Layout(Plain):
         """
         widths = self.needed()
         numeric = [any(isinstance(row[i], TensorValue) for row in self.rows) for i in range(len(widths))]
-        least = [max(widest_piece(one.heading), *(self._least(row[i]) for row in self.rows)) for i, one in enumerate(self.columns)]
+        least = [max(widest_piece(one.heading, 0), *(self._least(row[i]) for row in self.rows)) for i, one in enumerate(self.columns)]
         texts_first = [wide if number else max(low, _TEXT) for wide, low, number in zip(widths, least, numeric, strict=True)]
         then_numbers = [low if number else max(low, _TEXT) for low, number in zip(least, numeric, strict=True)]
         for floor in (texts_first, then_numbers, least):
@@ -132,8 +137,9 @@ class _Layout(Plain):
     def is_tall(self, widths: Sequence[int], screen: float) -> bool:
         """Whether a cell in these widths is higher than the screen, or much higher than it is without being folded."""
         for i, wide in enumerate(widths):
-            for whole, folded in zip(self.texts(i), self.texts(i, wide), strict=True):
-                if folded.count("\n") >= min(screen, whole.count("\n") + _TALLER):
+            for whole, folded, row in zip(self.texts(i), self.texts(i, wide), [[], *self.rows], strict=True):
+                further = _TALLER if row and isinstance(row[i], TensorValue) else _TALLER_TEXT
+                if folded.count("\n") >= min(screen, whole.count("\n") + further):
                     return True
         return False
 
@@ -214,14 +220,20 @@ def _records(table: _Layout) -> str:
         if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:2] if (text := table.text(cell))):
             parts.append(Padding(styled(fold(head, max(room - GAP, 8), 4), "heading", table.look), (0, 0, 0, GAP)))
         shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[2:], cells[2:], strict=True)]
-        found = [(column.heading, _styled(text, column.role, cell, table.look)) for column, cell, text in shown if text]
+        found = [
+            ("" if isinstance(cell, Sentence) else column.heading, _styled(text, column.role, cell, table.look))
+            for column, cell, text in shown
+            if text
+        ]
         if found:
             parts.append(fields(found, 2 * GAP, lead, table.look))
     return draw(Group(*parts), table.look, max(room, lead + 3 * GAP + 8))
 
 
 def _styled(text: str, role: str, cell: Cell, look: Look) -> Text:
-    """The text of a cell; a gradient that is zero is dim."""
+    """The text of a cell; a gradient that is zero is dim, and a sentence has no colour."""
+    if isinstance(cell, Sentence):
+        role = ""
     if role == "gradient" and isinstance(cell, TensorValue) and not cell.array.any():
         role = "zero"
     return styled(text, role, look)

@@ -65,7 +65,7 @@ def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = F
     for line in lines:
         line.node.label = label = _label(line, column, columns, look)
         widest = max(widest, *(_GUIDE * line.depth + width(part) for part in label.plain.split("\n")))
-    return draw(Group(*(line.node for line in lines if not line.depth)), look, widest) + notes(explanation)
+    return draw(Group(*(line.node for line in lines if not line.depth)), look, widest) + notes(explanation, look)
 
 
 def _lines(explanation: Explanation, values: bool, grads: bool, deepest: int) -> list[_Line]:

@@ -379,7 +379,7 @@ def test_what_goes_on_below_is_no_leaf_and_named_once() -> None:
     assert lists and all("x" not in names and len(set(names)) == len(names) for names in lists)
 
 
-@pytest.mark.parametrize("shape", ["40", "3, 40", "2, 3, 4", "2000"])
+@pytest.mark.parametrize("shape", ["40", "3, 40", "2, 3, 4"])
 def test_numbers_of_nodes_are_whole(shape: str) -> None:
     told = explain("(x*1.2345).sum()", {"x": f"rand({shape})"})
     whole = {f"{number:.4f}" for one in told.steps for made in one.outputs if made.value for number in made.value.array.ravel()}
