@@ -30,15 +30,24 @@ MOST_TOLD = 100
 
 Evaluate = Callable[[], Tensor]
 MakeStep = Callable[[Tensor], ComplexStep | None]
+#: takes the numbers of elements that are compared, and of all
+Progress = Callable[[int, int], None]
 
 
 class Check:
     """One expression with its variables. `evaluate` runs it on what the variables hold now."""
 
     def __init__(
-        self, evaluate: Evaluate, variables: Mapping[str, Tensor], weights: Callable[[Tensor], Tensor | None], step: MakeStep
+        self,
+        evaluate: Evaluate,
+        variables: Mapping[str, Tensor],
+        weights: Callable[[Tensor], Tensor | None],
+        step: MakeStep,
+        progress: Progress,
     ) -> None:
         self._variables = variables
+        self._progress = progress
+        self._done, self._all = 0, sum(min(tensor.array.size, MOST_ELEMENTS) for tensor in variables.values())
         self._random = generator.default.get_state()
         self._evaluate = evaluate
         self.recorder = Recorder()
@@ -137,6 +146,8 @@ class Check:
         absolute = relative = 0.0
         checked = list(self._elements(tensor))
         for flat, index in checked:
+            self._progress(self._done, self._all)
+            self._done += 1
             moved = self.moved(tensor, index)
             rule = analytic[:, flat]
             scale = abs(float(tensor.array[index]))
@@ -250,9 +261,10 @@ def check(
     weights: Callable[[Tensor], Tensor | None],
     expression: str,
     step: MakeStep = lambda out: None,
+    progress: Progress = lambda done, total: None,
 ) -> CheckResult:
     """Compare the gradients of `evaluate` for all `variables`, which it reads. Raises what running it raises.
 
-    `step` makes complex steps for the value, where the expression allows them.
+    `step` makes complex steps for the value, where the expression allows them. `progress` is told before each element.
     """
-    return Check(evaluate, variables, weights, step).result(expression)
+    return Check(evaluate, variables, weights, step, progress).result(expression)

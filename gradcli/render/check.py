@@ -6,11 +6,15 @@ import csv
 import io
 import math
 
+from gradcli.render.console import UNBOUNDED
 from gradcli.render.escape import escape, width
+from gradcli.render.excerpt import Excerpt, marked
+from gradcli.render.folding import fold_prose
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.render.tables import NAME, SHAPE, Cell, Column, layout
 from gradcli.results.checks import CheckResult, Comparison, InputCheck, Origin
+from gradcli.source import Source, Span
 
 #: so many elements of an input are listed
 _MOST = 10
@@ -25,14 +29,16 @@ _COLUMNS = (
 def check_text(result: CheckResult, look: Look = PLAIN) -> str:
     """The whole verdict for people."""
     rows = [_row(one) for one in result.inputs]
-    out = [layout(_COLUMNS, rows, look)]
+    table = layout(_COLUMNS, rows, look)
+    lines: list[str] = []
     for one in result.inputs:
-        out += _elements(one, one.wrong, look)
-        out += _elements(one, one.kinks, look)
-    out += [_origin(origin, look) for origin in result.origins]
-    out += [f"  {escape(note)}\n" for note in result.notes]
-    out.append(f"  ({result.conditions})\n")
-    return "".join(out)
+        lines += _elements(one, one.wrong, look)
+        lines += _elements(one, one.kinks, look)
+    for origin in result.origins:
+        lines += _origin(origin, look)
+    for note in (*result.notes, f"({result.conditions})"):
+        lines += fold_prose(f"  {escape(note)}", look.columns or UNBOUNDED, 2).split("\n")
+    return table + "".join(f"{line}\n" for line in lines)
 
 
 def _row(one: InputCheck) -> list[Cell]:
@@ -66,27 +72,29 @@ def number(value: float) -> str:
 def _elements(one: InputCheck, found: tuple[Comparison, ...], look: Look) -> list[str]:
     lines = []
     for element in found[:_MOST]:
-        remark = f"  {escape(element.remark)}" if element.remark else ""
-        head = look.paint(place(one.name, element), "name")
-        lines.append(f"  {head}  analytic {number(element.analytic)}  numeric {number(element.numeric)}{remark}\n")
+        numbers = f"  analytic {number(element.analytic)}  numeric {number(element.numeric)}"
+        head, *more = marked(place(one.name, element), "name", escape(element.remark), look, "  ", f"{numbers}  ")
+        lines += [head if numbers in head else head + numbers, *more]
     if len(found) > _MOST:
-        lines.append(f"  ... and {len(found) - _MOST:,} more elements of {escape(one.name)}\n")
+        lines.append(f"  ... and {len(found) - _MOST:,} more elements of {escape(one.name)}")
     return lines
 
 
-def _origin(origin: Origin, look: Look) -> str:
-    """Where it began, with carets under the text."""
+def _origin(origin: Origin, look: Look) -> list[str]:
+    """Where it began, with carets under the text, in lines of its own where there is no room beside the words."""
     lead = f"  {origin.what} first made by {escape(origin.grad_fn)}"
     if not origin.line:
-        return f"{lead}: {escape(origin.remark)}\n"
-    indent = len(origin.line) - len(origin.line.lstrip())
-    lead += f" at {escape(origin.place)}  " if origin.place else " at  "
-    out = ""
-    if look.columns is not None and width(lead) + width(escape(origin.line)) - indent > look.columns:
-        out, lead = f"{lead.rstrip()}\n", "    "
-    before, marked = origin.line[indent : origin.first], origin.line[origin.first : origin.last]
-    carets = " " * (width(lead) + width(escape(before))) + look.paint("^" * max(1, width(escape(marked))), "caret")
-    return f"{out}{lead}{highlighted(escape(origin.line[indent:]), look)}\n{carets}  {escape(origin.remark)}\n"
+        return fold_prose(f"{lead}: {escape(origin.remark)}", look.columns or UNBOUNDED, 2).split("\n")
+    lead += f" at {escape(origin.place)}" if origin.place else " at"
+    span = Span(Source("", origin.line), origin.first, origin.last)
+    room = (look.columns or UNBOUNDED) - 4
+    excerpt = Excerpt(span, max(room - 6, 20))
+    carets, remark = excerpt.under(span, "^"), escape(origin.remark)
+    beside = f"{lead}  "
+    line = highlighted(excerpt.line, look)
+    if max(width(excerpt.line), width(f"{carets}  {remark}")) + width(beside) - 4 <= room:
+        return [beside + line, *marked(carets, "caret", remark, look, " " * width(beside), "  ")]
+    return [lead, f"    {line}", *marked(carets, "caret", remark, look, "    ", "  ")]
 
 
 def check_json(result: CheckResult) -> str:

@@ -13,7 +13,9 @@ import json
 
 from gradcli.errors import GradcliError, Label
 from gradcli.render.advice import advice
-from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.escape import escape, escape_lines
+from gradcli.render.excerpt import Excerpt, marked
+from gradcli.render.folding import fold_prose
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 
@@ -29,8 +31,8 @@ _PLACELESS = "<expression>"
 
 def diagnostic(error: GradcliError, look: Look = PLAIN) -> str:
     """The whole report, ending with a line end; source lines are cut to the width of a terminal, to 100 columns elsewhere."""
-    head, *more = escape_lines(error.message).split("\n")
-    out = [f"{look.paint(error.kind + ':', 'error')} {head}", *more]
+    head, *more = _folded(f"{error.kind}: {escape_lines(error.message)}", look).split("\n")
+    out = [head.replace(f"{error.kind}:", look.paint(f"{error.kind}:", "error"), 1), *more]
     beside, below = _sort_hints(error)
     if error.span is not None:
         out += _excerpts(error.span, error.labels, beside, look)
@@ -42,18 +44,25 @@ def diagnostic(error: GradcliError, look: Look = PLAIN) -> str:
     return "\n".join(line.rstrip() for line in out) + "\n"
 
 
+def _folded(text: str, look: Look) -> str:
+    """The text in lines of the terminal's width; elsewhere its own lines."""
+    return text if look.columns is None else fold_prose(text, look.columns, 2)
+
+
 def _columns(look: Look) -> int:
     return _COLUMNS if look.columns is None else min(max(look.columns - len(_INDENT) - 6, 20), _COLUMNS)
 
 
 def warning(category: str, message: str, span: Span | None, look: Look = PLAIN) -> str:
     """A warning as Python prints it: for text of a file with its place and the source line, else in one line."""
-    text = f"{look.paint(f'{category}:', 'warning')} {escape_lines(message)}\n"
-    if span is None or span.source.name == _PLACELESS:
-        return text
-    number, _ = span.source.position(span.start)
-    line = escape(span.source.line(number).strip())
-    return f"{look.paint(f'{escape(span.source.name)}:{number}:', 'dim')} {text}" + (f"  {highlighted(line, look)}\n" if line else "")
+    place, line = "", ""
+    if span is not None and span.source.name != _PLACELESS:
+        number, _ = span.source.position(span.start)
+        place = f"{escape(span.source.name)}:{number}: "
+        line = Excerpt(span, _columns(look)).line
+    text = _folded(f"{place}{category}: {escape_lines(message)}", look).removeprefix(place)
+    text = look.paint(place.rstrip(), "dim") + " " * bool(place) + text.replace(f"{category}:", look.paint(f"{category}:", "warning"), 1)
+    return f"{text}\n" + (f"{_INDENT}{highlighted(line, look)}\n" if line else "")
 
 
 def error_json(error: GradcliError) -> str:
@@ -96,6 +105,8 @@ def _hints(hints: list[str], look: Look) -> list[str]:
             lead = "try   " if first else "      "
             first = False
             text = look.paint(lead, "dim") + text.removeprefix("try ")
+        elif look.columns is not None:
+            text = fold_prose(text, look.columns - len(_INDENT))
         out += [_INDENT + line for line in text.split("\n")]
     return out
 
@@ -104,9 +115,9 @@ def _excerpts(span: Span, labels: list[Label], beside: str, look: Look) -> list[
     out = []
     if place := _place(span):
         out.append(_INDENT + look.paint(place, "dim"))
-    window = _Window(span, _columns(look))
+    window = Excerpt(span, _columns(look))
     out.append(_INDENT + highlighted(window.line, look))
-    out.append(_INDENT + look.paint(window.under(span, "^"), "caret") + (f" {escape(beside)}" if beside else ""))
+    out += marked(window.under(span, "^"), "caret", escape(beside), look, _INDENT)
     number = window.number
     for label in labels:
         if label.span == span:
@@ -114,10 +125,10 @@ def _excerpts(span: Span, labels: list[Label], beside: str, look: Look) -> list[
         if label.span.source == span.source and label.span.source.position(label.span.start)[0] == number:
             shown = window
         else:
-            shown = _Window(label.span, _columns(look))
+            shown = Excerpt(label.span, _columns(look))
             out.append(_INDENT + look.paint(_place(label.span) or f"line {shown.number}", "dim"))
             out.append(_INDENT + highlighted(shown.line, look))
-        out.append(_INDENT + look.paint(shown.under(label.span, "-"), "label") + f" {escape(label.text)}")
+        out += marked(shown.under(label.span, "-"), "label", escape(label.text), look, _INDENT)
     return out
 
 
@@ -137,52 +148,12 @@ def _calls(error: GradcliError, look: Look) -> list[str]:
     columns = _columns(look)
     for span, name in list(reversed(error.calls))[:_MAX_CALLS]:
         line, _ = span.source.position(span.start)
+        head = f"in {escape(name)}, called on line {line}:"
         text = " ".join(escape(span.text).split())
-        if len(text) > columns - 30:
-            text = text[: columns - 33] + "..."
-        out.append(_INDENT + look.paint(f"in {escape(name)}, called on line {line}:", "dim") + f" {highlighted(text, look)}")
+        room = columns - len(head)
+        if len(text) > room:
+            text = text[: max(room - 3, 0)] + "..."
+        out.append(f"{_INDENT}{look.paint(head, 'dim')} {highlighted(text, look)}")
     if len(error.calls) > _MAX_CALLS:
         out.append(f"{_INDENT}... and {len(error.calls) - _MAX_CALLS} more calls")
     return out
-
-
-class _Window:
-    """One source line made printable, cut around a span, with the way from offsets to columns."""
-
-    def __init__(self, span: Span, columns: int) -> None:
-        source = span.source
-        self.number, column = source.position(span.start)
-        raw = source.line(self.number)
-        self._line_start = span.start - (column - 1)
-        first, last = self._bounds(span, raw, columns)
-        self._first, self._last = first, last
-        lead = "..." if raw[:first].strip() else ""
-        pieces = [self._piece(char) for char in raw[first:last]]
-        at = len(lead)
-        self._columns = []
-        for piece in pieces:
-            self._columns.append(at)
-            at += width(piece)
-        self._columns.append(at)
-        self.line = lead + "".join(pieces) + ("..." if last < len(raw) else "")
-
-    @staticmethod
-    def _piece(char: str) -> str:
-        return "    " if char == "\t" else escape(char)
-
-    def _bounds(self, span: Span, raw: str, columns: int) -> tuple[int, int]:
-        """Which part of the line to show: all when it fits, else what surrounds the start of the span."""
-        leading = len(raw) - len(raw.lstrip())
-        begin = span.start - self._line_start
-        if len(raw) - leading <= columns:
-            return min(leading, begin), len(raw)
-        marked = min(span.end - span.start, columns // 2)
-        first = max(0, min(begin - (columns - marked) // 2, len(raw) - columns))
-        return first, min(len(raw), first + columns)
-
-    def under(self, span: Span, mark: str) -> str:
-        """Blanks and marks to stand under `span`, to the end of the shown line at most; one mark at least."""
-        start = min(max(span.start - self._line_start, self._first), self._last) - self._first
-        end = min(max(span.end - self._line_start, self._first), self._last) - self._first
-        left = self._columns[start]
-        return " " * left + mark * max(1, self._columns[end] - left)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 
-from gradcli.render.escape import escape, escape_lines
+from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.fields import styled
+from gradcli.render.folding import fold, fold_prose
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout
@@ -30,13 +33,14 @@ def explanation_table(explanation: Explanation, look: Look = PLAIN, *, full: boo
             rows.append([name, text, step.grad_fn, str(made.shape), made.value, made.gradient, made.came])
     out = layout(_COLUMNS, rows, look, tallest=_TALLEST)
     if full:
-        out += "\n" + "".join(_arithmetic(explanation))
-    return out + notes(explanation)
+        out += "\n" + _arithmetic(explanation, look)
+    return out + notes(explanation, look)
 
 
-def notes(explanation: Explanation) -> str:
-    """The notes, a line each, after a blank line."""
-    return "".join(f"{'' if i else chr(10)}  {escape(note)}\n" for i, note in enumerate(explanation.notes))
+def notes(explanation: Explanation, look: Look) -> str:
+    """The notes, each in a line or more of its own, after a blank line."""
+    lines = [fold_prose(f"  {escape(note)}", look.columns or UNBOUNDED, 2) for note in explanation.notes]
+    return "\n".join(["", *lines, ""]) if lines else ""
 
 
 def titled(step: StepResult) -> str:
@@ -56,22 +60,27 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     return f"{text[: half + 1]}...{text[-half:]}"
 
 
-def _arithmetic(explanation: Explanation) -> list[str]:
+def _arithmetic(explanation: Explanation, look: Look) -> str:
     """Forward in the order in which the steps ran, then backward."""
+    from rich.console import Group
+
+    columns = look.columns or UNBOUNDED
     computed = [step for step in reversed(explanation.steps) if not step.is_leaf]
-    lines = ["  forward\n"]
-    for step in computed:
-        lines += [f"    {line}\n" for one in step.arithmetic for line in _lines(step.name, one)]
-    lines.append("  backward\n")
-    for step in explanation.steps:
-        for made in step.outputs:
-            lines += [f"    {line}\n" for one in made.arithmetic for line in _lines(f"grad({made.name})", one)]
-    return lines
+    lines = ["  forward"]
+    lines += [_line(step.name, one, columns) for step in computed for one in step.arithmetic]
+    lines.append("  backward")
+    lines += [_line(f"grad({made.name})", one, columns) for step in explanation.steps for made in step.outputs for one in made.arithmetic]
+    return draw(Group(*(styled(line, "source", look) for line in lines)), look, columns)
 
 
-def _lines(name: str, one: Arithmetic) -> list[str]:
+def _line(name: str, one: Arithmetic, columns: int) -> str:
+    """The formula, with numbers, and its value: in a line where they have room, else below each other."""
     parts = [one.formula, one.numbers, one.result]
-    return [escape_lines(f"{name} = " + " = ".join(part for i, part in enumerate(parts) if i == 0 or part != parts[i - 1]))]
+    first, *others = [f"= {part}" for i, part in enumerate(parts) if i == 0 or part != parts[i - 1]]
+    line = escape_lines(" ".join([f"    {name}", first, *others]))
+    if width(line) <= columns:
+        return line
+    return "\n".join(fold(escape_lines(part), columns, 4) for part in (f"    {name} {first}", *(f"      {other}" for other in others)))
 
 
 def explanation_json(explanation: Explanation) -> str:

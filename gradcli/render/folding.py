@@ -7,35 +7,57 @@ from textwrap import TextWrapper
 
 from gradcli.render.escape import width
 
-#: A piece of text that is never broken. It ends at a blank, after a comma, or before an operator that stands without blanks; a
-#: hyphen within a word and the sign of an exponent are no operators.
+#: A piece of text that is broken at operators only where it is longer than a line. It ends at a blank that does not follow an
+#: opening bracket, or after a comma.
+_END = r"(?<![\[(])(?=\s)|$|,"
+#: Operators without blanks before them; a hyphen within a word and the sign of an exponent are none.
 _OPERATOR = r"(?=(?:\*\*|//|[+*/@|&%]|(?<![A-Za-z]{2})-)(?<!\de[-+])[^\s=])"
-_PIECES = re.compile(rf"(\s+|\S+?(?:(?=\s)|$|,|(?<=[\w)\]]){_OPERATOR}))")
+_PIECE = r"(?:\S|(?<=[\[(])\s)+?"
+_PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}))")
+_SMALL_PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}|(?<=[\w)\]]){_OPERATOR}))")
 
 
-class _Wrapper(TextWrapper):
+class _Expressions(TextWrapper):
     """The standard library's wrapper with other places to cut at."""
 
     wordsep_re = _PIECES
 
 
+class _Operators(TextWrapper):
+    """The same, which cuts at operators too."""
+
+    wordsep_re = _SMALL_PIECES
+
+
 def fold(text: str, columns: int, indent: int = 1) -> str:
     """`text` in lines of at most `columns` where its pieces are that short. Lines that begin in the middle stand `indent` further right."""
-    return "\n".join(part for line in text.split("\n") for part in _lines(line, columns, indent))
+    return _folded(text, columns, indent, _Expressions, _Operators)
 
 
-def _lines(line: str, columns: int, indent: int) -> list[str]:
+def fold_prose(text: str, columns: int, indent: int = 0) -> str:
+    """Sentences as `fold` folds expressions, but at blanks alone: paths and addresses stay whole."""
+    return _folded(text, columns, indent, _Expressions)
+
+
+def _folded(text: str, columns: int, indent: int, *kinds: type[TextWrapper]) -> str:
+    return "\n".join(part for line in text.split("\n") for part in _lines(line, columns, indent, kinds))
+
+
+def _lines(line: str, columns: int, indent: int, kinds: tuple[type[TextWrapper], ...]) -> list[str]:
     if width(line) <= columns:
         return [line]
     lead = line[: len(line) - len(line.lstrip())]
     rest = lead + " " * min(indent, columns // 3)
-    return _wrapper(max(columns, len(rest) + 1), rest).wrap(line) or [line]
+    room = max(columns, len(rest) + 1)
+    for kind in kinds:
+        wrapper = kind(room, subsequent_indent=rest, break_long_words=False, expand_tabs=False, replace_whitespace=False)
+        lines = wrapper.wrap(line)
+        if all(width(part) <= room for part in lines):
+            break
+    return lines or [line]
 
 
-def _wrapper(columns: int, rest: str) -> TextWrapper:
-    return _Wrapper(columns, subsequent_indent=rest, break_long_words=False, expand_tabs=False, replace_whitespace=False)
-
-
-def widest_piece(text: str) -> int:
-    """The width of the widest piece of `text` that is never broken, with the indent of a line before it."""
-    return max((width(piece) + 1 for piece in _PIECES.findall(text) if piece.strip()), default=0)
+def widest_piece(text: str, indent: int = 1) -> int:
+    """The width of the narrowest lines that `text` can be folded to, which are its pieces that are never broken."""
+    pieces = ([piece for piece in _SMALL_PIECES.findall(line) if piece.strip()] for line in text.split("\n"))
+    return max((width(piece) + indent * (i > 0) for line in pieces for i, piece in enumerate(line)), default=0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from gradcli.render.console import UNBOUNDED, draw
 from gradcli.render.escape import escape, escape_lines
+from gradcli.render.fields import fields, styled
+from gradcli.render.folding import fold, fold_prose
 from gradcli.render.look import PLAIN, Look
-from gradcli.render.reference import derivative
+from gradcli.render.reference import derivatives, example
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout
 from gradcli.results.explanations import GraphNodes
 from gradcli.results.reference import Description
@@ -46,15 +49,15 @@ def _short(value: Value) -> Value:
 
 def description_text(found: Description, look: Look = PLAIN) -> str:
     """Signatures, what it does, grad_fn, formulas, and the example with what it printed."""
-    out = [look.paint(escape(signature), "heading") for signature in found.signatures]
+    from rich.console import Group, RenderableType
+
+    columns = look.columns or UNBOUNDED
+    parts: list[RenderableType] = [styled(fold(escape(signature), columns, 4), "heading", look) for signature in found.signatures]
     if found.doc:
-        out.append(f"  {escape_lines(found.doc)}")
+        parts.append(styled(fold_prose(f"  {escape_lines(found.doc)}", columns), "", look))
     if found.grad_fns:
-        out.append(f"  grad_fn     {', '.join(found.grad_fns)}")
-    width = max((len(argument) for argument, _, _ in found.formulas), default=0)
-    for argument, formula, note in found.formulas:
-        out += derivative(argument, formula, note, width, look)
-    for typed, printed in found.example:
-        out.append(look.paint(f"  >>> {escape(typed)}", "label"))
-        out += [f"  {line}" for line in escape_lines(printed).split("\n") if line]
-    return "\n".join(out) + "\n"
+        names = fold(", ".join(found.grad_fns), columns - 14, 0)
+        parts.append(fields([("grad_fn", styled(names, "grad_fn", look))], 2, 10, look))
+    if found.formulas:
+        parts.append(derivatives(found.formulas, 2, look))
+    return draw(Group(*parts, *example(found.example, look)), look, columns)

@@ -2,75 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from gradcli.render import csv_text
-from gradcli.render.escape import escape_lines, width
-from gradcli.render.explain import shortened
-from gradcli.render.folding import fold
+from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.fields import GAP, fields, styled
+from gradcli.render.folding import fold, fold_prose
 from gradcli.render.json_text import dump
-from gradcli.render.look import PLAIN, Look, highlighted
-from gradcli.render.tables import GRAD_FN, NAME, Cell, Column, layout
+from gradcli.render.look import PLAIN, Look
+from gradcli.render.tables import GRAD_FN, NAME, Cell, Column, Sentence, layout
 from gradcli.results.reference import Entry
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 #: columns of the table: longer calls are cut, longer formulas go on in the next line
 _CALL, _FORMULA = 44, 60
 #: instead of a formula where PyTorch has no derivative
 UNDEFINED = "not implemented: backward raises"
+#: the width of labels
+_LABEL = 8
 
 
 def reference_text(entries: Sequence[Entry], look: Look = PLAIN) -> str:
     """Each entry in full, with its example run. Lines longer than `look.columns` are folded."""
-    return "\n".join(_entry(entry, look) for entry in entries)
+    from rich.console import Group
+
+    return "\n".join(draw(Group(*_entry(entry, look)), look, look.columns or UNBOUNDED) for entry in entries)
 
 
-def _entry(entry: Entry, look: Look) -> str:
-    columns = look.columns or 10**6
-    out = [look.paint(line, "heading") for signature in entry.signatures for line in fold(signature, columns, 4).split("\n")]
-    out.append(fold(f"  {entry.doc}", columns, 0))
-    out += [fold(f"  {title:<10}{text}", columns, 10) for title, text in _facts(entry)]
+def _entry(entry: Entry, look: Look) -> Iterator[RenderableType]:
+    columns = look.columns or UNBOUNDED
+    for signature in entry.signatures:
+        yield styled(fold(signature, columns, 4), "heading", look)
+    yield styled(fold_prose(f"  {entry.doc}", columns), "", look)
+    yield _labelled(_facts(entry), 2, look)
     for grad_fn in entry.grad_fns:
-        out.append(f"  {'grad_fn':<10}{grad_fn}")
-        rules = [rule for rule in entry.derivatives if rule.grad_fn == grad_fn]
-        wide = max((len(rule.argument) for rule in rules), default=0)
-        for rule in rules:
-            out += derivative(rule.argument, rule.formula, rule.note, wide, look, indent=4)
-        if not rules:
-            out.append("    no derivative")
-    for typed, printed in entry.example:
-        lines = typed.split("\n")
-        out += [f"  {look.paint('...' if i else '>>>', 'label')} {highlighted(line, look)}" for i, line in enumerate(lines)]
-        out += [f"  {line}" for line in escape_lines(printed).split("\n") if line]
-    return "\n".join(out) + "\n"
+        yield _labelled([("grad_fn", grad_fn, "grad_fn")], 2, look)
+        if rules := [rule for rule in entry.derivatives if rule.grad_fn == grad_fn]:
+            yield derivatives([(rule.argument, rule.formula, rule.note) for rule in rules], 4, look)
+        else:
+            yield styled("    no derivative", "dim", look)
+    yield from example(entry.example, look)
 
 
-def derivative(argument: str, formula: str, note: str, wide: int, look: Look = PLAIN, *, indent: int = 2) -> list[str]:
-    """The lines of a derivative, one for each definition of its formula; `wide` is the width of the longest argument's name."""
-    columns = look.columns or 10**6
-    start = f"{' ' * indent}d/d {argument:<{wide}}  "
-    further = len(start) + 2 - indent
-    *definitions, value = (formula or UNDEFINED).split("; ")
-    rest = f"   ({note})" if note else ""
-    out: list[str] = []
-    for text in definitions:
-        out.append(fold(start + text, columns, further))
-        start, further = " " * len(start), 2
-    if width(start + value + rest) <= columns:
-        return [*out, start + value + look.paint(rest, "dim")]
-    return [*out, fold(start + value + rest, columns, further)]
+def _labelled(facts: Sequence[tuple[str, str, str]], indent: int, look: Look) -> RenderableType:
+    """A line or more for each of `facts`: label, text and role."""
+    room = (look.columns or UNBOUNDED) - indent - _LABEL - GAP
+    return fields([(label, styled(fold(text, room, 0), role, look)) for label, text, role in facts], indent, _LABEL, look)
 
 
-def _facts(entry: Entry) -> list[tuple[str, str]]:
-    found = [("family", entry.family)]
+def derivatives(rules: Sequence[tuple[str, str, str]], indent: int, look: Look) -> RenderableType:
+    """A row for each argument, formula and note. The definitions that a formula begins with have lines of their own."""
+    lead = max(len(argument) for argument, _, _ in rules) + len("d/d ")
+    room = (look.columns or UNBOUNDED) - indent - lead - GAP
+    rows = []
+    for argument, formula, note in rules:
+        lines = [fold(text, room, 2) for text in (formula or UNDEFINED).split("; ")]
+        text = styled("\n".join(lines), "source" if formula else "dim", look)
+        if note:
+            beside = width(lines[-1].split("\n")[-1]) + width(note) + 5 <= room
+            text.append("   " if beside else "\n").append(fold(f"({note})", room, 1), "dim" if look.colour else "")
+        rows.append((f"d/d {argument}", text))
+    return fields(rows, indent, lead, look)
+
+
+def example(steps: Sequence[tuple[str, str]], look: Look) -> Iterator[RenderableType]:
+    """What is typed, after `>>>` in the colours of the language, and what is printed; both folded where they are long."""
+    for typed, printed in steps:
+        folded = "\n".join(fold(line, (look.columns or UNBOUNDED) - 6, 4) for line in typed.split("\n"))
+        for i, line in enumerate(folded.split("\n")):
+            yield styled("  ... " if i else "  >>> ", "label", look).append_text(styled(escape(line), "source", look))
+        for line in filter(None, escape_lines(printed).split("\n")):
+            yield styled(fold(f"  {line}", look.columns or UNBOUNDED), "value", look)
+
+
+def _facts(entry: Entry) -> list[tuple[str, str, str]]:
+    found = [("family", entry.family, "")]
     if entry.aliases:
-        found.append(("also", ", ".join(entry.aliases)))
+        found.append(("also", ", ".join(entry.aliases), "function"))
     last = entry.name.rpartition(".")[2]
     forms = ([f"{last}_ writes in place"] if entry.inplace else []) + (["takes out="] if entry.takes_out else [])
     if forms:
-        found.append(("forms", ", ".join(forms)))
+        found.append(("forms", ", ".join(forms), ""))
     if not entry.grad_fns and entry.kind in ("function", "method"):
-        found.append(("gradient", "none of its own: other operations make it up, or there is none"))
+        found.append(("gradient", "none of its own: other operations make it up, or there is none", "dim"))
     return found
 
 
@@ -87,7 +106,7 @@ def reference_table(entries: Sequence[Entry], look: Look = PLAIN) -> str:
         out.append(look.paint(family, "heading") + "\n" + layout(columns, rows, look))
     names = len(entries)
     tail = f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example"
-    tail = look.paint(fold(tail, look.columns or len(tail), 0), "dim")
+    tail = look.paint(fold_prose(tail, look.columns or len(tail)), "dim")
     return "\n".join(out) + f"\n{tail}\n"
 
 
@@ -95,7 +114,7 @@ def _rows(entry: Entry, look: Look) -> list[list[Cell]]:
     """A row for each derivative, under the name of its grad_fn; one row for a function without derivatives."""
     call = _short_call(entry.signatures[0].removeprefix("torch.").replace("nn.functional.", "F."))
     if not entry.derivatives:
-        return [[call, "", entry.doc if look.columns else fold(entry.doc, _FORMULA, 0)]]
+        return [[call, "", Sentence(entry.doc if look.columns else fold_prose(entry.doc, _FORMULA))]]
     several = len({rule.argument for rule in entry.derivatives}) > 1
     rows: list[list[Cell]] = []
     names: set[str] = set()
@@ -109,10 +128,11 @@ def _rows(entry: Entry, look: Look) -> list[list[Cell]]:
 
 
 def _short_call(call: str) -> str:
-    """A call for the table: the keyword-only options of a long one are left out, then what does not fit."""
+    """A call for the table: a long one without its keyword-only options, a longer one without arguments. The name is whole."""
+    call = call.replace(", *, out=None)", ")")
     if len(call) > _CALL and ", *, " in call:
         call = call.partition(", *, ")[0] + ", ...)"
-    return shortened(call, _CALL)
+    return call if len(call) <= _CALL else f"{call.partition('(')[0]}(...)"
 
 
 def reference_plain(entries: Sequence[Entry]) -> str:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
+from gradcli.render.console import draw
 from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.fields import GAP, fields, styled, widest
 from gradcli.render.folding import fold, widest_piece
 from gradcli.render.look import PLAIN, Look
 from gradcli.results.derivatives import GradientTable, Row
@@ -20,17 +23,18 @@ from gradcli.results.values import Evaluation, TensorValue, Value
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: the gap between columns, and before the first one
-_GAP = 2
 #: longer expressions are cut in the middle; JSON has them whole
 _EXPRESSION = 60
 #: where a table must be narrower, texts are not folded to less than this as long as tensors can be folded
 _TEXT = 20
-#: a cell that is folded into so many more lines is better read in a record
-_TALLER = 8
+#: a cell that is folded into so many more lines is better read in a record: a tensor, a text
+_TALLER, _TALLER_TEXT = 8, 3
 _NUMBER = re.compile(r"-?\d[\d,]*(\.?)\d*(e[-+]\d+)?")
-#: values that stand out
-NONFINITE = r"\b(?:nan|inf)\b"
+
+
+class Sentence(str):
+    """A cell of words in a column of expressions or numbers."""
+
 
 Cell = str | Value | None
 
@@ -80,6 +84,10 @@ class _Layout(Plain):
         if wide is not None:
             changes["linewidth"] = wide + 1 - max(cell.array.ndim, 2)
         text = cell.cell(**changes)
+        # nan and inf are wider than PyTorch reckons
+        while wide is not None and changes["linewidth"] > 0 and (over := widest([text]) - wide) > 0:
+            changes["linewidth"] -= over
+            text = cell.cell(**changes)
         if "precision" in changes and "." in text and "e" not in text:
             text = cell.cell(**changes | {"precision": max(map(_digits, re.findall(r"\.(\d*)", text)))})
         # as PyTorch summarises: ever fewer items at both ends of every axis
@@ -103,7 +111,7 @@ class _Layout(Plain):
 
     def needed(self) -> list[int]:
         """The widths that the columns need when nothing is folded."""
-        return [_widest(self.texts(i)) for i in range(len(self.columns))]
+        return [widest(self.texts(i)) for i in range(len(self.columns))]
 
     def narrowed(self, room: int) -> list[int] | None:
         """Widths that make the table as wide as `room`; None where words and numbers are too long for that.
@@ -112,7 +120,7 @@ class _Layout(Plain):
         """
         widths = self.needed()
         numeric = [any(isinstance(row[i], TensorValue) for row in self.rows) for i in range(len(widths))]
-        least = [max(widest_piece(one.heading), *(self._least(row[i]) for row in self.rows)) for i, one in enumerate(self.columns)]
+        least = [max(widest_piece(one.heading, 0), *(self._least(row[i]) for row in self.rows)) for i, one in enumerate(self.columns)]
         texts_first = [wide if number else max(low, _TEXT) for wide, low, number in zip(widths, least, numeric, strict=True)]
         then_numbers = [low if number else max(low, _TEXT) for low, number in zip(least, numeric, strict=True)]
         for floor in (texts_first, then_numbers, least):
@@ -120,33 +128,29 @@ class _Layout(Plain):
                 widths[max(slack, key=widths.__getitem__)] -= 1
         if _total(widths) > room:
             return None
-        taken = [_widest(self.texts(i, wide)) for i, wide in enumerate(widths)]
+        taken = [widest(self.texts(i, wide)) for i, wide in enumerate(widths)]
         for i in sorted(range(len(widths)), key=numeric.__getitem__):
             widths[i] = taken[i] + room - _total(taken)
-            taken[i] = _widest(self.texts(i, widths[i]))
+            taken[i] = widest(self.texts(i, widths[i]))
         return widths
 
     def is_tall(self, widths: Sequence[int], screen: float) -> bool:
         """Whether a cell in these widths is higher than the screen, or much higher than it is without being folded."""
         for i, wide in enumerate(widths):
-            for whole, folded in zip(self.texts(i), self.texts(i, wide), strict=True):
-                if folded.count("\n") >= min(screen, whole.count("\n") + _TALLER):
+            for whole, folded, row in zip(self.texts(i), self.texts(i, wide), [[], *self.rows], strict=True):
+                further = _TALLER if row and isinstance(row[i], TensorValue) else _TALLER_TEXT
+                if folded.count("\n") >= min(screen, whole.count("\n") + further):
                     return True
         return False
 
     def _least(self, cell: Cell) -> int:
         if isinstance(cell, TensorValue):
-            return _widest([self.text(cell, 1)])
+            return widest([self.text(cell, 1)])
         return widest_piece(self.text(cell))
 
 
 def _precision(cell: Cell) -> float:
     return cell.options.precision if isinstance(cell, TensorValue) else 0
-
-
-def _widest(texts: Iterable[str]) -> int:
-    """The width of the widest line of `texts`."""
-    return max(width(line) for text in texts for line in text.split("\n"))
 
 
 def _digits(decimals: str) -> int:
@@ -155,7 +159,7 @@ def _digits(decimals: str) -> int:
 
 def _total(widths: Sequence[int]) -> int:
     """The columns that a table takes."""
-    return sum(widths) + _GAP * len(widths)
+    return sum(widths) + GAP * len(widths)
 
 
 def layout(columns: Iterable[Column | str], rows: Sequence[Sequence[Cell]], look: Look = PLAIN, *, tallest: float | None = None) -> str:
@@ -180,31 +184,24 @@ def layout(columns: Iterable[Column | str], rows: Sequence[Sequence[Cell]], look
 
 def _table(table: _Layout, widths: Sequence[int | None]) -> str:
     from rich.box import SIMPLE_HEAD, Box
-    from rich.padding import Padding
     from rich.table import Table
-
-    from gradcli.render.console import draw
 
     # SIMPLE_HEAD with hyphens
     plain = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-    drawn = Table(
-        box=SIMPLE_HEAD if table.look.unicode else plain,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, _GAP - 1, 0, 0),
-        header_style="",
-    )
+    box = SIMPLE_HEAD if table.look.unicode else plain
+    # the gap belongs to the columns, since rich draws cells with padding much slower
+    drawn = Table(box=box, show_edge=False, pad_edge=False, padding=0, header_style="")
     columns = []
     total = 0
     for i, (one, wide) in enumerate(zip(table.columns, widths, strict=True)):
         heading, *texts = table.texts(i, wide)
-        taken = _widest([heading, *texts])
-        total += taken + _GAP
-        drawn.add_column(_styled(heading, "heading", None, table.look), width=taken, overflow="fold")
+        taken = widest([heading, *texts]) + (GAP - 1) * (i < len(widths) - 1)
+        total += taken + 1
+        drawn.add_column(styled(heading, "heading", table.look), width=taken)
         columns.append([_styled(text, one.role, row[i], table.look) for text, row in zip(texts, table.rows, strict=True)])
     for cells in zip(*columns, strict=True):
         drawn.add_row(*cells)
-    return draw(Padding(drawn, (0, 0, 0, _GAP), expand=False), table.look, total)
+    return indent(draw(drawn, table.look, total), " " * GAP)
 
 
 def _records(table: _Layout) -> str:
@@ -214,46 +211,32 @@ def _records(table: _Layout) -> str:
     """
     from rich.console import Group
     from rich.padding import Padding
-    from rich.table import Table
-
-    from gradcli.render.console import draw
 
     room = table.look.columns or 0
     lead = max((width(column.heading) for column in table.columns[2:]), default=0)
-    wide = max(room - lead - 3 * _GAP, 8)
+    wide = max(room - lead - 3 * GAP, 8)
     parts: list[Padding] = []
     for cells in table.rows:
-        if head := (" " * _GAP).join(" ".join(text.split()) for cell in cells[:2] if (text := table.text(cell))):
-            parts.append(Padding(_styled(fold(head, max(room - _GAP, 8), 4), "heading", None, table.look), (0, 0, 0, _GAP)))
-        grid = Table.grid(padding=(0, _GAP, 0, 0))
-        grid.add_column(width=lead)
-        grid.add_column(width=wide, overflow="fold")
-        for column, cell in zip(table.columns[2:], cells[2:], strict=True):
-            if text := table.text(cell, wide):
-                heading = _styled(column.heading, "dim", None, table.look)
-                grid.add_row(heading, _styled(text, column.role, cell, table.look))
-        if grid.row_count:
-            parts.append(Padding(grid, (0, 0, 0, 2 * _GAP), expand=False))
-    return draw(Group(*parts), table.look, max(room, lead + 3 * _GAP + 8))
+        if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:2] if (text := table.text(cell))):
+            parts.append(Padding(styled(fold(head, max(room - GAP, 8), 4), "heading", table.look), (0, 0, 0, GAP)))
+        shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[2:], cells[2:], strict=True)]
+        found = [
+            ("" if isinstance(cell, Sentence) else column.heading, _styled(text, column.role, cell, table.look))
+            for column, cell, text in shown
+            if text
+        ]
+        if found:
+            parts.append(fields(found, 2 * GAP, lead, table.look))
+    return draw(Group(*parts), table.look, max(room, lead + 3 * GAP + 8))
 
 
 def _styled(text: str, role: str, cell: Cell, look: Look) -> Text:
-    """`text` as rich takes it, with the colours of its role: zero gradients are dim, nan and inf stand out."""
-    from rich.text import Text
-
-    if not look.colour:
-        return Text(text)
-    if role == "source":
-        from gradcli.render.highlight import roles
-
-        return Text.assemble(*roles(text, steps=True))
+    """The text of a cell; a gradient that is zero is dim, and a sentence has no colour."""
+    if isinstance(cell, Sentence):
+        role = ""
     if role == "gradient" and isinstance(cell, TensorValue) and not cell.array.any():
         role = "zero"
-    # a span, so that the blanks that rich adds behind it have no style
-    found = Text().append(text, "" if role in ("value", "number", "verdict") else "dim" if text == "-" else role)
-    if role in ("value", "gradient", "number"):
-        found.highlight_regex(NONFINITE, "nonfinite")
-    return found
+    return styled(text, role, look)
 
 
 def _aligned(texts: list[str]) -> list[str]:

@@ -229,10 +229,16 @@ class Session:
         )
 
     @in_force
-    def check(self, source: Source, vector: str | None = None, names: Sequence[str] | None = None) -> CheckResult:
+    def check(
+        self,
+        source: Source,
+        vector: str | None = None,
+        names: Sequence[str] | None = None,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> CheckResult:
         """The gradients by rule against differences, for the variables, or those of `names`. Raises what `gradient` raises.
 
-        Meant for a session whose dtype is float64.
+        Meant for a session whose dtype is float64. `progress` gets the numbers of elements that are compared, and of all.
         """
         from gradcli.analysis.check import check
         from gradcli.analysis.complex_step import ComplexStep
@@ -242,7 +248,9 @@ class Session:
         try:
             chosen, others = self._names.chosen(names), self._interpreter.variables
             run, text = partial(evaluate, self._names.variables), source.text.strip()
-            return check(run, chosen, partial(self._weigh, vector), text, lambda out: ComplexStep(tree, chosen, others, out.array))
+            return check(
+                run, chosen, partial(self._weigh, vector), text, lambda out: ComplexStep(tree, chosen, others, out.array), progress
+            )
         except ProgramError as error:
             error.span = error.span or span
             raise

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,8 +36,6 @@ for each of them. A line that cannot be answered has an error for an answer, and
 _LINE_SHARE = 64
 #: a worker that has grown by this part of the bound on bytes is replaced
 _GROWTH_SHARE = 2
-#: seconds between two looks of the bar
-_REDRAW = 0.1
 
 
 def _positive(value: int) -> int:
@@ -59,6 +56,7 @@ def command(
     from gradcli import limits
     from gradcli.batch.lines import Lines
     from gradcli.batch.pool import Batch
+    from gradcli.cli.progress import progress
 
     name = _input_name(words or [], shared, trusted)
     if not hasattr(os, "fork"):
@@ -68,8 +66,16 @@ def command(
     with _opened(name) as source, _Output(shared.output, name, resume) as target:
         skip = target.resume_after()
         lines = Lines(source, bounds.bytes / _LINE_SHARE, skip)
-        with _bar(lines, source, shared.quiet) as progress:
-            Batch(lines, make_job(bounds, shared), jobs, target.write, progress).run()
+        status = os.fstat(source)
+        with progress(status.st_size if stat.S_ISREG(status.st_mode) else None, shared, remaining=True) as tell:
+            given = 0
+
+            def watch(more: int) -> None:
+                nonlocal given
+                given += more
+                tell(lines.read, f"{given:,} answers")
+
+            Batch(lines, make_job(bounds, shared), jobs, target.write, watch).run()
         target.finish()
     return 0
 
@@ -285,39 +291,3 @@ class _Output:
                 os.fsync(self._descriptor)
             if self._growing == self._partial:
                 os.replace(self._partial, self._path)
-
-
-# --- the bar ---
-
-
-@contextmanager
-def _bar(lines: Any, source: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A function to be told how many more lines are answered: a bar on standard error when that is a terminal."""
-    from gradcli.cli import output
-
-    if quiet or not output.is_terminal(sys.stderr):
-        yield _silent
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    status = os.fstat(source)
-    total = status.st_size if stat.S_ISREG(status.st_mode) else None
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[answers]:,} answers"), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
-    task = bar.add_task("", total=total, answers=0)
-    given, drawn = 0, 0.0
-
-    def tell(more: int) -> None:
-        nonlocal given, drawn
-        given += more
-        if (now := time.monotonic()) - drawn > _REDRAW:
-            drawn = now
-            bar.update(task, completed=lines.read, answers=given, refresh=True)
-
-    with bar:
-        yield tell
-
-
-def _silent(more: int) -> None:
-    """Nobody watches."""

@@ -35,6 +35,7 @@ def command(
     from dataclasses import replace
 
     from gradcli.cli import output
+    from gradcli.cli.progress import progress
     from gradcli.cli.request import check_names, prepare
     from gradcli.errors import UsageError, Verdict
     from gradcli.render import check
@@ -47,7 +48,12 @@ def command(
     request = prepare(words or [], "check", replace(shared, dtype="float64"), write=output.write_stderr)
     names = None if wrt is None else [name.strip() for name in wrt.split(",")]
     check_names(names, request.bindings)
-    result = request.session.check(request.expression, vector[0] if vector else None, names)
+    with progress(1, shared) as tell:
+
+        def watch(done: int, total: int) -> None:
+            tell(done / total, f"{done:,} of {total:,} elements")
+
+        result = request.session.check(request.expression, vector[0] if vector else None, names, watch)
     if chosen == "table":
         request.finish(check.check_text(result, request.look), safe=True)
     else:

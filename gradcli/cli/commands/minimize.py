@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,9 +26,6 @@ HELP = f"""Change the variables until the gradient of the expression is nearly z
 NAME=START is where a variable begins; NAME:=VALUE is data, which stays as it is. The methods are torch.optim's, with
 PyTorch's options but for the learning rate: {", ".join(METHODS)}.
 """
-
-#: a bar appears after this many seconds, and is drawn anew after as many
-_BAR_AFTER, _REDRAW = 0.5, 0.1
 
 
 def _positive(value: float | None) -> float | None:
@@ -63,6 +56,7 @@ def command(
     variables: Variables,
 ) -> int:
     """Minimise and print; a failure to converge is the verdict no."""
+    from gradcli.cli.progress import progress
     from gradcli.cli.reporting import Reporter
     from gradcli.cli.request import check_names, check_variables, prepare
     from gradcli.cli.ways_out import hinted
@@ -74,8 +68,12 @@ def command(
     check_names(names, request.bindings)
     check_variables(request)
     hint = "only one number can be smallest: reduce it, with .sum() for example"
-    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [hint]), _bar(steps, shared.quiet) as progress:
-        found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=progress)
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [hint]), progress(steps, shared) as tell:
+
+        def watch(step: int, value: float, norm: float) -> None:
+            tell(step, f"{step:,} steps  value {value:.6g}  gradient norm {norm:.3g}")
+
+        found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=watch)
     request.finish(_text(found, chosen, request), safe=chosen == "table")
     if not found.failure:
         return 0
@@ -97,46 +95,3 @@ def _advice(found: Minimum, lr: float | None, steps: int) -> str:
     if found.steps < steps:
         return "--dtype float64 or a larger --tol may help"
     return "more --steps or another --lr" + (" may help" if found.method == "lbfgs" else ", or --method lbfgs, may help")
-
-
-@contextmanager
-def _bar(steps: int, quiet: bool) -> Iterator[Any]:
-    """A function to be told of progress: draws a bar on standard error when that is a terminal and it takes long enough."""
-    from gradcli.cli import output
-
-    if quiet or not output.is_terminal(sys.stderr):
-        yield _silent
-        return
-    started = drawn = time.monotonic()
-    bar: Any = None
-
-    def tell(step: int, value: float, norm: float) -> None:
-        nonlocal bar, drawn
-        now = time.monotonic()
-        if now - started < _BAR_AFTER or now - drawn < _REDRAW:
-            return
-        drawn = now
-        if bar is None:
-            bar = _make_bar(steps)
-        bar.update(bar.task_ids[0], completed=step, value=f"{value:.6g}", norm=f"{norm:.3g}")
-
-    try:
-        yield tell
-    finally:
-        if bar is not None:
-            bar.stop()
-
-
-def _silent(step: int, value: float, norm: float) -> None:
-    """Nobody watches."""
-
-
-def _make_bar(steps: int) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("value {task.fields[value]}  gradient norm {task.fields[norm]}"))
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task("", total=steps, value="", norm="")
-    bar.start()
-    return bar

@@ -30,15 +30,21 @@ def _about(made: Made, several: bool, values: bool, grads: bool) -> list[str]:
     head = made.name[made.name.index("[") :] + " " if several else ""
     lines = [f"{head}{made.shape}" if made.shape or several else "scalar"]
     if values and made.value is not None:
-        lines.append(f"= {_short(made.value)}")
+        lines.append(f"= {numbers(made.value)}")
     if grads and made.gradient is not None:
-        lines.append(f"grad {_short(made.gradient)}")
+        lines.append(f"grad {numbers(made.gradient)}")
     return lines
 
 
-def _short(value: TensorValue) -> str:
-    text = " ".join(value.cell().split())
-    return text if len(text) <= _VALUE else f"{text[: _VALUE - 3]}..."
+def numbers(value: TensorValue, longest: int = _VALUE) -> str:
+    """The numbers on one line of at most `longest` characters: the ends of a longer vector, the beginning of other tensors."""
+    # four items at each end are more than there is room for in `longest`
+    some: dict[str, float] = {"threshold": 0, "edgeitems": 4} if value.array.size > longest else {}
+    edges: tuple[dict[str, float], ...] = tuple({"threshold": 0, "edgeitems": edge} for edge in (3, 2, 1) if value.array.ndim == 1)
+    texts = (escape(" ".join(value.cell(**changes).split())) for changes in (some, *edges))
+    first = next(texts)
+    text = next((text for text in (first, *texts) if len(text) <= longest), first)
+    return text if len(text) <= longest else f"{fold(text, longest - 4).partition(chr(10))[0]} ..."
 
 
 def base(name: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
+from gradcli.render.console import UNBOUNDED, draw
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import notes, shortened, titled
+from gradcli.render.fields import NONFINITE
 from gradcli.render.look import PLAIN, Look
-from gradcli.render.pictures.node_labels import base
-from gradcli.render.tables import NONFINITE
+from gradcli.render.pictures.node_labels import base, numbers
 from gradcli.results.explanations import Explanation, StepResult
 from gradcli.results.values import TensorValue
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-#: branches below this depth go on at the left margin
-_DEEPEST = 24
+#: branches below this depth go on at the left margin, and sooner where less than `_HEAD` columns are left for a step
+_DEEPEST, _HEAD = 24, 44
 #: longer values are cut
 _LONGEST = 48
 #: values and gradients begin in this column at the latest, where the line is not longer
@@ -32,7 +33,7 @@ class _Line(Plain):
 
     grad_fn: str
     text: str
-    about: tuple[str, ...]
+    about: tuple[tuple[str, TensorValue], ...]
     node: Tree
     depth: int
 
@@ -55,10 +56,8 @@ def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = F
     """The tree, with values and gradients where they are wanted, and the notes below. No line is longer than `look.columns`."""
     from rich.console import Group
 
-    from gradcli.render.console import draw
-
-    lines = _lines(explanation, values, grads)
-    columns = look.columns or 10**6
+    columns = look.columns or UNBOUNDED
+    lines = _lines(explanation, values, grads, min(_DEEPEST, max((columns - _HEAD) // _GUIDE, 3)))
     lines = [line.cut(columns) for line in lines]
     lengths = sorted(line.length for line in lines if line.about)
     column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8, _COLUMN, max(columns - 30, 0)) if lengths else 0
@@ -66,20 +65,25 @@ def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = F
     for line in lines:
         line.node.label = label = _label(line, column, columns, look)
         widest = max(widest, *(_GUIDE * line.depth + width(part) for part in label.plain.split("\n")))
-    return draw(Group(*(line.node for line in lines if not line.depth)), look, widest) + notes(explanation)
+    return draw(Group(*(line.node for line in lines if not line.depth)), look, widest) + notes(explanation, look)
 
 
-def _lines(explanation: Explanation, values: bool, grads: bool) -> list[_Line]:
-    """The nodes of the trees in the order of their lines, without labels."""
+def _lines(explanation: Explanation, values: bool, grads: bool, deepest: int) -> list[_Line]:
+    """The nodes of the trees in the order of their lines, without labels. What is below the depth `deepest` is a tree of its own."""
     from rich.tree import Tree
 
     steps = {step.name: step for step in explanation.steps}
     lines: list[_Line] = []
     drawn: set[str] = set()
     roots = [explanation.steps[0].name]
+
+    def has_inputs(name: str) -> bool:
+        return name in steps and bool(steps[name].inputs)
+
     while roots:
+        root = roots.pop()
         # children are pushed in reverse, so that the first is drawn first
-        stack: list[tuple[str, Tree | None, int]] = [(roots.pop(), None, 0)]
+        stack: list[tuple[str, Tree | None, int]] = [] if base(root) in drawn else [(root, None, 0)]
         while stack:
             name, parent, depth = stack.pop()
             step = steps.get(base(name))
@@ -92,15 +96,17 @@ def _lines(explanation: Explanation, values: bool, grads: bool) -> list[_Line]:
             if again:
                 continue
             drawn.add(step.name)
-            if depth < _DEEPEST:
-                stack += [(link.name, node, depth + 1) for link in reversed(step.inputs)]
-            elif further := [link.name for link in step.inputs if base(link.name) not in drawn]:
+            names = [link.name for link in step.inputs]
+            # leaves need no more room than a hint at them
+            further = [] if depth < deepest else [one for one in names if base(one) not in drawn and has_inputs(base(one))]
+            stack += [(one, node, depth + 1) for one in reversed(names) if one not in further]
+            if further := list(dict.fromkeys(further)):
                 lines.append(_Line("", f"goes on below: {', '.join(further)}", (), node.add(""), depth + 1))
                 roots += reversed(further)
     return lines
 
 
-def _described(step: StepResult, name: str, again: bool, values: bool, grads: bool) -> tuple[str, str, tuple[str, ...]]:
+def _described(step: StepResult, name: str, again: bool, values: bool, grads: bool) -> tuple[str, str, tuple[tuple[str, TensorValue], ...]]:
     """The grad_fn, the text, and value and gradient of a step, of which the output `name` is drawn."""
     if again:
         return step.grad_fn, f"{escape(name)}, drawn above", ()
@@ -109,15 +115,10 @@ def _described(step: StepResult, name: str, again: bool, values: bool, grads: bo
     shape = f"  {made.shape}" if made.shape else ""
     about = []
     if values and made.value is not None:
-        about.append(f"= {_short(made.value)}")
+        about.append(("= ", made.value))
     if grads and made.gradient is not None:
-        about.append(f"grad {_short(made.gradient)}")
+        about.append(("grad ", made.gradient))
     return step.grad_fn, escape(text) + shape, tuple(about)
-
-
-def _short(value: TensorValue) -> str:
-    text = escape(" ".join(value.cell().split()))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _cut(text: str, room: int) -> str:
@@ -131,20 +132,21 @@ def _cut(text: str, room: int) -> str:
 
 
 def _label(line: _Line, column: int, columns: int, look: Look) -> Text:
-    """The label: value and gradient begin in `column`, unless the line is longer; below the step where there is no room beside it."""
+    """The label: value and gradient begin in `column` where they have room there, else behind the step, else below it."""
     from rich.text import Text
 
     label = Text(no_wrap=True, overflow="ignore").append(line.grad_fn, "grad_fn")
     label.append(line.head[len(line.grad_fn) :])
-    gap = max(2, column + 2 - line.length)
-    beside = line.length + gap + width("  ".join(line.about)) <= columns
-    for i, part in enumerate(line.about):
-        if beside:
-            label.append(" " * gap if i == 0 else "  ")
-        else:
-            label.append("\n    ")
-            part = _cut(part, columns - _GUIDE * line.depth - 4)
-        label.append(part, "gradient" if part.startswith("grad ") else "")
+    room = columns - _GUIDE * line.depth - 4
+    parts = [lead + numbers(value, min(_LONGEST, max(room - len(lead), 12))) for lead, value in line.about]
+    about = width("  ".join(parts))
+    gap = max(2, min(column + 2 - line.length, columns - line.length - about))
+    if line.length + gap + about <= columns:
+        before, between = " " * gap, "  "
+    else:
+        before, between = "\n    ", "  " if about <= room else "\n    "
+    for i, part in enumerate(parts):
+        label.append(between if i else before).append(part, "gradient" if part.startswith("grad ") else "")
     if line.about and look.colour:
         label.highlight_regex(NONFINITE, "nonfinite")
     return label

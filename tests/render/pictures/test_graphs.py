@@ -363,3 +363,26 @@ def test_a_tree_is_cut_to_the_terminal(columns: int) -> None:
     assert max(map(len, lines)) <= columns
     if columns >= 60:
         assert sum("grad" in line for line in lines) == 6
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_a_deep_tree_stays_within_the_terminal_and_names_every_step(columns: int) -> None:
+    text = tree.graph_tree(chain(500), Look(columns=columns), values=True)
+    assert max(map(len, text.split("\n"))) <= columns
+    drawn = re.findall(r"SinBackward0  #(\d+):", text)
+    assert sorted(map(int, drawn)) == list(range(1, 500))
+
+
+def test_what_goes_on_below_is_no_leaf_and_named_once() -> None:
+    text = tree.graph_tree(chain(60))
+    lists = [line.partition("goes on below: ")[2].split(", ") for line in text.split("\n") if "goes on below" in line]
+    assert lists and all("x" not in names and len(set(names)) == len(names) for names in lists)
+
+
+@pytest.mark.parametrize("shape", ["40", "3, 40", "2, 3, 4"])
+def test_numbers_of_nodes_are_whole(shape: str) -> None:
+    told = explain("(x*1.2345).sum()", {"x": f"rand({shape})"})
+    whole = {f"{number:.4f}" for one in told.steps for made in one.outputs if made.value for number in made.value.array.ravel()}
+    for picture in (tree.graph_tree(told, Look(columns=60), values=True), dot.graph_dot(told, values=True)):
+        numbers = re.findall(r"\d+\.\d+", "".join(re.findall(r"= \[[^\n\\]*", picture)))
+        assert len(numbers) > 3 and set(numbers) <= whole

@@ -1,0 +1,59 @@
+"""Text in the colours of its role, and labels with text beside them, as rich draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from gradcli.render.escape import width
+from gradcli.render.look import Look
+
+if TYPE_CHECKING:
+    from rich.padding import Padding
+    from rich.text import Text
+
+#: the gap between columns, and before the first one
+GAP = 2
+#: values that stand out
+NONFINITE = r"\b(?:nan|inf)\b"
+#: the styles of the words of a verdict
+_VERDICTS = ((r"\bok\b", "gradient"), (r"[\d,]+ wrong", "nonfinite"), (r"[\d,]+ at a\s+kink", "warning"))
+
+
+def styled(text: str, role: str, look: Look) -> Text:
+    """`text`, folded already, in the style of `role`; "source" stands for the colours of the language. nan and inf stand out."""
+    from rich.text import Text
+
+    found = Text(no_wrap=True, overflow="ignore")
+    if not look.colour:
+        return found.append(text)
+    if role == "source":
+        from gradcli.render.highlight import roles
+
+        return found.append_tokens((piece, style or None) for piece, style in roles(text, steps=True))
+    # a span, so that the blanks that rich adds behind it have no style
+    found.append(text, "" if role in ("value", "number", "verdict") else "dim" if text == "-" else role)
+    if role in ("value", "gradient", "number"):
+        found.highlight_regex(NONFINITE, "nonfinite")
+    if role == "verdict":
+        for words, style in _VERDICTS:
+            found.highlight_regex(words, style)
+    return found
+
+
+def widest(texts: Iterable[str]) -> int:
+    """The width of the widest line of `texts`."""
+    return max((width(line) for text in texts for line in text.split("\n")), default=0)
+
+
+def fields(rows: Sequence[tuple[str, Text]], indent: int, lead: int, look: Look) -> Padding:
+    """A line or more for each label with its text, `indent` columns from the left; labels take `lead` columns."""
+    from rich.padding import Padding
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, GAP, 0, 0))
+    grid.add_column(width=lead)
+    grid.add_column(width=widest(text.plain for _, text in rows))
+    for label, text in rows:
+        grid.add_row(styled(label, "dim", look), text)
+    return Padding(grid, (0, 0, 0, indent), expand=False)
