@@ -19,6 +19,10 @@ from gradcli.errors import LimitError, UsageError
 
 NONE = math.inf
 
+#: thresholds of Python's garbage collector while a program runs, and in the process `gradcli`: to scan a large graph, or the modules
+#: of a start, again and again would take much time. The limit on memory collects garbage before it refuses.
+COLLECT = (100_000, 20, 10)
+
 
 def _three_quarters_of_memory() -> float:
     try:

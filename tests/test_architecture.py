@@ -58,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "render": {"results", "errors", "source", "plain"},
     "repl": {"session", "render", "results", "lang.names", "limits", "errors"},
     "cli": {"plain", "source", "errors", "limits", "data", "analysis", "results", "session", "batch", "render", "repl", "__init__"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "limits"},
     "__init__": set(),
 }
 

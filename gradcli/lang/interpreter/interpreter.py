@@ -28,9 +28,6 @@ from gradcli.source import Span
 
 #: Python's recursion limit while a program runs: enough for the limit on nested calls, and far from the end of the C stack
 _HOST_DEPTH = 9_000
-#: thresholds of Python's garbage collector while a program runs: to scan a large graph again and again would take most of the
-#: time. The limit on memory collects garbage before it refuses.
-_COLLECT = (100_000, 20, 10)
 
 Write = Callable[[str], None]
 Warn = Callable[[str, str, "Span | None"], None]
@@ -181,7 +178,7 @@ class Interpreter:
         bounds = limits.current
         self._running = True
         sys.setrecursionlimit(max(_HOST_DEPTH, 1000))
-        gc.set_threshold(*_COLLECT)
+        gc.set_threshold(*limits.COLLECT)
         state.origin = None
         execution.write = self._write
         execution.display = None
