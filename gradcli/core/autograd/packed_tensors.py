@@ -195,8 +195,10 @@ def _put(node: OpNode, kind: int, at: int, value: Any) -> None:
 def saved_places(node: OpNode) -> list[tuple[int, int]]:
     """The places of what a node keeps as tensors, in the order in which PyTorch packs and unpacks them: by name, outputs last."""
     found: list[tuple[bool, str, int, int]] = []
-    for name, (kind, at, part) in places(node.op).items():
-        if part or kind not in _KINDS or (kind == "input" and node.saved is None) or (kind == "output" and node.kept_out is None):
+    absent = [kind for kind, kept in (("input", node.saved), ("output", node.kept_out)) if kept is None]
+    for name, place in places(node.op).items():
+        kind, at = place.kind, place.at
+        if not place.is_tensor or kind in absent or (kind == "data" and at not in node.plan.data):
             continue
         several = range(len(node.saved or ())) if kind == "input" and node.op.variadic else (at,)
         found += [(kind == "output", name, _KINDS[kind], i) for i in several]

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
-from gradcli.core.graph.saved_values import DATA_NAMES, part_of, places, shown_attr
+from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -41,13 +41,13 @@ class Plan:
                 self.calls.append((i, rule.function, tuple(_place(op, name) for name in rule.parameters)))
         needs = {need for _, _, sources in self.calls for need in sources}
         read = {at for kind, at in needs if kind == INPUT}
-        saved = [place for place in places(op).values() if place.is_tensor]
-        tensors = {place.at for place in saved if place.kind == "input" and self._is_saved(op, op.tensors[place.at], mask)}
+        saved = [place for place in places(op).values() if place.is_tensor and (place.always or self._is_saved(op, place, mask))]
+        tensors = {place.at for place in saved if place.kind == "input"}
         self.keep = tuple(sorted(read | tensors))
         self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs) or any(place.kind == "output" for place in saved)
         #: whether tensors are saved that backward frees; the plain arguments that may be such tensors
         self.frees = bool(tensors) or any(place.kind == "output" for place in saved)
-        self.data = () if self.frees else tuple(place.at for place in saved if place.kind == "data")
+        self.data = tuple(place.at for place in saved if place.kind == "data")
         self.keeps = self.frees or bool(self.data)
         #: the same calls for the fast path of a backward walk; None where the walk has to call `OpNode.gradients`
         self.fast_rules: tuple[tuple[int, FastRule], ...] | None = None
@@ -57,10 +57,14 @@ class Plan:
             self.fast_rules = tuple((i, _fast_rule(function, sources)) for i, function, sources in self.calls)
 
     @staticmethod
-    def _is_saved(op: Op, name: str, mask: int) -> bool:
-        """Whether an input is saved: PyTorch leaves out one that only the derivative of another input takes, if that one is not wanted."""
-        users = [op.tensors.index(of) for of, rule in op.rules.items() if rule is not None and name in rule.parameters]
-        return op.variadic or len(users) != 1 or len(op.listed) == 1 or bool(mask >> users[0] & 1)
+    def _is_saved(op: Op, place: Place, mask: int) -> bool:
+        """Whether a tensor is saved: PyTorch leaves out one that only the derivative of one input takes, if that one is not wanted."""
+        if place.kind == "output" or op.variadic or len(op.listed) == 1:
+            return True
+        name = (op.tensors if place.kind == "input" else op.attrs)[place.at]
+        names = {name, f"{name}_shape"} if place.kind == "input" else {name, "attrs"}
+        users = [i for i in op.listed if not names.isdisjoint(op.rules[op.tensors[i]].parameters)]  # type: ignore[union-attr]
+        return len(users) != 1 or bool(mask >> users[0] & 1)
 
 
 def _place(op: Op, name: str) -> tuple[int, int]:
@@ -214,7 +218,7 @@ class OpNode(Node):
         return tuple(places(self.op))
 
     def saved_value(self, name: str) -> Any:
-        kind, at, part = places(self.op)[name]
+        kind, at, part, _ = places(self.op)[name]
         if kind == "constant":
             return at
         if kind == "unknown":
@@ -224,11 +228,13 @@ class OpNode(Node):
             return shown_attr(name, value[int(part)] if part and value is not None else value)
         if part:
             node, number = self.edges[at]
-            return None if node is None else part_of(node.meta(number)[0], part)
+            kept = None if self.saved is None else self.saved[at]
+            shape = kept.array.shape if type(kept) is Tensor else None if node is None else node.meta(number)[0]
+            return None if shape is None else part_of(shape, part)
         if self.freed:
             raise freed_error()
         if kind == "data":
-            return shown_attr(name, self._data(at))
+            return shown_attr(name, self._data(at)) if at in self.plan.data else None
         if kind == "output":
             return None if self.kept_out is None else self._output(self.kept_out[at], True)
         value = None if self.saved is None else self.saved if self.op.variadic else self.saved[at]

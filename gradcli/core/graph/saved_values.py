@@ -2,7 +2,8 @@
 
 A record whose rules take what PyTorch's formulas take needs no more than its rules: their inputs, outputs and all plain arguments but for
 a dtype are saved. Any other record lists PyTorch's names as `saved`, with `NAME=OWN` or `NAME=OWN[0]` for a value of another name here,
-`NAME=1` for a constant, and `NAME=?` for a value that is not computed here.
+`NAME=1` for a constant, and `NAME=?` for a value that is not computed here. PyTorch leaves out a tensor that only the derivative of one
+input takes, unless that one is wanted; `NAME!` is saved always.
 `NAME_sym_sizes`, `NAME_sym_numel`, `NAME_dim`, `NAME_sym_argsize_0` and `NAME_sym_argsize_minus_1` are of the shape of an argument.
 """
 
@@ -50,6 +51,7 @@ class Place(NamedTuple):
     kind: str
     at: Any
     part: str = ""
+    always: bool = False
 
     @property
     def is_tensor(self) -> bool:
@@ -67,11 +69,11 @@ def places(op: Op) -> dict[str, Place]:
 def _listed(op: Op, text: str) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for entry in text.split():
-        name, _, own = entry.partition("=")
+        name, _, own = entry.rstrip("!").partition("=")
         place = _place(op, own or name)
         if place is None:
             raise InternalFault(f"{op.grad_fn}: nothing is saved as {entry}")
-        found[name] = place
+        found[name] = place._replace(always=entry.endswith("!"))
     return found
 
 
@@ -136,7 +138,7 @@ def part_of(shape: tuple[int, ...], part: str) -> Any:
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 #: integers whose bits PyTorch shows as an unsigned number, as it does of dimensions
-_UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "start", "end"})
+_UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "padding", "start", "end"})
 
 
 def shown_attr(name: str, value: object) -> Any:
@@ -147,6 +149,8 @@ def shown_attr(name: str, value: object) -> Any:
         return tuple([shown_attr(name, v) for v in value])
     if isinstance(value, slice):
         return None  # a whole dimension of an index
+    if name == "padding_idx" and value is None:
+        return (1 << 64) - 1
     if name == "reduction" and isinstance(value, str):
         return _REDUCTIONS.get(value, value)
     if type(value) is int and value < 0 and (name.startswith("dim") or name in _UNSIGNED):

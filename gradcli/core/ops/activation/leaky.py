@@ -75,6 +75,7 @@ PRELU = Pointwise(
     "PreluKernelBackward0",
     lambda x, weight: np.where(x > 0, x, x * weight),
     "input weight",
+    saved="self weight!",
     input=Rule(
         lambda xp, grad, input, weight: xp.call(PRELU_BACKWARD, grad, input, weight),
         "where(input > 0, grad, grad * weight)",

@@ -82,7 +82,7 @@ ATTENTION = Op(
     _attention,
     "query key value",
     "attn_mask scale",
-    saved="attn_mask key logsumexp=? output=? query value dropout_p=0.0 is_causal=? scale",
+    saved="attn_mask key logsumexp=? output=? query value dropout_p=0.0 is_causal=? scale=?",
     query=Rule(
         lambda xp, grad, query, key, value, attn_mask, scale: xp.matmul(_pushed(xp, grad, query, key, value, attn_mask, scale), key),
         _D + "D @ key",

@@ -121,7 +121,7 @@ CONVOLUTION: Op = Op(
     _convolved,
     "input weight bias",
     _ATTRS,
-    saved="input weight bias_sym_sizes_opt=bias_sym_sizes dilation groups output_padding padding stride transposed",
+    saved="input weight bias_sym_sizes_opt=? dilation groups output_padding padding stride transposed",
     input=Rule(
         lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs), _TO_INPUT.format("grad", "weight")
     ),

@@ -42,7 +42,7 @@ BAG_BACKWARD: Op = Op(
     ),
 )
 _SAVED = (
-    "indices offsets=? result1=? result2=? result3=? weight mode=? padding_idx=? scale_grad_by_freq=? sparse=False weight_sym_argsize_0"
+    "indices offsets=? result1=? result2=? result3=? weight=? mode=? padding_idx=? scale_grad_by_freq=? sparse=False weight_sym_argsize_0"
 )
 BAG: Op = Op(
     "EmbeddingBagBackward0",

@@ -56,7 +56,7 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
         made = resampling.transposed(grad, taps(grad, input_size, *attrs), input_size[2:])
         return np.ascontiguousarray(made.astype(grad.dtype, copy=False))
 
-    scales = "scales" if rank == 1 else " ".join(f"scales_{d}=scales[{k}]" for k, d in enumerate("dhw"[-rank:]))
+    scales = "scales=scales[0]" if rank == 1 else " ".join(f"scales_{d}=scales[{k}]" for k, d in enumerate("dhw"[-rank:]))
     saved = f"{'' if 'nearest' in mode else 'align_corners '}output_size {scales}"
     transpose = Op(
         f"{name}BackwardBackward0",
