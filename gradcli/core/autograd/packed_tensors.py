@@ -16,7 +16,8 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted
 from gradcli.core.calling.signature import language
 from gradcli.core.graph.namespaces import as_tensor
-from gradcli.core.graph.op_node import ATTR, ATTRS, DATA, DATA_NAMES, INPUT, OUT, OpNode, Saved, shown_attr
+from gradcli.core.graph.op_node import ATTR, INPUT, OUT, OpNode, Saved
+from gradcli.core.graph.saved_values import places, shown_attr
 from gradcli.core.tensor.node import AccumulateGrad, Node, freed_error
 from gradcli.core.tensor.state import PackHooks, recording, state
 from gradcli.core.tensor.tensor import Tensor
@@ -50,9 +51,6 @@ class Pair(NamedTuple):
 
     def pack(self, node: OpNode, outs: Sequence[Tensor]) -> None:
         """Put every tensor that a new node keeps through the pack hook. `outs` are the results of the step."""
-        if node.kept_out is None and any(rule is not None and _OUTPUTS & set(rule.parameters) for rule in node.op.rules.values()):
-            # PyTorch keeps a result that any derivative needs, whether or not that one is wanted
-            node.kept_out = [Saved(out, number) for number, out in enumerate(outs)]
         for kind, at in saved_places(node):
             value = _held(node, kind, at)
             packed: Any = None
@@ -155,15 +153,18 @@ class HookedNode(OpNode):
         return made, changed
 
     def saved_value(self, name: str) -> Any:
-        kind, at = self.saved_places()[name]
-        if kind == "shape":
+        place = places(self.op)[name]
+        if not place.is_tensor:
             return super().saved_value(name)
         if self.freed:
             raise freed_error()
-        value = _held(self, {"input": INPUT, "output": OUT}.get(kind, ATTR), at)
+        value = _held(self, _KINDS[place.kind], place.at)
         if type(value) is tuple and _packed_in(value):
             return tuple([one.open(self) if type(one) is Packed else shown_attr("", one) for one in value])
         return value.open(self) if type(value) is Packed else super().saved_value(name)
+
+
+_KINDS = {"input": INPUT, "output": OUT, "data": ATTR}
 
 
 def _packed_in(value: Any) -> bool:
@@ -193,29 +194,15 @@ def _put(node: OpNode, kind: int, at: int, value: Any) -> None:
 
 def saved_places(node: OpNode) -> list[tuple[int, int]]:
     """The places of what a node keeps as tensors, in the order in which PyTorch packs and unpacks them: by name, outputs last."""
-    op = node.op
-    found: set[tuple[int, int]] = set()
-    for _, _, places in node.plan.calls:
-        for kind, at in places:
-            if kind == INPUT and node.saved is not None:
-                found |= {(INPUT, i) for i in (range(len(node.saved)) if op.variadic else (at,))}
-            elif kind == DATA:
-                found.add((ATTR, at))
-            elif kind == ATTRS:
-                found |= {(ATTR, i) for i, name in enumerate(op.attrs) if name in DATA_NAMES}
-    if node.kept_out is not None:
-        named = {name for rule in op.rules.values() if rule is not None for name in rule.parameters}
-        every = "outs" in named
-        found |= {(OUT, at) for at in range(len(node.kept_out)) if every or "out" in named or op.outputs[at] in named}
-
-    def key(place: tuple[int, int]) -> tuple[bool, str, int]:
-        kind, at = place
-        if kind == OUT:
-            return True, op.outputs[at] if op.outputs and not op.variadic and at < len(op.outputs) else "", at
-        name = op.attrs[at] if kind == ATTR else op.tensors[0 if op.variadic else at]
-        return False, "self" if name == "input" else name, at
-
-    return sorted(found, key=key)
+    found: list[tuple[bool, str, int, int]] = []
+    absent = [kind for kind, kept in (("input", node.saved), ("output", node.kept_out)) if kept is None]
+    for name, place in places(node.op).items():
+        kind, at = place.kind, place.at
+        if not place.is_tensor or kind in absent or (kind == "data" and at not in node.plan.data):
+            continue
+        several = range(len(node.saved or ())) if kind == "input" and node.op.variadic else (at,)
+        found += [(kind == "output", name, _KINDS[kind], i) for i in several]
+    return [(kind, at) for _, _, kind, at in sorted(found)]
 
 
 def _packed(value: Any, pair: Pair) -> Any:
@@ -229,10 +216,6 @@ def _hook(node: OpNode) -> None:
     if any(_packed_in(_held(node, kind, at)) for kind, at in saved_places(node)):
         node.__class__ = HookedNode
         node.plain = False
-
-
-#: the names by which rules take results
-_OUTPUTS = {"out", "outs"}
 
 
 # --- saved tensors as values ---
@@ -286,7 +269,4 @@ class SavedTensor(Scripted):
 
 def raw_names(node: OpNode) -> dict[str, tuple[int, int]]:
     """What `_raw_saved_NAME` reads of a node: the tensors it keeps or would keep, under PyTorch's names."""
-    data = {at for kind, at in saved_places(node) if kind == ATTR}
-    kinds = {"input": INPUT, "output": OUT, "attr": ATTR}
-    places = {name: (kinds[kind], at) for name, (kind, at) in node.saved_places().items() if kind in kinds}
-    return {name: (kind, at) for name, (kind, at) in places.items() if kind != ATTR or at in data}
+    return {name: (_KINDS[place.kind], place.at) for name, place in places(node.op).items() if place.is_tensor}

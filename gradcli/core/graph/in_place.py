@@ -17,7 +17,7 @@ from gradcli.core.graph.write_checks import bump, check_fits, check_memory, chec
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
-from gradcli.core.tensor.node import Edge, Node
+from gradcli.core.tensor.node import Edge, Node, freed_error
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -282,7 +282,7 @@ def refresh_view(tensor: Tensor) -> None:
 class CopySlices(Node):
     """The node of a base after one of its views was written: the gradient of the written part goes through `inner`."""
 
-    __slots__ = ("inner", "part", "whole")
+    __slots__ = ("inner", "part", "whole", "freed")
 
     def __init__(self, base_edge: Edge, base: Tensor, written: Tensor, inner: Node) -> None:
         # the first edge is the base before the write, the others are those of the operation but for its first
@@ -290,6 +290,7 @@ class CopySlices(Node):
         self.inner = inner
         self.part = strided.geometry(written.array, base.array)
         self.whole = strided.own_geometry(base.array)
+        self.freed = False
 
     @property
     def type_name(self) -> str:
@@ -300,8 +301,11 @@ class CopySlices(Node):
 
     def release(self) -> None:
         self.inner.release()
+        self.freed = True  # with the operation, even if that saved no tensor
 
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        if self.freed:
+            raise freed_error()
         grad = grads[0]
         if True not in wanted:
             return [None] * len(self.edges)

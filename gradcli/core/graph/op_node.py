@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.graph import namespaces
 from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.saved_arrays import Watched
+from gradcli.core.graph.saved_values import DATA_NAMES, Place, part_of, places, shown_attr
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
 
 #: where the arguments of rules come from
 XP, GRAD, OUT, OUTS, INPUT, ATTR, DATA, ATTRS, SHAPE, DTYPE = range(10)
-#: the names of plain arguments that are arrays
-DATA_NAMES = frozenset({"index", "indices", "mask", "condition", "target"})
 
 
 class Plan:
     """For one set of inputs that need gradients: what a node keeps, and how it calls the rules."""
 
-    __slots__ = ("keep", "keep_out", "keeps", "calls", "fast_rules")
+    __slots__ = ("keep", "keep_out", "keeps", "frees", "data", "calls", "fast_rules")
 
     def __init__(self, op: Op, mask: int) -> None:
         #: the inputs that need gradients, the rule of each, and where the rule's arguments come from
@@ -40,14 +39,32 @@ class Plan:
             rule = op.rules[tensor]
             if mask >> i & 1 and rule is not None:
                 self.calls.append((i, rule.function, tuple(_place(op, name) for name in rule.parameters)))
-        needs = {need for _, _, places in self.calls for need in places}
-        self.keep = tuple(sorted(at for kind, at in needs if kind == INPUT))
-        self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs)
-        self.keeps = bool(self.keep) or self.keep_out
+        needs = {need for _, _, sources in self.calls for need in sources}
+        read = {at for kind, at in needs if kind == INPUT}
+        saved = [place for place in places(op).values() if place.is_tensor and (place.always or self._is_saved(op, place, mask))]
+        tensors = {place.at for place in saved if place.kind == "input"}
+        self.keep = tuple(sorted(read | tensors))
+        self.keep_out = any(kind in (OUT, OUTS) for kind, _ in needs) or any(place.kind == "output" for place in saved)
+        #: whether tensors are saved that backward frees; the plain arguments that may be such tensors
+        self.frees = bool(tensors) or any(place.kind == "output" for place in saved)
+        self.data = tuple(place.at for place in saved if place.kind == "data")
+        self.keeps = self.frees or bool(self.data)
         #: the same calls for the fast path of a backward walk; None where the walk has to call `OpNode.gradients`
         self.fast_rules: tuple[tuple[int, FastRule], ...] | None = None
-        if len(self.calls) == mask.bit_count() and not (op.many or op.variadic or op.on_tensors):
-            self.fast_rules = tuple((i, _fast_rule(function, places)) for i, function, places in self.calls)
+        # the fast path checks the versions of what the rules read
+        checked = self.keep == tuple(sorted(read)) and self.keep_out == any(kind in (OUT, OUTS) for kind, _ in needs)
+        if checked and len(self.calls) == mask.bit_count() and not (op.many or op.variadic or op.on_tensors):
+            self.fast_rules = tuple((i, _fast_rule(function, sources)) for i, function, sources in self.calls)
+
+    @staticmethod
+    def _is_saved(op: Op, place: Place, mask: int) -> bool:
+        """Whether a tensor is saved: PyTorch leaves out one that only the derivative of one input takes, if that one is not wanted."""
+        if place.kind == "output" or op.variadic or len(op.listed) == 1:
+            return True
+        name = (op.tensors if place.kind == "input" else op.attrs)[place.at]
+        names = {name, f"{name}_shape"} if place.kind == "input" else {name, "attrs"}
+        users = [i for i in op.listed if not names.isdisjoint(op.rules[op.tensors[i]].parameters)]  # type: ignore[union-attr]
+        return len(users) != 1 or bool(mask >> users[0] & 1)
 
 
 def _place(op: Op, name: str) -> tuple[int, int]:
@@ -74,12 +91,12 @@ class LeaveFastPath(Exception):
     """A saved tensor was written to in place: `OpNode.gradients` raises PyTorch's error for that."""
 
 
-def _fast_rule(function: Callable[..., Any], places: tuple[tuple[int, int], ...]) -> FastRule:
+def _fast_rule(function: Callable[..., Any], sources: tuple[tuple[int, int], ...]) -> FastRule:
     """A rule on arrays as the fast path of a backward walk calls it, see `Walk._run_fast`. The FastRule raises LeaveFastPath."""
-    if places == ((GRAD, 0),):
+    if sources == ((GRAD, 0),):
         return lambda node, grad: function(grad)
-    if len(places) == 2 and places[0] == (GRAD, 0) and places[1][0] == INPUT:
-        at = places[1][1]
+    if len(sources) == 2 and sources[0] == (GRAD, 0) and sources[1][0] == INPUT:
+        at = sources[1][1]
 
         def with_input(node: OpNode, grad: Any) -> Any:
             value = node.saved[at]  # type: ignore[index]
@@ -93,7 +110,7 @@ def _fast_rule(function: Callable[..., Any], places: tuple[tuple[int, int], ...]
 
     def run(node: OpNode, grad: Any) -> Any:
         args: list[Any] = []
-        for kind, at in places:
+        for kind, at in sources:
             if kind == GRAD:
                 args.append(grad)
             elif kind == INPUT:
@@ -146,6 +163,10 @@ class SavedDual(Saved):
         tensor.set_property("tangent", self.tangent)
 
 
+def _holds_arrays(value: Any) -> bool:
+    return type(value) is Tensor or isinstance(value, np.ndarray) or (type(value) is tuple and any(map(_holds_arrays, value)))
+
+
 class OpNode(Node):
     """A node made from an operation record."""
 
@@ -182,7 +203,8 @@ class OpNode(Node):
         return self.op.full_name
 
     def release(self) -> None:
-        if self.plan.keeps:
+        plan = self.plan
+        if plan.frees or (plan.keeps and any(_holds_arrays(self.attrs[at]) for at in plan.data)):
             self.saved = None
             self.kept_out = None
             self.freed = True
@@ -193,35 +215,26 @@ class OpNode(Node):
 
     @property
     def saved_names(self) -> tuple[str, ...]:
-        return tuple(self.saved_places())
-
-    def saved_places(self) -> dict[str, tuple[str, int]]:
-        """PyTorch's names of what `_saved_NAME` can read, each with its kind and position."""
-        op = self.op
-        places: dict[str, tuple[str, int]] = {}
-        for rule in op.rules.values():
-            for name in () if rule is None else rule.parameters:
-                base = name.removesuffix("_shape")
-                if name in op.tensors:
-                    places["self" if name == "input" else name] = ("input", op.tensors.index(name))
-                elif name in op.outputs:
-                    places[name] = ("output", op.outputs.index(name))
-                elif name == "out":
-                    places["result"] = ("output", 0)
-                elif base != name and base in op.tensors:
-                    places[f"{'self' if base == 'input' else base}_sym_sizes"] = ("shape", op.tensors.index(base))
-        places.update((name, ("attr", i)) for i, name in enumerate(op.attrs))
-        return places
+        return tuple(places(self.op))
 
     def saved_value(self, name: str) -> Any:
-        kind, at = self.saved_places()[name]
+        kind, at, part, _ = places(self.op)[name]
+        if kind == "constant":
+            return at
+        if kind == "unknown":
+            raise ProgramError("NotImplementedError", f"_saved_{name} of {self.type_name} is not part of gradcli")
         if kind == "attr":
-            return shown_attr(name, self.attrs[at])
-        if kind == "shape":
+            value = self.attrs[at]
+            return shown_attr(name, value[int(part)] if part and value is not None else value)
+        if part:
             node, number = self.edges[at]
-            return None if node is None else node.meta(number)[0]
+            kept = None if self.saved is None else self.saved[at]
+            shape = kept.array.shape if type(kept) is Tensor else None if node is None else node.meta(number)[0]
+            return None if shape is None else part_of(shape, part)
         if self.freed:
             raise freed_error()
+        if kind == "data":
+            return shown_attr(name, self._data(at)) if at in self.plan.data else None
         if kind == "output":
             return None if self.kept_out is None else self._output(self.kept_out[at], True)
         value = None if self.saved is None else self.saved if self.op.variadic else self.saved[at]
@@ -310,34 +323,14 @@ class OpNode(Node):
         for one in value if type(value) is tuple else (value,):
             if type(one) is Watched and not one.is_current:
                 raise modified_error(dtypes.of(one.dtype), one.shape, None, 0, one.count, one.expected)
+            if type(one) is Tensor and one.version is not None and one.version.count:  # a result that was new when it was kept
+                raise modified_error(one.dtype, one.array.shape, None, 0, one.version.count, 0)
         return value
 
     @staticmethod
     def _edge_meta(edge: Edge) -> tuple[Any, Any]:
         node, number = edge
         return (None, None) if node is None else node.meta(number)
-
-
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-#: integers whose bits PyTorch shows as an unsigned number, as it does of dimensions
-_UNSIGNED = frozenset({"index", "ignore_index", "padding_idx", "offset", "shifts", "pad", "start", "end"})
-
-
-def shown_attr(name: str, value: object) -> Any:
-    """A plain argument as `_saved_NAME` reads it: arrays as tensors; negative dimensions as unsigned numbers of 64 bits, as in PyTorch."""
-    if isinstance(value, np.ndarray):
-        return wrap(np.asarray(value))
-    if isinstance(value, (tuple, list)):
-        return tuple([shown_attr(name, v) for v in value])
-    if isinstance(value, slice):
-        return None  # a whole dimension of an index
-    if name == "reduction" and isinstance(value, str):
-        return _REDUCTIONS.get(value, value)
-    if type(value) is int and value < 0 and (name.startswith("dim") or name in _UNSIGNED):
-        return value + (1 << 64)
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
 
 
 def short_name(grad_fn: str) -> str:

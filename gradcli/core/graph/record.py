@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gradcli.core.graph.op_node import OpNode, Plan, Saved, short_name
+from gradcli.core.graph.saved_values import Place
 from gradcli.core.kernels import Array
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import NO_EDGE, Edge
@@ -92,6 +93,8 @@ class Op:
         "plans",
         "nothing",
         "listed",
+        "saved",
+        "places",
     )
     #: whether chains of such operations may run block by block
     elementwise = False
@@ -113,6 +116,7 @@ class Op:
         on_tensors: bool = False,
         full_name: str = "",
         jvp: Jvp | None = None,
+        saved: str | None = None,
         **rules: Rule | None,
     ) -> None:
         self.grad_fn = grad_fn
@@ -130,6 +134,9 @@ class Op:
         self.on_tensors = on_tensors
         self.jvp = self.default_jvp if jvp is None else jvp
         self.plans: dict[int, Plan] = {}
+        #: PyTorch's names of what a node saves, where they do not follow from the rules, and where each is found
+        self.saved = saved
+        self.places: dict[str, Place] | None = None
         self.nothing = [None] * len(self.tensors)
         if set(rules) != set(self.tensors):
             raise InternalFault(f"{grad_fn}: rules are for {sorted(rules)}, tensor arguments are {sorted(self.tensors)}")

@@ -152,6 +152,7 @@ AS_STRIDED: Op = Op(
     lambda a, size, stride, offset, input_stride: gather(a, (size, stride, offset), (a.shape, input_stride, 0)),
     "input",
     "size stride offset input_stride",
+    saved="size storage_offset=offset stride",
     input=AS_STRIDED_RULE,
 )
 STRIDED_SCATTER: Op = Op(
@@ -159,6 +160,7 @@ STRIDED_SCATTER: Op = Op(
     lambda a, size, stride, offset, shape, base_stride: scatter(a, (size, stride, offset), (shape, base_stride, 0)),
     "input",
     "size stride offset shape base_stride",
+    saved="size storage_offset=offset stride",
     input=Rule(
         lambda xp, grad, size, stride, offset, base_stride: xp.call(AS_STRIDED, grad, size, stride, offset, base_stride),
         _formula("shape", "base_stride", "own", "seen"),

@@ -16,22 +16,32 @@ Run = Callable[..., Any]
 
 
 def activation(
-    name: str, forward: Run, gradient: Run, attrs: str = "", *, formula: str, note: str = "", second: Rule = ZERO
+    name: str,
+    forward: Run,
+    gradient: Run,
+    attrs: str = "",
+    *,
+    formula: str,
+    note: str = "",
+    second: Rule = ZERO,
+    saved: tuple[str | None, str | None] = (None, None),
 ) -> tuple[Op, Pointwise]:
     """The records `NAMEBackwardBackward0` and `NAMEBackward0` of an activation, whose derivative PyTorch gives a node of its own.
 
     `gradient` and `formula` are the derivative with respect to the input, `second` is that of the derivative: 0 by default.
+    `saved` are PyTorch's names of what the two records save, where they do not follow from the rules.
     """
     backward: Op = Op(
         f"{name}BackwardBackward0",
         gradient,
         "grad_output input",
         attrs,
+        saved=saved[1],
         grad_output=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula),
         input=second,
     )
     rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
-    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, input=rule)
+    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, saved=saved[0], input=rule)
 
 
 def writing(run: Run) -> Run:

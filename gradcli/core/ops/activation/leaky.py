@@ -75,6 +75,7 @@ PRELU = Pointwise(
     "PreluKernelBackward0",
     lambda x, weight: np.where(x > 0, x, x * weight),
     "input weight",
+    saved="self weight!",
     input=Rule(
         lambda xp, grad, input, weight: xp.call(PRELU_BACKWARD, grad, input, weight),
         "where(input > 0, grad, grad * weight)",
@@ -115,6 +116,7 @@ RRELU = Op(
     lambda x, noise: x * noise,
     "input",
     "noise",
+    saved="noise self lower=? training=True upper=?",
     input=Rule(lambda xp, grad, noise: scalars.times_data(xp, grad, noise), "grad * noise"),
 )
 #: in evaluation the slope is the mean of the bounds
@@ -123,6 +125,7 @@ RRELU_MEAN = Op(
     lambda x, lower, upper: np.where(x > 0, x, x * x.dtype.type((lower + upper) / 2)),
     "input",
     "lower upper",
+    saved="noise=? self lower training=False upper",
     input=Rule(
         lambda xp, grad, input, lower, upper: scalars.times_data(
             xp, grad, np.where(xp.plain(input) > 0, 1, (lower + upper) / 2).astype(xp.plain(input).dtype)
@@ -175,6 +178,7 @@ ELU_BACKWARD, ELU = activation(
     "alpha scale input_scale",
     formula="where(input <= 0, grad * input_scale * alpha * scale * exp(input * input_scale), grad * scale)",
     note=_AT_0,
+    saved=(None, "grad_output self_or_result=input alpha input_scale is_result=False scale"),
     second=Rule(_elu_second, "grad * grad_output * input_scale**2 * alpha * scale * exp(input * input_scale) * (input < 0)"),
 )
 CELU = Pointwise(

@@ -44,6 +44,7 @@ THRESHOLD, THRESHOLD_INPLACE = (
         lambda x, threshold, value: np.where(np.less_equal(x, threshold), np.asarray(value).astype(x.dtype), x),
         "input",
         "threshold value",
+        saved="self threshold",
         input=Rule(lambda xp, grad, input, threshold: xp.call(THRESHOLD_BACKWARD, grad, input, threshold), _BELOW, "0 at the threshold"),
     )
     for overload in (0, 1)

@@ -169,6 +169,7 @@ _, LOG_SIGMOID = activation(
     lambda x: np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x))),
     lambda grad, x: grad * logistic(-x),
     formula="grad * sigmoid(-input)",
+    saved=("buffer=? self", "buffer=? grad_output self"),
     second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )
 silu = checked(SILU, require_floating, "silu_cpu")

@@ -83,7 +83,7 @@ def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
 # --- a constant in the place of a tensor, which has a gradient ---
 
 _NO_INFLUENCE = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
-FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", jvp="transpose", input=_NO_INFLUENCE)
+FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", saved="", jvp="transpose", input=_NO_INFLUENCE)
 FILL_TENSOR = Op(
     "FillBackward1",
     lambda a, value: np.full_like(a, value),

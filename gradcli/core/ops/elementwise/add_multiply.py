@@ -46,8 +46,8 @@ def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: 
 
 # --- the records ---
 
-ADD = Pointwise("AddBackward0", np.add, "input other", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED)
-ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", input=UNCHANGED)
+ADD = Pointwise("AddBackward0", np.add, "input other", saved="alpha=1", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED)
+ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", input=UNCHANGED)
 ADD_SCALED = Pointwise(
     "AddBackward0",
     lambda a, b, alpha: elementary.fused(b, alpha, a),
@@ -56,8 +56,8 @@ ADD_SCALED = Pointwise(
     input=UNCHANGED,
     other=Rule(lambda xp, grad, alpha: xp.call(MUL_NUMBER, grad, alpha), "grad * alpha"),
 )
-SUB = Pointwise("SubBackward0", np.subtract, "input other", input=UNCHANGED, other=NEGATED)
-SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", input=UNCHANGED)
+SUB = Pointwise("SubBackward0", np.subtract, "input other", saved="alpha=1", input=UNCHANGED, other=NEGATED)
+SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", input=UNCHANGED)
 
 
 def _minus(a: Any, b: Any, alpha: Any) -> Any:

@@ -28,6 +28,7 @@ ANGLE = Pointwise(
     "AngleBackward0",
     lambda x: _angle(np.asarray(x)),
     "input",
+    saved="self",
     kind="float",
     input=Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)"),
 )

@@ -145,6 +145,7 @@ NUMBER_XLOGY = Pointwise(
     lambda other, x: _xlogy(np.asarray(x, other.dtype), other),
     "other",
     "x",
+    saved="other self=x",
     kind="float",
     other=Rule(lambda xp, grad, x, other: scalars.times(xp, grad, x) / other, "grad * x / other"),
 )

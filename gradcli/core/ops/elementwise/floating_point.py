@@ -54,6 +54,7 @@ LDEXP = Pointwise(
     "LdexpBackward0",
     lambda x, other: x * np.exp2(np.asarray(other, x.dtype)),
     "input other",
+    saved="other result",
     kind="float",
     input=Rule(lambda xp, grad, other: scalars.times_data(xp, grad, _powers_of_two(xp, grad, other)), "grad * 2.**other"),
     other=None,
@@ -118,6 +119,7 @@ NAN_TO_NUM = Pointwise(
     _replace,
     "input",
     "nan posinf neginf",
+    saved="self",
     input=Rule(
         lambda xp, grad, input: scalars.times_data(xp, grad, np.isfinite(xp.plain(input))),
         "grad * isfinite(input)",

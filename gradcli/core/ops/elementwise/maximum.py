@@ -115,6 +115,7 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         forward,
         "input",
         "bound",
+        saved=f"self {name.lower()}=bound",
         input=Rule(
             lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), bound), grad, 0.0), f"where(input {sign}= bound, grad, 0)", note
         ),
@@ -123,6 +124,7 @@ def _bound(name: str, forward: Any, inside: Callable[[Any, Any], Any], outside: 
         f"Clamp{name}Backward1",
         forward,
         "input bound",
+        saved=f"{name.lower()}=bound self",
         input=Rule(
             lambda xp, grad, input, bound: xp.where(inside(xp.plain(input), xp.plain(bound)), grad, 0.0),
             f"where(input {sign}= bound, grad, 0)",

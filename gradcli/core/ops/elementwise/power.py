@@ -90,6 +90,7 @@ POW_NUMBER = Pointwise(
     lambda exponent, base: _power(np.asarray(base, exponent.dtype), exponent),
     "exponent",
     "base",
+    saved="exponent result self=base",
     exponent=Rule(_pow_number_rule, "grad * out * log(tensor(base))"),
 )
 

@@ -23,6 +23,7 @@ def _stepwise(grad_fn: str, forward: Callable[..., Any], attrs: str = "") -> Poi
         lambda x, *more: forward(x, *more) if x.dtype.kind == "f" else x.copy(),
         "input",
         attrs,
+        saved="",
         input=zero("piecewise constant: 0 everywhere, at the steps too"),
     )
 

@@ -26,7 +26,7 @@ def _sign(x: Any) -> Any:
 
 _FLAT = zero("0 everywhere, at 0 too")
 SIGN = Pointwise("SignBackward0", _sign, "input", input=_FLAT)
-SGN = Pointwise("SgnBackward0", _sign, "input", input=_FLAT)
+SGN = Pointwise("SgnBackward0", _sign, "input", saved="result self", input=_FLAT)
 ABS = Pointwise(
     "AbsBackward0", np.abs, "input", input=Rule(lambda xp, grad, input: grad * xp.call(SGN, input), "grad * sgn(input)", "0 at 0")
 )
@@ -45,7 +45,7 @@ _COPYSIGN_RULE = Rule(
     "0 where input is 0",
 )
 COPYSIGN = Pointwise("CopysignBackward0", np.copysign, "input other", kind="float", input=_COPYSIGN_RULE, other=ZERO)
-COPYSIGN_NUMBER = Pointwise("CopysignBackward1", np.copysign, "input", "other", kind="float", input=_COPYSIGN_RULE)
+COPYSIGN_NUMBER = Pointwise("CopysignBackward1", np.copysign, "input", "other", saved="result self", kind="float", input=_COPYSIGN_RULE)
 
 
 def copysign(input: Tensor, other: Tensor | Number) -> Tensor:

@@ -64,6 +64,7 @@ GATHER: Op = Op(
     _gather,
     "input",
     "dim index",
+    saved="index self dim sparse_grad=False",
     input=Rule(
         lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(SCATTER_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index),
         "zeros_like(input).scatter_add(dim, index, grad)",
@@ -75,6 +76,7 @@ SCATTER: Op = Op(
     _scattered,
     "input src",
     "dim index",
+    saved="index dim",
     input=_ZEROED,
     src=Rule(
         lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterBackward0"),
@@ -86,6 +88,7 @@ SCATTER_NUMBER: Op = Op(
     lambda a, dim, index, value: _scattered(a, value, dim, index),
     "input",
     "dim index value",
+    saved="index dim",
     jvp="transpose",
     input=_ZEROED,
 )
@@ -94,6 +97,7 @@ SCATTER_ADD: Op = Op(
     lambda a, src, dim, index: _scattered(a, src, dim, index, True),
     "input src",
     "dim index",
+    saved="index dim",
     input=UNCHANGED,
     src=Rule(
         lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterAddBackward0"),

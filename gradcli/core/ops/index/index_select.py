@@ -68,6 +68,7 @@ INDEX_ADD: Op = Op(
     _index_add,
     "input source",
     "dim index alpha",
+    saved="index source alpha dim source_dim",
     input=UNCHANGED,
     source=Rule(
         _added_rule,
@@ -88,6 +89,7 @@ INDEX_FILL: Op = Op(
     lambda a, dim, index, value: _filled(a, value, dim, index),
     "input",
     "dim index value",
+    saved="index dim",
     jvp="transpose",
     input=_UNFILLED,
 )
@@ -104,6 +106,7 @@ INDEX_COPY: Op = Op(
     _filled,
     "input source",
     "dim index",
+    saved="index source dim source_dim",
     input=_UNFILLED,
     source=Rule(lambda xp, grad, dim, index, source_shape: _slices(xp, grad, dim, index, source_shape), "grad.index_select(dim, index)"),
 )

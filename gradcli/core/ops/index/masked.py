@@ -22,7 +22,7 @@ def _fill(x: Any, mask: Any, value: Any) -> Any:
 
 
 _UNFILLED = Rule(lambda xp, grad, mask: xp.call(MASKED_FILL, grad, mask, 0), "grad.masked_fill(mask, 0)")
-MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", jvp="transpose", input=_UNFILLED)
+MASKED_FILL: Op = Op("MaskedFillBackward0", _fill, "input", "mask value", saved="mask", jvp="transpose", input=_UNFILLED)
 MASKED_FILL_TENSOR = Op(
     "MaskedFillBackward1",
     lambda x, value, mask: _fill(x, mask, value),
@@ -75,6 +75,7 @@ MASKED_SELECT: Op = Op(
     _masked_select,
     "input",
     "mask",
+    saved="mask self",
     input=Rule(_masked_select_rule, "zeros_like(input).masked_scatter(mask, grad)"),
 )
 MASKED_SCATTER: Op = Op(
@@ -93,6 +94,7 @@ MASKED_SCATTER_BACK: Op = Op(
     _masked_back,
     "input",
     "mask shape",
+    saved="mask",
     input=Rule(
         lambda xp, grad, mask, input_shape, input_dtype: xp.call(MASKED_SCATTER, xp.zeros(input_shape, input_dtype), grad, mask),
         "zeros_like(input).masked_scatter(mask, grad)",

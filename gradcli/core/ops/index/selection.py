@@ -95,7 +95,7 @@ def reducing(grad_fn: str, forward: Any, more: str = "", note: str = "") -> Sele
         _REDUCED,
         note,
     )
-    return Selection(grad_fn, forward, "input", f"dim keepdim {more} indices", input=rule)
+    return Selection(grad_fn, forward, "input", f"dim keepdim {more} indices", saved="indices dim keepdim self_sym_sizes", input=rule)
 
 
 def keeping(grad_fn: str, forward: Any, more: str = "") -> Selection:
@@ -103,7 +103,7 @@ def keeping(grad_fn: str, forward: Any, more: str = "") -> Selection:
     rule = Rule(
         lambda xp, grad, input_shape, input_dtype, dim, indices: _placed(xp, grad, input_shape, input_dtype, dim, indices, True), _KEPT
     )
-    return Selection(grad_fn, forward, "input", f"dim {more} indices", input=rule)
+    return Selection(grad_fn, forward, "input", f"dim {more} indices", saved="indices dim self_sym_sizes", input=rule)
 
 
 def result(name: str, pair: tuple[Tensor, Tensor]) -> NamedResult:

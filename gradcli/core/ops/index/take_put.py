@@ -38,6 +38,7 @@ TAKE: Op = Op(
     lambda a, index: a.reshape(-1)[index],
     "input",
     "index",
+    saved="index self",
     input=Rule(
         lambda xp, grad, index, input_shape, input_dtype: xp.call(PUT, xp.zeros(input_shape, input_dtype), grad, index, True),
         "zeros_like(input).put(index, grad, True)",
@@ -48,6 +49,7 @@ PUT: Op = Op(
     _put,
     "input source",
     "index accumulate",
+    saved="index source accumulate",
     input=Rule(_put_rule, "grad if accumulate else grad.put(index, zeros_like(source))"),
     source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
 )

@@ -64,6 +64,7 @@ RUNS = Op(
     lambda a, kept, dim: a.reshape(-1)[kept] if dim is None else np.take(a, kept, dim),
     "input",
     "kept dim",
+    saved="",
     input=refused(lambda: ProgramError("NotImplementedError", "the derivative for 'unique_consecutive' is not implemented.")),
 )
 _ARGUMENTS = "bool return_inverse=False, bool return_counts=False, int? dim=None"

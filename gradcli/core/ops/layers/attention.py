@@ -64,7 +64,7 @@ def _shares(xp: Any, query: Any, key: Any, attn_mask: Array | None, scale: float
 
 
 #: the difference from data, to which no gradient flows
-_SHIFT = Op("SubBackward0", lambda x, data: x - data, "input", "data", input=UNCHANGED)
+_SHIFT = Op("SubBackward0", lambda x, data: x - data, "input", "data", saved="alpha=1", input=UNCHANGED)
 
 
 def _pushed(xp: Any, grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, scale: float) -> Any:
@@ -82,6 +82,7 @@ ATTENTION = Op(
     _attention,
     "query key value",
     "attn_mask scale",
+    saved="attn_mask key logsumexp=? output=? query value dropout_p=0.0 is_causal=? scale=?",
     query=Rule(
         lambda xp, grad, query, key, value, attn_mask, scale: xp.matmul(_pushed(xp, grad, query, key, value, attn_mask, scale), key),
         _D + "D @ key",

@@ -126,6 +126,7 @@ def _adaptive_record(rank: int) -> Pair:
         _adaptive_avg,
         "input",
         "output_size",
+        saved="self",
         input=Rule(lambda xp, grad, input: xp.call(transpose, grad, input, rank), transpose_of(call % "grad", "input", rank)),
     )
     transpose = Op(
@@ -133,6 +134,7 @@ def _adaptive_record(rank: int) -> Pair:
         _adaptive_avg_transposed,
         "grad_output input",
         "rank",
+        saved=" ".join(f"grad_output_sym_argsize_minus_{k}" for k in range(1, rank + 1)),
         grad_output=Rule(
             lambda xp, grad, grad_output_shape: xp.call(op, grad, tuple(grad_output_shape[len(grad_output_shape) - rank :])),
             (call % "grad_output").format("grad"),

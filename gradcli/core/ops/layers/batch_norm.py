@@ -56,6 +56,7 @@ BATCH_NORM = Op(
     _normalised,
     "input weight bias",
     "eps",
+    saved="input! result1=? result2=? running_mean=? running_var=? weight! eps training=True",
     input=Rule(_batch_rule, _DIM + _SHAPE + CENTRED + "g = grad if weight is None else grad * weight.reshape(shape); " + NORMAL),
     weight=Rule(
         lambda xp, grad, input, eps: xp.sum(grad * standardised(xp, input, _channels(input)[0], eps)[0], _channels(input)[0]),
@@ -96,6 +97,7 @@ BATCH_NORM_FIXED = Op(
     _batch_norm_fixed,
     "input weight bias",
     "running_mean running_var eps",
+    saved="input! result1=? result2=? running_mean running_var weight! eps training=False",
     jvp="transpose",
     input=Rule(_fixed_rule, _SHAPE + "w = 1 if weight is None else weight; grad * (w / (running_var + eps).sqrt()).reshape(shape)"),
     weight=Rule(_fixed_weight_rule, _DIM + _SHAPE + "(grad * (input - running_mean.reshape(shape))).sum(dim) / (running_var + eps).sqrt()"),

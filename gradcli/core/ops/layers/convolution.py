@@ -121,6 +121,7 @@ CONVOLUTION: Op = Op(
     _convolved,
     "input weight bias",
     _ATTRS,
+    saved="input weight bias_sym_sizes_opt=? dilation groups output_padding padding stride transposed",
     input=Rule(
         lambda xp, grad, input, weight, attrs: xp.call(INPUT_GRADIENT, grad, input, weight, *attrs), _TO_INPUT.format("grad", "weight")
     ),
@@ -134,6 +135,7 @@ INPUT_GRADIENT: Op = Op(
     _input_gradient,
     "grad_output input weight",
     _ATTRS,
+    saved=f"grad_output input weight {_ATTRS}",
     grad_output=Rule(lambda xp, grad, weight, attrs: xp.call(CONVOLUTION, grad, weight, None, *attrs), _AGAIN.format("grad", "weight")),
     input=Rule(_no_gradient, "0 * input"),
     weight=Rule(
@@ -146,6 +148,7 @@ WEIGHT_GRADIENT: Op = Op(
     _weight_gradient,
     "grad_output input weight",
     _ATTRS,
+    saved=f"grad_output input weight {_ATTRS}",
     grad_output=Rule(lambda xp, grad, input, attrs: xp.call(CONVOLUTION, input, grad, None, *attrs), _AGAIN.format("input", "grad")),
     input=Rule(
         lambda xp, grad, grad_output, input, attrs: xp.call(INPUT_GRADIENT, grad_output, input, grad, *attrs),
@@ -157,6 +160,7 @@ BIAS_GRADIENT: Op = Op(
     "ConvolutionBackwardBackward0",
     _bias_gradient,
     "grad_output input weight",
+    saved="grad_output input weight dilation=? groups=? output_padding=? padding=? stride=? transposed=?",
     grad_output=Rule(
         lambda xp, grad, grad_output_shape: xp.reshape(grad, (grad.shape[0], *(1 for _ in grad_output_shape[2:]))),
         "grad.reshape(-1, *[1 for _ in grad_output.shape[2:]])",

@@ -58,6 +58,7 @@ EMBEDDING_BACKWARD: Op = Op(
     _scattered,
     "grad_output",
     _ATTRS,
+    saved="indices padding_idx",
     grad_output=Rule(lambda xp, grad, attrs: xp.call(TAKE_ROWS, grad, *attrs), _rows("grad[indices]", "rows")),
 )
 TAKE_ROWS: Op = Op(
@@ -65,6 +66,7 @@ TAKE_ROWS: Op = Op(
     _taken,
     "input",
     _ATTRS,
+    saved="index=indices dim=0 self_sym_sizes",
     input=Rule(
         lambda xp, grad, attrs: xp.call(EMBEDDING_BACKWARD, grad, *attrs),
         _rows("grad", "zeros_like(input).index_put((indices,), rows, True)"),
@@ -75,6 +77,7 @@ EMBEDDING = Op(
     lambda weight, indices, padding_idx, scale_grad_by_freq: weight[indices],
     "weight",
     "indices padding_idx scale_grad_by_freq",
+    saved="indices padding_idx scale_grad_by_freq sparse=False weight_sym_argsize_0",
     weight=Rule(
         lambda xp, grad, weight_shape, indices, padding_idx, scale_grad_by_freq: xp.call(
             EMBEDDING_BACKWARD, grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq

@@ -35,16 +35,21 @@ BAG_BACKWARD: Op = Op(
     lambda grad, indices, bags, rows, shares: _moved(grad, bags, indices, rows, shares),
     "grad_output",
     "indices bags rows shares",
+    saved="",
     grad_output=Rule(
         lambda xp, grad, grad_output_shape, indices, bags, shares: xp.call(BAG, grad, indices, bags, grad_output_shape[0], shares),
         "zeros_like(grad_output).index_add(0, bags, grad[indices] * shares.unsqueeze(1))",
     ),
+)
+_SAVED = (
+    "indices offsets=? result1=? result2=? result3=? weight=? mode=? padding_idx=? scale_grad_by_freq=? sparse=False weight_sym_argsize_0"
 )
 BAG: Op = Op(
     "EmbeddingBagBackward0",
     _moved,
     "weight",
     "indices bags count shares",
+    saved=f"{_SAVED} per_sample_weights=?",
     weight=Rule(
         lambda xp, grad, weight_shape, indices, bags, shares: xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], shares),
         "zeros_like(weight).index_add(0, indices, grad[bags] * shares.unsqueeze(1))",
@@ -68,6 +73,7 @@ _ROWS: Op = Op(
     lambda x, indices: x[indices],
     "input",
     "indices",
+    saved="index=indices dim=0 self_sym_sizes",
     input=Rule(
         lambda xp, grad, input_shape, indices: xp.call(
             BAG_BACKWARD, grad, indices, np.arange(len(indices)), input_shape[0], np.ones(len(indices))
@@ -80,6 +86,7 @@ WEIGHTED_BACKWARD: Op = Op(
     lambda grad, shares, indices, bags, rows: _moved(grad, bags, indices, rows, shares),
     "grad_output per_sample_weights",
     "indices bags rows",
+    saved="",
     grad_output=Rule(
         lambda xp, grad, grad_output_shape, per_sample_weights, indices, bags: xp.call(
             WEIGHTED, grad, per_sample_weights, indices, bags, grad_output_shape[0]
@@ -96,6 +103,7 @@ WEIGHTED: Op = Op(
     lambda weight, shares, indices, bags, count: _moved(weight, indices, bags, count, shares),
     "weight per_sample_weights",
     "indices bags count",
+    saved=f"{_SAVED} per_sample_weights",
     weight=Rule(_to_weight, "zeros_like(weight).index_add(0, indices, grad[bags] * per_sample_weights.unsqueeze(1))"),
     per_sample_weights=Rule(_to_samples, "(grad[bags] * weight[indices]).sum(1)"),
 )
@@ -121,6 +129,7 @@ BAG_MAX_BACKWARD: Op = Op(
     _returned,
     "grad_output",
     "indices rows",
+    saved="",
     grad_output=Rule(lambda xp, grad, indices: xp.call(BAG_MAX, grad, indices), "where(indices < 0, 0, grad.take(indices.clamp(min=0)))"),
 )
 BAG_MAX: Op = Op(
@@ -128,6 +137,7 @@ BAG_MAX: Op = Op(
     _picked,
     "weight",
     "indices",
+    saved=f"{_SAVED} per_sample_weights=?",
     weight=Rule(
         lambda xp, grad, weight_shape, indices: xp.call(BAG_MAX_BACKWARD, grad, indices, weight_shape[0]),
         "zeros_like(weight).flatten().index_add(0, indices[indices >= 0], grad[indices >= 0]).reshape(weight.shape)",

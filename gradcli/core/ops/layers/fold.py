@@ -55,6 +55,7 @@ IM2COL: Op = Op(
     _columns,
     "input",
     "kernel_size dilation padding stride",
+    saved="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
     input=Rule(
         lambda xp, grad, input_shape, attrs: xp.call(COL2IM, grad, tuple(input_shape[-2:]), *attrs),
         "F.fold(grad, input.shape[-2:], kernel_size, dilation, padding, stride)",
@@ -65,6 +66,7 @@ COL2IM: Op = Op(
     _images,
     "input",
     "output_size kernel_size dilation padding stride",
+    saved="dilation kernel_size padding stride",
     input=Rule(lambda xp, grad, attrs: xp.call(IM2COL, grad, *attrs[1:]), "F.unfold(grad, kernel_size, dilation, padding, stride)"),
 )
 

@@ -56,11 +56,14 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
         made = resampling.transposed(grad, taps(grad, input_size, *attrs), input_size[2:])
         return np.ascontiguousarray(made.astype(grad.dtype, copy=False))
 
+    scales = "scales=scales[0]" if rank == 1 else " ".join(f"scales_{d}=scales[{k}]" for k, d in enumerate("dhw"[-rank:]))
+    saved = f"{'' if 'nearest' in mode else 'align_corners '}output_size {scales}"
     transpose = Op(
         f"{name}BackwardBackward0",
         backward,
         "grad_output",
         "input_size output_size scales align_corners",
+        saved=saved,
         grad_output=Rule(lambda xp, grad, attrs: xp.call(op, grad, *attrs[1:]), call.format("grad")),
     )
     op = Op(
@@ -68,6 +71,7 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
         forward,
         "input",
         "output_size scales align_corners",
+        saved=f"{saved} self_sym_sizes",
         input=Rule(
             lambda xp, grad, input_shape, attrs: xp.call(transpose, grad, tuple(input_shape), *attrs), transpose_of(call, "input", rank)
         ),

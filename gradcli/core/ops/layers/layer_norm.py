@@ -70,6 +70,7 @@ LAYER_NORM = Op(
     _layer_norm,
     "input weight bias",
     "normalized_shape eps",
+    saved="bias input! result1=mean result2=rstd weight! normalized_shape",
     outputs="result mean rstd",
     input=Rule(
         _input_rule,

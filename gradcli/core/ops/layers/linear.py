@@ -66,6 +66,7 @@ TRILINEAR = Op(
     "TrilinearBackward0",
     lambda i1, i2, i3: np.einsum("ni,oij,nj->no", i1, i2, i3, optimize=True),
     "i1 i2 i3",
+    saved="i1 i2 i3 expand1=? expand2=? expand3=? sumdim=?",
     i1=Rule(_to_first, 'torch.einsum("no,oij,nj->ni", grad, i2, i3)'),
     i2=Rule(_to_weight, 'torch.einsum("no,ni,nj->oij", grad, i1, i3)'),
     i3=Rule(_to_last, 'torch.einsum("no,ni,oij->nj", grad, i1, i2)'),

@@ -141,6 +141,8 @@ LSTM_LAYER = Op(
     _lstm,
     "input weight0 weight1 weight2 weight3 hx_ cx_",
     "reverse batch_sizes mode hidden_size num_layers has_biases bidirectional batch_first train memory",
+    saved="cx_ hx_ input result0 result1 result2 result3=? weight0 weight1 weight2 weight3 "
+    "batch_first batch_sizes bidirectional has_biases hidden_size mode num_layers reverse train",
     outputs="result0 result1 result2",
     differentiable=3,
     input=_rule(0, "input"),

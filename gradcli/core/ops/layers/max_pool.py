@@ -61,6 +61,7 @@ def _maxima(name: str, attrs: str, rank: int) -> Pair:
         lambda x, *how: _at_places(x, how[-1], rank),
         "input",
         f"{attrs} indices",
+        saved=f"result1=indices self {attrs}",
         input=Rule(
             lambda xp, grad, input, indices: xp.call(transpose, grad, input, indices),
             f"zeros_like(input).flatten(-{rank}).scatter_add(-1, indices.flatten(-{rank}), grad.flatten(-{rank})).reshape(input.shape)",

@@ -44,6 +44,7 @@ PAD: Op = Op(
     _pad,
     "input",
     "pad value",
+    saved="pad",
     jvp="transpose",
     input=Rule(lambda xp, grad, pad: xp.call(PAD, grad, tuple(-n for n in pad), 0), "F.pad(grad, [-n for n in pad])"),
 )

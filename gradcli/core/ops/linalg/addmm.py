@@ -55,10 +55,16 @@ def _sum(a: Array, product: Array, beta: Any, alpha: Any) -> Array:
 _INPUT = Rule(lambda xp, grad, beta: _scaled(xp, grad, beta), "beta * grad")
 
 
-def _record(grad_fn: str, tensors: str, product: Callable[[Array, Array], Array], **rules: Any) -> Op:
+def _record(grad_fn: str, tensors: str, product: Callable[[Array, Array], Array], saved: str | None = None, **rules: Any) -> Op:
     """The record of `beta * input + alpha * product`, whose factors are called `tensors`."""
     return Op(
-        grad_fn, lambda a, x, y, beta, alpha: _sum(a, product(x, y), beta, alpha), f"input {tensors}", "beta alpha", input=_INPUT, **rules
+        grad_fn,
+        lambda a, x, y, beta, alpha: _sum(a, product(x, y), beta, alpha),
+        f"input {tensors}",
+        "beta alpha",
+        saved=saved,
+        input=_INPUT,
+        **rules,
     )
 
 
@@ -69,6 +75,7 @@ ADDMM: Op = Op(
     ),
     "input mat1 mat2",
     "beta alpha left_columns right_columns",
+    saved="mat1 mat2 alpha beta mat1_sym_sizes mat1_sym_strides=? mat2_sym_sizes mat2_sym_strides=?",
     input=_INPUT,
     mat1=Rule(
         lambda xp, grad, mat2, alpha, left_columns: _scaled(xp, gradient_of_left(xp, grad, mat2, left_columns), alpha),
@@ -104,6 +111,7 @@ ADDBMM: Op = _record(
     "AddbmmBackward0",
     "batch1 batch2",
     lambda x, y: multiply(x, y).sum(0),
+    "batch1 batch2 alpha batch1_sym_argsize_0 batch1_sym_argsize_1 batch2_sym_argsize_2 beta",
     batch1=Rule(
         lambda xp, grad, batch2, alpha: _scaled(
             xp, xp.call(BMM, _batched(xp, grad, batch2.shape[0]), xp.call(TRANSPOSE, batch2, 1, 2)), alpha

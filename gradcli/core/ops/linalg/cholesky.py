@@ -72,13 +72,14 @@ CHOLESKY: Op = Op(
     _cholesky,
     "A",
     "upper name",
+    saved="L=out upper",
     A=Rule(
         _cholesky_rule,
         "L = out.mT if upper else out; p = (L.mT @ (grad.mT if upper else grad)).tril(); K = torch.linalg.inv(L); "
         "K.mT @ (p + p.tril(-1).mT) @ K / 2",
     ),
 )
-OLD_CHOLESKY: Op = Op("CholeskyBackward0", _cholesky, "A", "upper name", A=CHOLESKY.rules["A"])
+OLD_CHOLESKY: Op = Op("CholeskyBackward0", _cholesky, "A", "upper name", saved="result upper", A=CHOLESKY.rules["A"])
 
 
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
@@ -182,6 +183,7 @@ CHOLESKY_SOLVE: Op = Op(
     _solved,
     "input input2",
     "upper",
+    saved="input2 result self upper",
     input=Rule(lambda xp, grad, input2, upper: xp.call(CHOLESKY_SOLVE, grad, input2, upper), "torch.cholesky_solve(grad, input2, upper)"),
     input2=Rule(
         _factor_rule,

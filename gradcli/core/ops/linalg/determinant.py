@@ -66,6 +66,7 @@ DET: Op = Op(
     "LinalgDetBackward0",
     lambda a: elimination.determinant(a) if elimination.fits(a) else np.linalg.det(a),
     "A",
+    saved="A LU=? pivots=? result",
     A=Rule(
         _det_rule,
         "regular = A.where(out[..., None, None] != 0, torch.eye(A.shape[-1])); "
@@ -98,6 +99,7 @@ SLOGDET: Op = Op(
     "LinalgSlogdetBackward0",
     _sign_and_logarithm,
     "A",
+    saved="A LU=? pivots=? sign",
     outputs="sign logabsdet",
     differentiable=2,
     A=Rule(_slogdet_rule, "grads[1][..., None, None] * torch.linalg.inv(A).mT"),

@@ -67,7 +67,9 @@ def _distances_back(grad: Array, x1: Array, x2: Array, distance: Array, p: float
 
 
 _NONE = refused(lambda: ProgramError("NotImplementedError", "the derivative for '_cdist_backward' is not implemented."))
-CDIST_BACK = Op("CdistBackwardBackward0", _distances_back, "grad x1 x2 distance", "p", grad=_NONE, x1=_NONE, x2=_NONE, distance=_NONE)
+CDIST_BACK = Op(
+    "CdistBackwardBackward0", _distances_back, "grad x1 x2 distance", "p", saved="", grad=_NONE, x1=_NONE, x2=_NONE, distance=_NONE
+)
 
 
 def _x2_rule(xp: Any, grad: Any, x1: Any, x2: Any, out: Any, p: float) -> Any:

@@ -42,6 +42,7 @@ EIGH: Op = Op(
     lambda a, lower: np.linalg.eigh(a, "L" if lower else "U"),
     "A",
     "lower",
+    saved="eigenvalues eigenvectors",
     outputs="eigenvalues eigenvectors",
     differentiable=2,
     A=Rule(

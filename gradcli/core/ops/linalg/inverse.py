@@ -33,6 +33,7 @@ INV: Op = Op(
     "LinalgInvExBackward0",
     _inverse,
     "A",
+    saved="inverse=out",
     A=Rule(lambda xp, grad, out: -xp.matmul(xp.mT(out), xp.matmul(grad, xp.mT(out))), "-(out.mT @ (grad @ out.mT))"),
 )
 

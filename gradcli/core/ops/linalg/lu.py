@@ -137,6 +137,7 @@ LU = Op(
     "LinalgLuBackward0",
     _lu,
     "A",
+    saved="L P U pivot=True",
     outputs="L U P",
     differentiable=2,
     A=Rule(_lu_rule, f"parts = torch.linalg.lu(A); P = parts[0]; L = parts[1]; U = parts[2]; gl = grads[0]; gu = grads[1]; {_PARTS}"),
@@ -145,6 +146,7 @@ LU_FACTOR = Op(
     "LinalgLuFactorExBackward0",
     _factorized,
     "A",
+    saved="LU pivots pivot=True",
     outputs="LU pivots info",
     A=Rule(
         _factor_rule,
@@ -173,6 +175,7 @@ UNPACK = Op(
     "LuUnpackBackward0",
     _split,
     "LU_data",
+    saved="LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
     outputs="L U",
     differentiable=2,
     jvp="transpose",

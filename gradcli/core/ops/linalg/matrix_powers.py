@@ -105,6 +105,7 @@ MATRIX_EXP: Op = Op(
     "LinalgMatrixExpBackward0",
     exponential,
     "A",
+    saved="self=A",
     A=Rule(
         _exponential_rule,
         "n = A.shape[-1]; corner = torch.cat([torch.cat([A.mT, grad], -1), torch.cat([zeros_like(A), A.mT], -1)], -2); "

@@ -63,6 +63,7 @@ SOLVE: Op = Op(
     "LinalgSolveExBackward0",
     _solved,
     "A B",
+    saved="A LU=? pivots=? result left=True",
     A=Rule(_solve_left, "g = torch.linalg.solve(A.mT, grad); -g[..., None] * out[..., None, :] if out.dim() < A.dim() else -g @ out.mT"),
     B=Rule(_solve_right, "torch.linalg.solve(A.mT, grad)"),
 )

@@ -79,7 +79,16 @@ _SVD = (
     "left = (gu - u @ a) / s @ v if U.shape[-2] > k else 0; right = u @ ((gv - b.mT @ v) / s.mT) if Vh.shape[-1] > k else 0; "
     "u @ core @ v + left + right"
 )
-SVD: Op = Op("LinalgSvdBackward0", _svd, "A", "full_matrices", outputs="U S Vh", differentiable=3, A=Rule(_svd_rule, _SVD))
+SVD: Op = Op(
+    "LinalgSvdBackward0",
+    _svd,
+    "A",
+    "full_matrices",
+    saved="S U Vh S_sym_argsize_minus_1=? full_matrices",
+    outputs="U S Vh",
+    differentiable=3,
+    A=Rule(_svd_rule, _SVD),
+)
 
 
 def svd_parts(A: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -128,6 +137,7 @@ PINV: Op = Op(
     lambda a, rcond: np.linalg.pinv(a, rcond),
     "A",
     "rcond",
+    saved="result self=A",
     A=Rule(_pinv_rule, "g = grad.mT; -out.mT @ grad @ out.mT + (g - A @ out @ g) @ out @ out.mT + out.mT @ out @ (g - g @ out @ A)"),
 )
 

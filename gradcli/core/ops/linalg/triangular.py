@@ -53,6 +53,7 @@ TRIANGULAR: Op = Op(
     _solved,
     "A B",
     "upper left unitriangular",
+    saved="result self=A left unitriangular upper",
     A=Rule(
         _matrix_rule,
         f"g = {_TRIANGLE}; a = -g @ out.mT if left else -out.mT @ g; k = 1 if unitriangular else 0; a.triu(k) if upper else a.tril(-k)",
@@ -103,6 +104,7 @@ OLD_TRIANGULAR: Op = Op(
     _old_solved,
     "input A",
     "upper transpose unitriangular",
+    saved="A self solution transpose unitriangular upper",
     outputs="solution cloned_coefficient",
     differentiable=2,
     input=Rule(_old_right_rule, f"{_OLD_BACK}; back"),

@@ -92,6 +92,7 @@ BCE = Op(
     _bce,
     "input target",
     "weight reduction",
+    saved="self target! weight reduction",
     input=Rule(
         lambda xp, grad, input, target, attrs: xp.call(BCE_BACKWARD, grad, input, target, *attrs),
         _BCE,
@@ -137,6 +138,7 @@ BCE_LOGITS = Op(
     _bce_logits,
     "input target",
     "weight pos_weight reduction",
+    saved="self target! weight pos_weight reduction",
     input=Rule(
         _logits_slope,
         W + N + "s = sigmoid(input); "

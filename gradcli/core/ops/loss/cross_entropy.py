@@ -98,6 +98,7 @@ def _records(suffix: str, dim: int) -> tuple[Op, Op]:
         _forward,
         "input",
         attrs,
+        saved="self target total_weight=? weight ignore_index reduction",
         input=Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), placed),
     )
     return loss, backward

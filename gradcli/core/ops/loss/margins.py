@@ -214,6 +214,7 @@ MULTILABEL_MARGIN = Op(
     _labels,
     "input",
     "target reduction",
+    saved="is_target=? self target reduction",
     input=Rule(
         _labels_rule,
         "t = zeros_like(input).scatter_add(-1, target.clamp(min=0), (target >= 0).long().cumprod(-1).to(input.dtype)); "

@@ -125,6 +125,7 @@ _SQUEEZE = Op(
     lambda x, shape: x.reshape(shape),
     "input",
     "shape",
+    saved="dim=? self_sym_sizes",
     input=Rule(lambda xp, grad, input_shape: xp.reshape(grad, input_shape), "grad.reshape(input.shape)"),
 )
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

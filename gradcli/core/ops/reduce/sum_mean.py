@@ -68,6 +68,7 @@ MEAN = Typed(
     lambda x, dtype: _average(add_up(x), x.size),
     "input",
     "dtype",
+    saved="self_sym_numel self_sym_sizes",
     input=Rule(_mean_rule, "grad.expand(input.shape) / input.numel()"),
 )
 MEAN_DIM = Typed(
@@ -75,6 +76,7 @@ MEAN_DIM = Typed(
     lambda x, dim, keepdim, dtype: _average(add_up(x, wrap_dims(dim, x.ndim), keepdim), count_of(x.shape, dim)),
     "input",
     "dim keepdim dtype",
+    saved="dim keepdim self_sym_numel self_sym_sizes",
     input=Rule(
         lambda xp, grad, input_shape, dim, keepdim: scalars.over(
             xp, spread(xp, grad, input_shape, dim, keepdim), count_of(input_shape, dim)

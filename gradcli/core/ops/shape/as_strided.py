@@ -55,6 +55,7 @@ AS_STRIDED = Op(
     lambda a, size, stride, offset, input_stride: strided.seen(a, (size, stride, offset)),
     "input",
     "size stride offset input_stride",
+    saved="size storage_offset=offset stride",
     view=True,
     input=strided.AS_STRIDED_RULE,
 )
@@ -63,6 +64,7 @@ _STRIDED_INPLACE = Op(
     AS_STRIDED.forward,
     "input",
     "size stride offset input_stride",
+    saved="size storage_offset=offset stride",
     input=strided.AS_STRIDED_RULE,
 )
 
@@ -95,6 +97,7 @@ AS_STRIDED_SCATTER = Op(
     _written,
     "input src",
     "size stride offset input_stride",
+    saved="size storage_offset=offset stride",
     input=Rule(
         _replaced_part,
         "zeros_like(input).as_strided_scatter(grad.contiguous().as_strided(size, stride, offset), size, stride, offset)",

@@ -32,6 +32,7 @@ EXPAND: Op = Op(
     _expand_array,
     "input",
     "size",
+    saved="self_sym_sizes",
     view=True,
     # the backward pass sums the gradient over the expanded dimensions
     input=Rule(lambda grad: grad, "grad.sum_to_size(input.shape)"),

@@ -46,6 +46,7 @@ DIAGONAL_BACK: Op = Op(
     _diagonal_back,
     "input",
     "offset dim1 dim2 shape",
+    saved="dim1 dim2 offset",
     input=_GATHERED,
 )
 

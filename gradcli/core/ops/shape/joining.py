@@ -41,6 +41,7 @@ CAT: Op = Op(
     lambda arrays, dim, sizes: _cat(arrays, dim),
     "tensors",
     "dim sizes",
+    saved="dim",
     variadic=True,
     tensors=Rule(_cat_rule, "grad.split(sizes, dim)[i]"),
 )
@@ -55,7 +56,7 @@ def _stack_rule(xp: Any, grad: Any, dim: int, tensors_shape: Any) -> list[Any]:
     return [None if shape is None else xp.call(SELECT, grad, dim, i) for i, shape in enumerate(tensors_shape)]
 
 
-STACK: Op = Op("StackBackward0", _stack, "tensors", "dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"))
+STACK: Op = Op("StackBackward0", _stack, "tensors", "dim", saved="dim", variadic=True, tensors=Rule(_stack_rule, "grad.select(dim, i)"))
 
 
 def _diagonal_blocks(arrays: Sequence[Array]) -> Array:
@@ -87,6 +88,7 @@ BLOCK_DIAG: Op = Op(
     lambda arrays, heights, widths: _diagonal_blocks(arrays),
     "tensors",
     "heights widths",
+    saved="",
     variadic=True,
     tensors=Rule(_blocks_rule, "grad.split(heights)[i].split(widths, 1)[i].reshape(tensors[i].shape)"),
 )

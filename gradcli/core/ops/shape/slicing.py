@@ -45,6 +45,7 @@ SELECT_BACK: Op = Op(
     _select_back,
     "input",
     "dim index shape",
+    saved="dim index",
     input=Rule(lambda xp, grad, dim, index: xp.call(SELECT, grad, dim, index), "grad.select(dim, index)"),
 )
 
@@ -77,6 +78,7 @@ SLICE_BACK: Op = Op(
     _slice_back,
     "input",
     "dim start end step shape",
+    saved="dim end start step",
     input=Rule(
         lambda xp, grad, dim, start, end, step: xp.call(SLICE, grad, dim, start, end, step),
         "grad.movedim(dim, 0)[start:end:step].movedim(0, dim)",
@@ -122,6 +124,7 @@ UNFOLD_BACK: Op = Op(
     _unfold_back,
     "input",
     "dimension size step shape",
+    saved="dim=dimension size step",
     input=Rule(lambda xp, grad, dimension, size, step: xp.call(UNFOLD, grad, dimension, size, step), "grad.unfold(dimension, size, step)"),
 )
 

@@ -39,6 +39,7 @@ UNBIND: Op = Op(
     _unbind,
     "input",
     "dim",
+    saved="dim",
     outputs="outputs",
     differentiable=MANY,
     view=True,

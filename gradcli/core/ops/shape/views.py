@@ -27,9 +27,11 @@ def _view_array(a: Array, size: Any) -> Array:
 
 
 _VIEW_FORMULA = "grad.reshape(input.shape)"
-VIEW: Op = Op("ViewBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
-RESHAPE_ALIAS: Op = Op("ReshapeAliasBackward0", _view_array, "input", "size", view=True, input=Rule(_back, _VIEW_FORMULA))
-UNSAFE_VIEW: Op = Op("UnsafeViewBackward0", _view_array, "input", "size", input=Rule(_back, _VIEW_FORMULA))
+VIEW: Op = Op("ViewBackward0", _view_array, "input", "size", saved="self_sym_sizes", view=True, input=Rule(_back, _VIEW_FORMULA))
+RESHAPE_ALIAS: Op = Op(
+    "ReshapeAliasBackward0", _view_array, "input", "size", saved="self_sym_sizes", view=True, input=Rule(_back, _VIEW_FORMULA)
+)
+UNSAFE_VIEW: Op = Op("UnsafeViewBackward0", _view_array, "input", "size", saved="self_sym_sizes", input=Rule(_back, _VIEW_FORMULA))
 
 
 def view_and_inplace(name: str, overloads: tuple[int, int], forward: Callable[..., Array], attrs: str, rule: Rule) -> tuple[Op, Op]:
