@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import memory_format
 
-
-def _dense_copy(a: Array) -> Array:
-    return a.copy(order="K")
-
-
-CLONE = Op("CloneBackward0", _dense_copy, "input", input=Rule(lambda grad: grad, "grad"))
+CLONE = Op("CloneBackward0", memory_format.copy, "input", input=Rule(lambda grad: grad, "grad"))
 #: an accumulator copies a gradient that has a graph in this way
-COPY = Op("CopyBackwards", _dense_copy, "input", full_name="torch::autograd::CopyBackwards", input=Rule(lambda grad: grad, "grad"))
+COPY = Op("CopyBackwards", memory_format.copy, "input", full_name="torch::autograd::CopyBackwards", input=Rule(lambda grad: grad, "grad"))

@@ -13,7 +13,7 @@ from gradcli import limits
 from gradcli.core.calling.signature import wrapped
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op, broadcast_error
-from gradcli.core.kernels import Array, blocks
+from gradcli.core.kernels import Array, blocks, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import NO_EDGE, Edge
@@ -29,7 +29,7 @@ class Pointwise(Op):
     """An elementwise operation with broadcasting, promotion and Python numbers as operands.
 
     `kind` says what dtype comes out: "arithmetic" the promoted one, "float" the promoted one with integers made
-    floating first, "compare" bool.
+    floating first, "compare" bool, "number" that of the tensor and of the number that is the first plain argument.
     """
 
     __slots__ = ("kind",)
@@ -51,12 +51,14 @@ class Pointwise(Op):
             a = args[0]
             dtype = a.dtype
             x = a.array
-            if self.kind == "float" and not dtype.is_floating_point:
-                dtype = dtypes.get_default()
+            if not dtype.is_floating_point and (self.kind == "float" or self.kind == "number"):
+                dtype = dtypes.get_default() if self.kind == "float" else dtypes.result_type((a, attrs[0]))
                 x = x.astype(dtype.np)
             if x.size >= blocks.threshold:
                 x = blocks.defer(x)
             out = self._made(self.forward(x, *attrs), dtype)
+            if x.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:
+                out.array = memory_format.like_operands(out.array, (x,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
             if state.dual is not None:
@@ -69,6 +71,8 @@ class Pointwise(Op):
         except ValueError:
             raise self._mismatch(arrays) from None
         out = self._made(result, dtype)
+        if out.array.ndim > 1 and type(out.array) is ndarray:
+            out.array = memory_format.like_operands(out.array, [t.array for t in operands if type(t) is Tensor])
         if state.enabled:
             self.record(out, operands, attrs)
         if state.dual is not None:
@@ -118,6 +122,10 @@ class Pointwise(Op):
         except ValueError:
             raise self._mismatch([x, y]) from None
         out = self._made(result, dtype)
+        if out.array.ndim > 1 and type(out.array) is ndarray:
+            arrays = [t.array for t in (a, b) if type(t) is Tensor]
+            if not all(array.flags.c_contiguous for array in arrays):
+                out.array = memory_format.like_operands(out.array, arrays)
         if state.enabled:
             mask = 0
             left = right = NO_EDGE
@@ -164,6 +172,8 @@ class Pointwise(Op):
             array = self.forward(x, y)
         except ValueError:
             return None
+        if x.ndim > 1 and not x.flags.c_contiguous:
+            array = memory_format.like_operands(array, (x, y) if type(b) is Tensor else (x,))
         out = Tensor(array if type(array) is ndarray else np.asarray(array), dtype)
         if state.enabled:
             left: Edge = NO_EDGE

@@ -23,7 +23,7 @@ import numpy as np
 
 from gradcli.core.graph.op_node import OpNode, Plan, Saved, short_name
 from gradcli.core.graph.saved_values import Place
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.node import NO_EDGE, Edge
 from gradcli.core.tensor.state import state
@@ -73,7 +73,8 @@ class Op:
 
     `tensors` and `attrs` name the arguments: tensors first, then plain ones. `forward` takes them in that order with
     arrays for tensors and returns an array, or a tuple of arrays if `outputs` names several. A variadic operation has
-    one name in `tensors`, for the list that is its first argument.
+    one name in `tensors`, for the list that is its first argument. `layout` is the memory format of the outputs; without it
+    they are as `forward` makes them.
     """
 
     __slots__ = (
@@ -117,11 +118,12 @@ class Op:
         full_name: str = "",
         jvp: Jvp | None = None,
         saved: str | None = None,
+        layout: memory_format.Layout | None = None,
         **rules: Rule | None,
     ) -> None:
         self.grad_fn = grad_fn
         self.full_name = full_name or grad_fn
-        self.forward = forward
+        self.forward = forward if layout is None else memory_format.keeping(layout, forward)
         self.tensors = tuple(tensors.split())
         self.attrs = tuple(attrs.split())
         #: names of several outputs; the first `differentiable` of them have gradients ("*": a list of any length)
@@ -167,6 +169,8 @@ class Op:
             return self._several(result, inputs, attrs)
         out = self._wrap(result, inputs)
         if self.view:
+            if not out.array.size:
+                out.array = self.forward(memory_format.spelled_out(inputs[0].array), *attrs)
             self._mark_view(out, inputs[0])
         if state.enabled:
             self.record(out, inputs, attrs)

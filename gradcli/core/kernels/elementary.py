@@ -156,4 +156,5 @@ def arctan2(y: Any, x: Any) -> Any:
     """The angle of (x, y): to the right of the axis the arc tangent of the rounded quotient."""
     if not (_few(y) and _few(x)):
         return _wide_arctan2(y, x)
-    return np.where(x > 0, np.copysign(arctan(np.abs(y / x)), y), _wide_arctan2(y, x))
+    right = (x > 0) & (x < np.inf)
+    return np.where(right, np.copysign(arctan(np.abs(y / x)), y), _wide_arctan2(y, x))

@@ -117,9 +117,11 @@ def set_default(dtype: DType) -> None:
 
 def round_bfloat16(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """float32 values rounded to bfloat16, ties to even: the upper 16 bits of the pattern."""
-    bits = np.array(array, np.float32, order="C").view(np.uint32)
+    made = np.array(array, np.float32)
+    bits = made.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    return np.where(np.isnan(array), array, rounded.view(np.float32)).astype(np.float32, copy=False)
+    np.copyto(made, rounded.view(np.float32), where=~np.isnan(made))
+    return made
 
 
 def cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:

@@ -47,7 +47,7 @@ def _sum_jvp(_: Any, __: Any, ___: Any, tangents: Sequence[Tensor | None], out: 
 # --- the records ---
 
 ADD = Pointwise("AddBackward0", np.add, "input other", saved="alpha=1", jvp=_sum_jvp, input=UNCHANGED, other=UNCHANGED)
-ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", input=UNCHANGED)
+ADD_NUMBER = Pointwise("AddBackward1", np.add, "input", "other", saved="", kind="number", input=UNCHANGED)
 ADD_SCALED = Pointwise(
     "AddBackward0",
     lambda a, b, alpha: elementary.fused(b, alpha, a),
@@ -57,7 +57,7 @@ ADD_SCALED = Pointwise(
     other=Rule(lambda xp, grad, alpha: xp.call(MUL_NUMBER, grad, alpha), "grad * alpha"),
 )
 SUB = Pointwise("SubBackward0", np.subtract, "input other", saved="alpha=1", input=UNCHANGED, other=NEGATED)
-SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", input=UNCHANGED)
+SUB_NUMBER = Pointwise("SubBackward1", np.subtract, "input", "other", saved="", kind="number", input=UNCHANGED)
 
 
 def _minus(a: Any, b: Any, alpha: Any) -> Any:
@@ -107,6 +107,7 @@ MUL_NUMBER: Pointwise = Pointwise(
     np.multiply,
     "input",
     "other",
+    kind="number",
     input=Rule(lambda xp, grad, other: xp.call(MUL_NUMBER, grad, other), "grad * other"),
 )
 NEG = Pointwise("NegBackward0", np.negative, "input", input=NEGATED)

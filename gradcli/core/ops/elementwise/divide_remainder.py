@@ -38,6 +38,7 @@ DIV_NUMBER: Pointwise = Pointwise(
     np.true_divide,
     "input",
     "other",
+    kind="float",
     input=Rule(lambda xp, grad, other: xp.call(DIV_NUMBER, grad, other), "grad / other"),
 )
 RECIPROCAL = Pointwise(

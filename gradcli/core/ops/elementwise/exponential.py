@@ -71,7 +71,7 @@ SIGMOID = floating("SigmoidBackward0", logistic, Rule(lambda xp, grad, out: xp.c
 
 def _logit(x: Any, eps: float | None) -> Any:
     if eps is not None:
-        x = np.clip(x, eps, 1 - eps)
+        x = np.where(x < eps, x.dtype.type(eps), np.where(x > 1 - eps, x.dtype.type(1 - eps), x))
     return elementary.log(x / (1 - x))
 
 

@@ -21,13 +21,32 @@ from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_re
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
 from gradcli.core.ops.reduce.sum_mean import sum_all
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 #: gets differences and the parameter of a loss, and gives the derivative as a factor of the difference and a constant
 Pieces = Callable[..., tuple[Any, Any]]
+
+
+class _DifferenceLoss(Op):
+    """A loss of two tensors of any dtypes, which are converted to one without nodes of their own."""
+
+    __slots__ = ()
+    #: the dtype of the result, from those of input and target
+    dtype_of: Callable[[DType, DType], DType] = staticmethod(dtypes.promote)
+
+    def __call__(self, *args: Any) -> Tensor:
+        dtype = self.dtype_of(args[0].dtype, args[1].dtype)
+        arrays = [t.array if t.dtype is dtype else dtypes.cast(t.array, dtype) for t in args[:2]]
+        out = self._wrap(self.forward(*arrays, *args[2:]), (Tensor(arrays[0], dtype),))
+        if state.enabled:
+            self.record(out, args[:2], args[2:])
+        if state.dual is not None:
+            state.dual.push(self, args[:2], args[2:], (out,))
+        return out
 
 
 def _difference_loss(
@@ -46,8 +65,10 @@ def _difference_loss(
         part = values.dtype.type(share(values, attrs[0]))
         return xp.call(ADD, scalars.times_data(xp, difference, np.asarray(factor * part)), np.asarray(constant * part))
 
+    count = 2 if parameter else 1
+
     def forward(x: Array, target: Array, *attrs: Any) -> Any:
-        return reduced_array(value(x - target, *attrs[1:]), attrs[0])
+        return reduced_array(value(x - target, *attrs[1:count]), attrs[0])
 
     def backward(grad: Array, x: Array, target: Array, *attrs: Any) -> Any:
         difference = x - target
@@ -70,7 +91,7 @@ def _difference_loss(
         input=Rule(second_slope, f"{N}{curvature} / n"),
         target=Rule(minus_second_slope, f"{N}-{curvature} / n"),
     )
-    first = Op(
+    first = _DifferenceLoss(
         f"{name}Backward0",
         forward,
         "input target",
@@ -122,6 +143,32 @@ HUBER, HUBER_BACKWARD = _difference_loss(
     "grad * grad_output * ((input - target).abs() <= delta)",
     "the pieces meet with one derivative where abs(input - target) == delta",
 )
+
+
+class _LossLikeInput(_DifferenceLoss):
+    """A loss in the dtype of the input, whatever the dtype of the target is."""
+
+    __slots__ = ()
+    dtype_of: Callable[[DType, DType], DType] = staticmethod(lambda input, target: input)
+
+
+def _two_dtypes(found: str, expected: str) -> Any:
+    raise runtime_error(f"Found dtype {found} but expected {expected}")
+
+
+_REFUSED = Rule(_two_dtypes, "")
+#: of tensors of two dtypes, for which there is no derivative
+_HUBER_OF_TWO = _LossLikeInput(
+    "HuberLossBackward0", HUBER.forward, "input target", "reduction delta found expected", input=_REFUSED, target=_REFUSED
+)
+
+
+def _huber_loss(input: Tensor, target: Tensor, reduction: str, delta: float) -> Any:
+    if input.dtype is target.dtype:
+        return HUBER(input, target, reduction, delta)
+    if not input.dtype.is_floating_point:
+        raise runtime_error(f"result type {target.dtype.torch_name} can't be cast to the desired output type {input.dtype.torch_name}")
+    return _HUBER_OF_TWO(input, target, reduction, delta, target.dtype.torch_name, input.dtype.torch_name)
 
 
 # --- the functions ---
@@ -207,11 +254,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     if delta <= 0:
         raise runtime_error("huber_loss does not support non-positive values for delta.")
     _check_floating("huber_cpu", input, target)
-    if input.dtype.is_floating_point:
-        target = to_dtype(target, input.dtype)  # PyTorch gives the result the dtype of the input
     if weight is not None:
-        return _weighted(HUBER(input, target, "none", float(delta)), input, weight, reduction, True)
-    return HUBER(input, target, reduction, float(delta))
+        return _weighted(_huber_loss(input, target, "none", float(delta)), input, weight, reduction, True)
+    return _huber_loss(input, target, reduction, float(delta))
 
 
 FUNCTIONS: tuple[Function, ...] = (

@@ -13,8 +13,9 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place, strided, write_checks
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.checks import Number
-from gradcli.core.ops.shape.layout import element_strides, offset_in, owner
+from gradcli.core.ops.shape.layout import offset_in, owner
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error

@@ -9,19 +9,10 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import strided
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import shape_error
-
-
-def element_strides(array: Array) -> tuple[int, ...]:
-    """Strides in elements; for an array without elements, the strides of a contiguous one."""
-    if not array.size:
-        strides = [1]
-        for n in array.shape[:0:-1]:
-            strides.insert(0, strides[0] * max(n, 1))
-        return tuple(strides[: array.ndim])
-    return tuple(s // array.itemsize for s in array.strides)
 
 
 def _stride(input: Tensor, dim: int | None) -> Any:

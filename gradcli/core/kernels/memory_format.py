@@ -1,0 +1,167 @@
+"""Memory formats: the strides that PyTorch gives to results.
+
+Two rules make nearly all of them. An elementwise operation walks its operands with their innermost dimension first, and the
+result is dense in that order (TensorIterator.cpp: the first operand that tells two dimensions apart decides). A copy keeps the
+strides of a dense tensor, and otherwise is dense in the order of its dimensions (`empty_like`, `clone`).
+Strides are in elements here; numpy counts bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from gradcli.core.kernels import Array
+
+Strides = tuple[int, ...]
+
+#: The memory format of an operation's outputs. "contiguous": row-major. "preserved": as `empty_like` of the first array.
+#: "iterated": as an elementwise operation on all arrays.
+Layout = Literal["contiguous", "preserved", "iterated"]
+
+
+def contiguous_strides(shape: Sequence[int]) -> Strides:
+    """The strides of row-major order. Dimensions of size 0 count as 1."""
+    strides: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n or 1
+    return tuple(reversed(strides))
+
+
+def element_strides(array: Array) -> Strides:
+    """The strides of an array. numpy keeps none for a new array without elements, which PyTorch lays out in row-major order."""
+    strides = array.strides
+    if not array.size and not any(strides):
+        return contiguous_strides(array.shape)
+    size = array.itemsize
+    return tuple(s // size for s in strides)
+
+
+def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether the elements fill their memory without gaps and without sharing places."""
+    step = 1
+    for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
+def _inner_first(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
+    """The dimensions from the innermost to the outermost, as the strides of the first operand that tells two apart order them."""
+
+    def outer(a: int, b: int) -> int:
+        for strides in operands:
+            s, t = strides[a], strides[b]
+            if not s or not t:
+                continue
+            if s != t:
+                return 1 if s > t else -1
+            if shape[a] > shape[b]:
+                return 1
+        return 0
+
+    order = list(range(len(shape)))[::-1]
+    for i in range(1, len(order)):
+        at = i
+        for j in range(i - 1, -1, -1):
+            found = outer(order[j], order[at])
+            if found > 0:
+                order[j], order[at] = order[at], order[j]
+                at = j
+            elif found < 0:
+                break
+    return order
+
+
+def _dense(shape: Sequence[int], order: Sequence[int]) -> Strides:
+    strides = [1] * len(shape)
+    step = 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim] or 1
+    return tuple(strides)
+
+
+def preserved(array: Array) -> Strides:
+    """The strides of `empty_like`: those of a dense array, else of a dense one with its dimensions in the same order."""
+    shape, strides = array.shape, element_strides(array)
+    return strides if is_dense(shape, strides) else _dense(shape, _inner_first(shape, [strides]))
+
+
+def iterated(shape: tuple[int, ...], arrays: Sequence[Array]) -> Strides:
+    """The strides of the result of an elementwise operation on arrays that broadcast to `shape`."""
+    if all(a.shape == shape for a in arrays):
+        if all(a.flags.c_contiguous for a in arrays):
+            return contiguous_strides(shape)
+        first, *rest = map(element_strides, arrays)
+        if is_dense(shape, first) and all(strides == first for strides in rest):
+            return first
+    operands = []
+    for a in arrays:
+        lead = len(shape) - a.ndim
+        strides = element_strides(a)
+        operands.append([0] * lead + [0 if a.shape[d] != shape[lead + d] else s for d, s in enumerate(strides)])
+    return _dense(shape, _inner_first(shape, operands))
+
+
+def empty(shape: tuple[int, ...], strides: Strides, dtype: np.dtype[Any]) -> Array:
+    """An array, not filled, with the given strides, which are dense."""
+    size = dtype.itemsize
+    # numpy forgets the strides of an array without elements, unless it is a view
+    buffer = np.zeros(1, dtype) if 0 in shape else None
+    return np.ndarray(shape, dtype, buffer, 0, tuple(s * size for s in strides))
+
+
+def laid_out(array: Array, strides: Strides) -> Array:
+    """The array with the given dense strides: itself, or a copy."""
+    if element_strides(array) == strides:
+        return array
+    made = empty(array.shape, strides, array.dtype)
+    made[...] = array
+    return made
+
+
+def like_operands(result: Array, operands: Sequence[Array]) -> Array:
+    """The result of an elementwise operation, laid out as PyTorch lays it out for these operands."""
+    return laid_out(result, iterated(result.shape, operands))
+
+
+def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
+    """`forward`, an operation on arrays, with its results in a memory format."""
+
+    def run(*args: Any) -> Any:
+        result = forward(*args)
+        if isinstance(result, tuple):
+            return tuple(placed(part, args) for part in result)
+        return placed(result, args)
+
+    def placed(result: Any, args: tuple[Any, ...]) -> Any:
+        first = args[0]
+        if not isinstance(result, np.ndarray) or result.ndim < 2:
+            return result
+        if layout == "contiguous":
+            return np.ascontiguousarray(result)
+        if layout == "preserved":
+            return laid_out(result, preserved(first)) if first.shape == result.shape else result
+        return like_operands(result, [a for a in args if isinstance(a, np.ndarray)])
+
+    return run
+
+
+def copy(array: Array) -> Array:
+    """A copy with PyTorch's strides for `clone`."""
+    if array.flags.c_contiguous and array.size:
+        return array.copy()
+    made = empty(array.shape, preserved(array), array.dtype)
+    made[...] = array
+    return made
+
+
+def spelled_out(array: Array) -> Array:
+    """An array without elements with the strides that PyTorch's has, for its views."""
+    return empty(array.shape, element_strides(array), array.dtype)
