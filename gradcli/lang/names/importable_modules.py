@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
-from gradcli.lang.python.math import math_table
+from gradcli.lang.names import numpy_functions
+from gradcli.lang.python.math import CONSTANTS, math_table
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import OPS
 from gradcli.lang.values.types import exception_type
@@ -51,38 +52,20 @@ def _math_members() -> dict[str, Value]:
     return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
 
 
-#: numpy's names of functions that have another name in math
-_NUMPY = {
-    "abs": "fabs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-}
-#: names that numpy and math share
-_SHARED = (
-    *("ceil", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "floor", "fmod", "hypot", "isfinite", "isinf", "isnan", "log"),
-    *("log10", "log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "e", "inf", "nan", "pi"),
-)
-
-
 def _numpy_missing(name: str) -> Value:
     if name.startswith("_"):
         return MISSING
     raise ProgramError(
         "AttributeError",
         f"numpy.{name} is not part of gradcli",
-        hints=["gradcli's np has numbers and functions of one number only; torch has tensors"],
+        hints=["gradcli's np has functions of single elements only; torch has the others"],
     )
 
 
 MATH = Namespace("math", _math_members())
 NUMPY = Namespace(
     "numpy",
-    {name: MATH.members[entry] for name, entry in (*_NUMPY.items(), *zip(_SHARED, _SHARED, strict=True))},
+    {**numpy_functions.FUNCTIONS, **{name: CONSTANTS[name] for name in ("e", "inf", "nan", "pi")}},
     _numpy_missing,
 )
 TORCH = torch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gradcli import limits
+from gradcli.core.calling import warnings
 from gradcli.core.calling.type_errors import not_an_integer, not_one_element, type_error
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.state import state
@@ -71,11 +72,23 @@ def collect(value: Value, message: str = "'{}' object is not iterable") -> list[
 # --- numbers --------------------------------------------------------------------------------------
 
 
+_REQUIRES_GRAD = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first. (Triggered internally at "
+    "/__w/pytorch/pytorch/torch/csrc/autograd/generated/python_variable_methods.cpp:822.)"
+)
+
+
 def to_number(value: Value) -> int | float:
-    """The number in a tensor of one element, for functions that take real numbers. Raises TypeError, ValueError."""
+    """The number in a tensor of one element, for functions that take real numbers. PyTorch warns once if the tensor requires grad.
+
+    Raises TypeError, ValueError.
+    """
     if type(value) is Tensor:
         if value.array.size != 1:
             raise not_one_element()
+        if value.requires_grad:
+            warnings.emit(_REQUIRES_GRAD, once="scalar")
         return value.item()
     raise ProgramError("TypeError", f"must be real number, not {type_name(value)}")
 

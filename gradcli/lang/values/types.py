@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradcli import limits
-from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
-from gradcli.core.calling.type_errors import not_one_element, type_error
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.random import seeds
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
@@ -18,27 +17,12 @@ from gradcli.lang.python import dicts_and_sets, numbers, sequences
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import subscripts
 from gradcli.lang.values.comparison import truth
-from gradcli.lang.values.object_operations import OPS, index_of, stepping
+from gradcli.lang.values.object_operations import OPS, index_of, stepping, to_number
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.type_names import path_of, type_name
 from gradcli.lang.values.value_classes import ExceptionType, TypeValue
 
 # --- what calling a type makes ----------------------------------------------------------------------
-
-_REQUIRES_GRAD = (
-    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-    "Consider using tensor.detach() first. (Triggered internally at "
-    "/__w/pytorch/pytorch/torch/csrc/autograd/generated/python_variable_methods.cpp:822.)"
-)
-
-
-def _scalar(tensor: Tensor) -> Value:
-    """The number in a tensor, for `int` and `float`. PyTorch warns once if the tensor requires grad."""
-    if tensor.array.size != 1:
-        raise not_one_element()
-    if tensor.requires_grad:
-        warnings.emit(_REQUIRES_GRAD, once="scalar")
-    return tensor.item()
 
 
 def _make_int(*args: Value, **kwargs: Value) -> int:
@@ -46,7 +30,7 @@ def _make_int(*args: Value, **kwargs: Value) -> int:
     if len(args) == 1 and not kwargs:
         value = args[0]
         if type(value) is Tensor:
-            value = _scalar(value)
+            value = to_number(value)
         elif type(value) not in (int, float, bool, str):
             kind = type_name(value)
             raise ProgramError("TypeError", f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'")
@@ -59,7 +43,7 @@ def _make_float(*args: Value, **kwargs: Value) -> float:
     if len(args) == 1 and not kwargs:
         value = args[0]
         if type(value) is Tensor:
-            value = _scalar(value)
+            value = to_number(value)
         elif type(value) not in (int, float, bool, str):
             raise type_error("float() argument must be a string or a real number, not '{}'", value)
         return numbers.to_float(value)

@@ -37,8 +37,23 @@ print(torch, torch.nn, math)
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("np.sin(1), np.floor(2.5), np.sqrt(-1.), np.abs(-3)", "(0.8414709848078965, 2.0, nan, 3)"),
+        ("np.sin(tensor([1., 2.])), np.hypot(3, tensor(4.))", "(tensor([0.8415, 0.9093]), tensor(5.))"),
+        ("np.log(tensor(2)), np.isnan(tensor([1.]))", "(tensor(0.6931, dtype=torch.float64), tensor([0], dtype=torch.uint8))"),
+        ("np.sin(tensor([1.]).numpy())", "[0.841471]"),
+    ],
+)
+def test_functions_of_numpy_keep_the_kind_of_their_operands(text, shown):
+    assert output(f"print(({text}))\n") == shown + "\n"
+
+
+@pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
+        ("np.sin('a')", "TypeError", "numpy.sin of a str is not part of gradcli"),
+        ("np.sin(10**400)", "TypeError", "loop of ufunc does not support argument 0 of type int which has no callable sin method"),
         ("import os", "ModuleNotFoundError", "No module named 'os'"),
         ("import torch.os", "ModuleNotFoundError", "No module named 'torch.os'"),
         ("from os import path", "ModuleNotFoundError", "No module named 'os'"),
