@@ -159,7 +159,13 @@ def _two_dtypes(found: str, expected: str) -> Any:
 _REFUSED = Rule(_two_dtypes, "")
 #: of tensors of two dtypes, for which there is no derivative
 _HUBER_OF_TWO = _LossLikeInput(
-    "HuberLossBackward0", HUBER.forward, "input target", "reduction delta found expected", input=_REFUSED, target=_REFUSED
+    "HuberLossBackward0",
+    HUBER.forward,
+    "input target",
+    "reduction delta found expected",
+    saved="self target reduction delta",
+    input=_REFUSED,
+    target=_REFUSED,
 )
 
 
