@@ -10,7 +10,6 @@ input takes, unless that one is wanted; `NAME!` is saved always.
 from __future__ import annotations
 
 import re
-from ast import literal_eval
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -103,9 +102,11 @@ def _place(op: Op, own: str) -> Place | None:
         if whole is not None and whole.kind == "input":
             number = match[5] and f"{'-' if match[4] else ''}{match[5]}"
             return whole._replace(part=match[2] or match[3] or number)
+    if own in ("True", "False"):
+        return Place("constant", own == "True")
     try:
-        return Place("constant", literal_eval(own))
-    except (ValueError, SyntaxError):
+        return Place("constant", float(own) if "." in own else int(own))
+    except ValueError:
         return None
 
 
