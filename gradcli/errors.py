@@ -159,6 +159,8 @@ class ProgramError(GradcliError):
         self.names = names
         self.shape = shape
         self.args_: tuple[object, ...] = (message,) if args is None else args
+        #: the instance that was raised, if its class is one that the program defines
+        self.instance: object = None
 
     @property
     def kind(self) -> str:  # type: ignore[override]

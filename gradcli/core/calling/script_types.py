@@ -43,7 +43,7 @@ class ScriptType:
     `test(value)` says whether a value is an instance. `construct` None means it cannot be called.
     """
 
-    __slots__ = ("name", "module", "construct", "test")
+    __slots__ = ("name", "module", "construct", "instances", "test")
 
     def __init__(self, name: str, module: str, construct: Callable[..., Any] | None, test: Callable[[Any], bool]) -> None:
         self.name = name
@@ -59,6 +59,8 @@ class ScriptType:
                 else Routine(construct, init, hide_first=True)
             )
         self.test = test
+        #: the class whose instances belong to the type, if there is one
+        self.instances: type | None = None
 
     def __repr__(self) -> str:
         return f"<class '{self.module}.{self.name}'>"
@@ -73,6 +75,7 @@ def script_type(made: Any, module: str, exact: bool = False) -> ScriptType:
     """The type of a class of ours, under the name that the class declares; `exact`: subclasses do not belong to it."""
     test: Callable[[Any], bool] = (lambda value: type(value) is made) if exact else lambda value: isinstance(value, made)
     made.SCRIPT_TYPE = ScriptType(made.SCRIPT_NAME, module, made, test)
+    made.SCRIPT_TYPE.instances = made
     return made.SCRIPT_TYPE  # type: ignore[no-any-return]
 
 

@@ -10,7 +10,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_displays import sequence
 from gradcli.lang.names import attributes
-from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Slice, Starred, Subscript
+from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Keyword, Slice, Starred, Subscript
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
 from gradcli.lang.values.type_names import type_name
@@ -33,12 +33,12 @@ def call(node: Call, context: Context) -> Run:
     if isinstance(function, Attribute):
         owner = context.expression(function.value)
         if plain:
-            return _method_plain(node, function, owner, context.expressions(node.args))
-        return _method(node, function, owner, _arguments(node, context))
+            return _method_plain(node, function, context.attribute(function.name), owner, context.expressions(node.args))
+        return _method(node, function, context.attribute(function.name), owner, arguments(node.args, node.keywords, context))
     run_function = context.expression(function)
     if plain:
         return _call_plain(node, run_function, context.expressions(node.args))
-    return _call_general(node, run_function, _arguments(node, context))
+    return _call_general(node, run_function, arguments(node.args, node.keywords, context))
 
 
 def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
@@ -102,10 +102,9 @@ def _call_general(node: Call, function: Run, arguments: Arguments) -> Run:
     return run
 
 
-def _method_plain(node: Call, attribute: Attribute, owner: Run, args: tuple[Run, ...]) -> Run:
+def _method_plain(node: Call, attribute: Attribute, name: str, owner: Run, args: tuple[Run, ...]) -> Run:
     """`owner.name(args)`: the method is found and called without making a bound method in between."""
-    find = attributes.finder(attribute.name)
-    name = attribute.name
+    find = attributes.finder(name)
     known_space: Any = MISSING
     known_member: Any = MISSING
 
@@ -143,9 +142,8 @@ def _method_plain(node: Call, attribute: Attribute, owner: Run, args: tuple[Run,
     return run
 
 
-def _method(node: Call, attribute: Attribute, owner: Run, arguments: Arguments) -> Run:
-    find = attributes.finder(attribute.name)
-    name = attribute.name
+def _method(node: Call, attribute: Attribute, name: str, owner: Run, arguments: Arguments) -> Run:
+    find = attributes.finder(name)
 
     def run(frame: Frame) -> Any:
         value = owner(frame)
@@ -170,21 +168,21 @@ def _method(node: Call, attribute: Attribute, owner: Run, arguments: Arguments) 
     return run
 
 
-def _arguments(node: Call, context: Context) -> Arguments:
+def arguments(args: tuple[Expr, ...], keywords: tuple[Keyword, ...], context: Context) -> Arguments:
     """A closure that evaluates the arguments of a call with keywords or stars, in the order of the text."""
-    positional = sequence(node.args, context)
-    keywords = [(k.name, context.expression(k.value), k) for k in node.keywords]
-    if all(name is not None for name, _, _ in keywords):
+    positional = sequence(args, context)
+    named = [(k.name, context.expression(k.value), k) for k in keywords]
+    if all(name is not None for name, _, _ in named):
 
         def run_named(frame: Frame) -> tuple[Any, dict[str, Any]]:
-            return positional(frame), {name: value(frame) for name, value, _ in keywords}  # type: ignore[misc]
+            return positional(frame), {name: value(frame) for name, value, _ in named}  # type: ignore[misc]
 
         return run_named
 
     def run(frame: Frame) -> tuple[Any, dict[str, Any]]:
         args = positional(frame)
         kwargs: dict[str, Any] = {}
-        for name, value, place in keywords:
+        for name, value, place in named:
             given = value(frame)
             state.origin = place
             for key, item in [(name, given)] if name is not None else _spread(given):
@@ -232,7 +230,7 @@ def _chain(parts: list[Expr], context: Context) -> Run:
         if isinstance(link, Call):
             steps.append(_call_link(link, context))
         elif isinstance(link, Attribute):
-            steps.append(_attribute_link(link))
+            steps.append(_attribute_link(link, context.attribute(link.name)))
         else:
             assert isinstance(link, Subscript)
             steps.append(_subscript_link(link, context))
@@ -247,18 +245,16 @@ def _chain(parts: list[Expr], context: Context) -> Run:
 
 
 def _call_link(node: Call, context: Context) -> Callable[[Frame, Any], Any]:
-    arguments = _arguments(node, context)
+    given = arguments(node.args, node.keywords, context)
 
     def step(frame: Frame, callee: Any) -> Any:
-        args, kwargs = arguments(frame)
+        args, kwargs = given(frame)
         return calls.call(callee, tuple(args), node, kwargs)
 
     return step
 
 
-def _attribute_link(node: Attribute) -> Callable[[Frame, Any], Any]:
-    name = node.name
-
+def _attribute_link(node: Attribute, name: str) -> Callable[[Frame, Any], Any]:
     def step(frame: Frame, value: Any) -> Any:
         state.origin = node
         return attributes.get_attribute(value, name)
@@ -286,7 +282,7 @@ def attribute(node: Attribute, context: Context) -> Run:
     if len(parts) > _LOOP_FROM:
         return _chain(parts, context)
     value = context.expression(node.value)
-    name = node.name
+    name = context.attribute(node.name)
     known_space: Any = MISSING
     known_member: Any = MISSING
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli.lang.interpreter.scope import Scope
 from gradcli.lang.syntax.nodes import Expr, Node, Stmt
+from gradcli.lang.values.user_classes import private_name
 
 Frame = Any
 Run = Callable[[Frame], Any]
@@ -44,6 +45,15 @@ class Context:
     def inner(self, node: Node) -> Context:
         """The context of the function `node` inside this one."""
         return Context(self.tables, self.scope.children[node], self.one_off, self.counting)
+
+    def attribute(self, name: str) -> str:
+        """The name of an attribute: within a class, Python gives `__name` the name of the class in front."""
+        if not name.startswith("__") or name.endswith("__"):
+            return name
+        scope: Scope | None = self.scope
+        while scope is not None and not scope.is_class:
+            scope = scope.parent
+        return name if scope is None else private_name(scope.node.name, name)  # type: ignore[attr-defined]
 
     def expression(self, node: Expr) -> Run:
         """The closure of an expression."""

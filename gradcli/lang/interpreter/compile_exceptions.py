@@ -7,13 +7,16 @@ from typing import Any
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.state import state
 from gradcli.errors import LimitError, ProgramError
+from gradcli.lang.classes.exceptions import ErrorObject, error_of
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import delete, store
 from gradcli.lang.interpreter.compile_statements import block
-from gradcli.lang.interpreter.compile_targets import assign_to
+from gradcli.lang.interpreter.compile_targets import Put, assign_to
 from gradcli.lang.syntax.nodes import Expr, Handler, Name, Raise, Try, With
 from gradcli.lang.values.execution import execution, locate
-from gradcli.lang.values.types import derives
+from gradcli.lang.values.special_methods import Instance, special, truth
+from gradcli.lang.values.types import derives, derives_from_exception, type_of
+from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.value_classes import ExceptionType
 
 
@@ -38,16 +41,22 @@ class Handling:
         wanted = self.type(frame)
         state.origin = self.place
         for one in wanted if isinstance(wanted, tuple) else (wanted,):
+            if type(one) is UserClass and type(one.native) is ExceptionType:
+                if isinstance(error.instance, Instance) and one in error.instance.cls.mro:
+                    return True
+                continue
             if type(one) is not ExceptionType:
                 raise ProgramError("TypeError", "catching classes that do not inherit from BaseException is not allowed")
             if derives(error.type_name, one.name):
+                return True
+            if isinstance(error.instance, Instance) and derives_from_exception(error.instance.cls, one):
                 return True
         return False
 
     def run(self, frame: Frame, error: ProgramError) -> Any:
         """Bind the error, run the clause, and unbind the error's name."""
         if self.put is not None:
-            self.put(frame, error)
+            self.put(frame, error if error.instance is None else error.instance)
         execution.handling.append(error)
         try:
             return self.body(frame)
@@ -128,11 +137,13 @@ def raise_(node: Raise, context: Context) -> Run:
         if cause is not None:
             because = cause(frame)
             state.origin = node
-            if because is not None and not isinstance(because, ProgramError | ExceptionType):
+            if because is not None and not isinstance(because, ProgramError | ExceptionType | ErrorObject | UserClass):
                 raise ProgramError("TypeError", "exception causes must derive from BaseException")
         state.origin = node
-        if type(value) is ExceptionType:
+        if type(value) in (ExceptionType, UserClass):
             value = value()
+        if isinstance(value, ErrorObject):
+            value = error_of(value)
         if not isinstance(value, ProgramError):
             raise ProgramError("TypeError", "exceptions must derive from BaseException")
         raise value
@@ -155,6 +166,8 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
     def run(frame: Frame) -> Any:
         manager = manager_run(frame)
         state.origin = place
+        if isinstance(manager, Instance):
+            return _with_instance(manager, put, body, place, frame)
         if not hasattr(type(manager), "enter"):
             raise type_error("'{}' object does not support the context manager protocol", manager)
         value = manager.enter()
@@ -169,3 +182,27 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
             manager.exit()
 
     return run
+
+
+def _with_instance(manager: Instance, put: Put | None, body: Run, place: Expr, frame: Frame) -> Any:
+    """`with` on an instance: its `__enter__`, the body, and `__exit__`, which may swallow the error."""
+    enter, leave = special(manager, "__enter__"), special(manager, "__exit__")
+    if enter is None or leave is None:
+        missed = " (missed __exit__ method)" if enter is not None else ""
+        raise type_error(f"'{{}}' object does not support the context manager protocol{missed}", manager)
+    value = enter()
+    depth = execution.depth
+    try:
+        if put is not None:
+            put(frame, value)
+        signal = body(frame)
+    except ProgramError as error:
+        locate(error)
+        execution.depth = depth
+        state.origin = place
+        caught = error if error.instance is None else error.instance
+        if truth(leave(type_of(caught), caught, None)):
+            return None
+        raise
+    leave(None, None, None)
+    return signal

@@ -13,7 +13,7 @@ from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_targets import assign_to
 from gradcli.lang.interpreter.scope import Scope
 from gradcli.lang.python import dicts_and_sets
-from gradcli.lang.syntax.nodes import Comprehension, ForClause, FunctionDef, Lambda, Parameter, Return
+from gradcli.lang.syntax.nodes import ClassDef, Comprehension, ForClause, FunctionDef, Lambda, Parameter, Return
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.execution import tick
 from gradcli.lang.values.object_operations import OPS, iterate
@@ -63,25 +63,26 @@ def _code(name: str, parameters: tuple[Parameter, ...], inner: Context) -> Code:
         stars.get("**"),
         sum(p.kind == "positional" for p in parameters),
     )
-    code.qualified = _qualified(name, scope)
+    code.qualified = qualified_name(name, scope)
     code.locals = len(scope.slots) - len(scope.parameters) - len(scope.frees)
     code.cell_slots = tuple(_cell_slots(inner))
     code.counting = inner.counting
     return code
 
 
-def _qualified(name: str, scope: Scope) -> str:
-    """The name, after the names of the functions and comprehensions around it."""
-    parts = [name]
+def qualified_name(name: str, scope: Scope) -> str:
+    """The name, after the names of the classes, functions and comprehensions around it."""
+    last = whole = name
     around = scope.parent
-    while around is not None and not around.is_module and parts[0] not in around.globals:
+    while around is not None and not around.is_module and last not in around.globals:
         node = around.node
-        if isinstance(node, FunctionDef):
-            parts.insert(0, node.name)
+        if isinstance(node, FunctionDef | ClassDef):
+            last = node.name
         else:
-            parts.insert(0, "<lambda>" if isinstance(node, Lambda) else _COMPREHENSIONS[node.kind])  # type: ignore[attr-defined]
+            last = "<lambda>" if isinstance(node, Lambda) else _COMPREHENSIONS[node.kind]  # type: ignore[attr-defined]
+        whole = f"{last}{'.' if isinstance(node, ClassDef) else '.<locals>.'}{whole}"
         around = around.parent
-    return ".<locals>.".join(parts)
+    return whole
 
 
 _COMPREHENSIONS = {"list": "<listcomp>", "set": "<setcomp>", "dict": "<dictcomp>", "generator": "<genexpr>"}
@@ -114,7 +115,7 @@ def _maker(code: Code, node: FunctionDef | Lambda, inner: Context, context: Cont
 
 def _shared(inner: Context, context: Context) -> list[int]:
     """The slots of the outer frame whose cells the inner function shares."""
-    return [context.scope.slots[name] for name in inner.scope.frees]
+    return [context.scope.shared(name) for name in inner.scope.frees]
 
 
 def _body(node: FunctionDef, inner: Context) -> Run:
@@ -147,7 +148,7 @@ Walk = Callable[[Frame, Any], Iterator[None]]
 def comprehension(node: Comprehension, context: Context) -> Run:
     """A comprehension or generator expression. The first iterable is evaluated in the outer frame."""
     inner = context.inner(node)
-    enter = _enter(inner, context)
+    make_frame = enter(inner, context)
     first_node = node.clauses[0].iterable
     first = context.expression(first_node)
     walk = _walk(node.clauses, inner)
@@ -158,17 +159,17 @@ def comprehension(node: Comprehension, context: Context) -> Run:
         iterable = first(frame)
         state.origin = first_node
         source = iterate(iterable)
-        own = enter(frame)
+        own = make_frame(frame)
         made = finish(own, walk(own, source))
         return IteratorValue("generator", made, (iterable,)) if lazy else made
 
     return run
 
 
-def _enter(inner: Context, context: Context) -> Run:
-    """A closure that makes the frame of a comprehension from the outer frame."""
+def enter(inner: Context, context: Context) -> Run:
+    """A closure that makes the frame of a comprehension or of the body of a class from the outer frame."""
     shared = _shared(inner, context)
-    own = [UNBOUND] * (len(inner.scope.slots) - len(shared))
+    own = [UNBOUND] * (inner.scope.size - 1 - len(shared))
     cell_slots = _cell_slots(inner)
     is_module = context.scope.is_module
 

@@ -23,6 +23,8 @@ def load(node: Name, context: Context) -> Run:
         return _load_in_module(node, context) if context.scope.is_module else _load_global(node, context)
     if kind is CELL:
         return _load_cell(node, slot, node.id in context.scope.frees)
+    if context.scope.is_class:
+        return _load_in_class(node, slot, context)
     if node.id in context.scope.parameters and node.id not in context.scope.deleted:
         return _load_parameter(slot)
     return _load_local(node, slot)
@@ -75,6 +77,17 @@ def _load_global(node: Name, context: Context) -> Run:
             return frame[0][name]
         except KeyError:
             raise unknown_name(node, frame[0]) from None
+
+    return run
+
+
+def _load_in_class(node: Name, slot: int, context: Context) -> Run:
+    """A name that the body of a class binds: before that it is the global one."""
+    outside = _load_global(node, context)
+
+    def run(frame: Frame) -> Any:
+        value = frame[slot]
+        return outside(frame) if value is UNBOUND else value
 
     return run
 

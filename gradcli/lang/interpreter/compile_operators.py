@@ -10,7 +10,7 @@ from gradcli.core.tensor.state import state
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.syntax.nodes import Binary, BoolOp, Compare, Conditional, Constant, Expr, Node, Step, Unary
 from gradcli.lang.values import operators
-from gradcli.lang.values.comparison import truth
+from gradcli.lang.values.special_methods import truth
 
 #: results of integer arithmetic between -BIG and BIG need no check of their number of digits
 BIG = 1 << 62

@@ -45,7 +45,7 @@ def _put_item(target: Subscript, context: Context) -> Put:
 
 def _put_attribute(target: Attribute, context: Context) -> Put:
     value = context.expression(target.value)
-    name = target.name
+    name = context.attribute(target.name)
 
     def put(frame: Frame, result: Any) -> None:
         owner = value(frame)
@@ -124,7 +124,7 @@ def augmented(node: AugAssign, context: Context) -> Run:
         return _augment_item(node, target, context)
     assert isinstance(target, Attribute)
     owner_run = context.expression(target.value)
-    name = target.name
+    name = context.attribute(target.name)
 
     def run_attribute(frame: Frame) -> None:
         owner = owner_run(frame)
@@ -197,7 +197,7 @@ def delete_target(target: Expr, context: Context) -> Run:
     assert isinstance(target, Subscript | Attribute)
     value = context.expression(target.value)
     if isinstance(target, Attribute):
-        name = target.name
+        name = context.attribute(target.name)
 
         def run_attribute(frame: Frame) -> None:
             owner = value(frame)

@@ -3,6 +3,9 @@
 A module's frame is the dict of its globals. A function's frame is a list: the globals, the parameters, the other locals,
 then the cells that it got from the functions around it. A local that an inner function uses lives in a cell, a list of one
 element, so that both functions share one variable. A comprehension has a scope of its own, as in Python.
+
+The body of a class has a frame like a function, but functions inside it do not see its names. Instead they may share its
+cell `__class__`, which holds the class once it is made: `super()` reads it.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from gradcli.lang.syntax.nodes import (
     Assign,
     Attribute,
     AugAssign,
+    ClassDef,
     Comprehension,
+    Declaration,
     Delete,
     Expr,
     For,
@@ -38,9 +43,12 @@ from gradcli.lang.syntax.nodes import (
     With,
     children,
 )
+from gradcli.lang.values.special_methods import CLASS_NAMES
 
 #: the kinds of places where a name lives
 GLOBAL, LOCAL, CELL = "global", "local", "cell"
+#: the cell of a class body that holds the class
+CLASS = "__class__"
 
 
 class Scope:
@@ -57,6 +65,7 @@ class Scope:
         "nonlocals",
         "parameters",
         "parent",
+        "passed",
         "slots",
         "uses",
         "wanted",
@@ -77,6 +86,8 @@ class Scope:
         self.slots: dict[str, int] = {}
         self.cells: set[str] = set()
         self.frees: tuple[str, ...] = ()
+        #: the slots of the cells that a class body got from outside: its own names may be the same
+        self.passed: dict[str, int] = {}
         self.parameters: tuple[str, ...] = ()
 
     @property
@@ -84,17 +95,26 @@ class Scope:
         """Whether the frame of this scope is the dict of globals."""
         return self.parent is None
 
+    @property
+    def is_class(self) -> bool:
+        """Whether this is the body of a class."""
+        return isinstance(self.node, ClassDef)
+
     def where(self, name: str) -> tuple[str, int]:
         """The kind of place of `name`, and its slot in a frame (0 for globals)."""
         slot = self.slots.get(name)
         if slot is None:
-            return GLOBAL, 0
+            return (CELL, self.passed[name]) if name in self.passed else (GLOBAL, 0)
         return (CELL if name in self.cells else LOCAL), slot
 
     @property
     def size(self) -> int:
         """The length of a frame."""
-        return 1 + len(self.slots)
+        return 1 + len(self.slots) + len(self.passed)
+
+    def shared(self, name: str) -> int:
+        """The slot of the cell that functions inside share as `name`."""
+        return self.passed[name] if name in self.passed else self.slots[name]
 
 
 def analyse(program: Node, body: Iterable[Node]) -> Scope:
@@ -116,21 +136,27 @@ def _collect(scope: Scope, nodes: Iterable[Node]) -> None:
         kind = type(node)
         if isinstance(node, Name):
             scope.uses.add(node.id)
+            if node.id == "super":
+                scope.uses.add(CLASS)
         elif kind in _SPECIAL:
             _SPECIAL[kind](scope, node, stack)
         else:
             stack += children(node)
+    if scope.is_class:
+        scope.uses -= scope.bound.keys()
     for child in scope.children.values():
         scope.wanted |= child.wanted
+    if scope.is_class:
+        scope.wanted.discard(CLASS)
     scope.wanted |= scope.uses
     scope.wanted -= scope.globals
-    if scope.parent is not None:
+    if scope.parent is not None and not scope.is_class:
         scope.wanted -= scope.bound.keys()
 
 
 def _add(scope: Scope, name: str, node: Node) -> None:
     """Note that `node` binds a name. Raises LanguageError for names such as `__class__`, which programs cannot bind."""
-    if len(name) > 4 and name.startswith("__") and name.endswith("__"):
+    if len(name) > 4 and name.startswith("__") and name.endswith("__") and not (scope.is_class and name in CLASS_NAMES):
         raise LanguageError(f"names such as {name} cannot be bound in gradcli's language", span=node.span)
     scope.bound[name] = None
 
@@ -252,6 +278,20 @@ def _function(scope: Scope, node: FunctionDef | Lambda, stack: list[Node]) -> No
     _declarations(child)
 
 
+def _class(scope: Scope, node: ClassDef, stack: list[Node]) -> None:
+    """A class: its decorators and bases belong to the outer scope, its body has a scope of its own."""
+    _add(scope, node.name, node)
+    stack += [*node.decorators, *node.bases, *node.keywords]
+    child = Scope(node, scope)
+    scope.children[node] = child
+    _collect(child, node.body)
+    _declarations(child)
+
+
+def _declaration(scope: Scope, node: Declaration, stack: list[Node]) -> None:
+    """A declaration binds nothing."""
+
+
 def _parameters(scope: Scope, parameters: tuple[Parameter, ...]) -> None:
     """Bind the parameters in the order of the slots: positional, keyword-only, `*`, `**`."""
     order = {"positional": 0, "plain": 0, "keyword": 1, "*": 2, "**": 3}
@@ -299,6 +339,8 @@ _SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
     Global: _global,
     Nonlocal: _nonlocal,
     FunctionDef: _function,
+    ClassDef: _class,
+    Declaration: _declaration,
     Lambda: _function,
     Comprehension: _comprehension,
 }
@@ -314,11 +356,18 @@ def _resolve(scope: Scope, visible: frozenset[str]) -> None:
             if name not in visible:
                 raise LanguageError(f"no binding for nonlocal '{name}' found", span=node.span)
         scope.frees = tuple(sorted(scope.wanted & visible))
-        names = [*scope.parameters, *(n for n in scope.bound if n not in scope.parameters), *scope.frees]
+        own = [CLASS] if scope.is_class else list(scope.frees)
+        names = [*scope.parameters, *(n for n in scope.bound if n not in scope.parameters), *own]
         scope.slots = {name: 1 + at for at, name in enumerate(names)}
-        scope.cells = set(scope.frees)
-        visible = (visible - scope.globals) | frozenset(scope.bound)
+        if scope.is_class:
+            scope.passed = {name: 1 + len(names) + at for at, name in enumerate(scope.frees)}
+            scope.cells = {CLASS}
+            # functions inside do not see the names of the body
+            visible = (visible - scope.globals) | {CLASS}
+        else:
+            scope.cells = set(scope.frees)
+            visible = (visible - scope.globals) | frozenset(scope.bound)
     for child in scope.children.values():
         _resolve(child, visible)
-        if not scope.is_module:
+        if not scope.is_module and not scope.is_class:
             scope.cells.update(child.frees)

@@ -24,7 +24,7 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
-from gradcli.lang.names import tensor_attributes
+from gradcli.lang.names import class_attributes, tensor_attributes
 from gradcli.lang.names.graph_attributes import node_attribute, node_names
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
@@ -32,8 +32,10 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import dict_from_keys
+from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
 
@@ -100,7 +102,7 @@ _BASES: dict[type, type] = {Size: tuple, bool: int}
 
 def find_method(kind: type, name: str) -> Method | None:
     """The method `name` of a type's values, called with the value first; None if there is none."""
-    if name.startswith("_"):
+    if name.startswith("_") or issubclass(kind, Instance):
         return None
     if kind is Tensor:
         return _tensor_method(name)
@@ -176,11 +178,15 @@ def find_attribute(value: Value, name: str) -> Value:
         if not name.startswith("_"):
             return value.get(name)
         return value.path if name == "__name__" else value.members.get(name, MISSING)
+    if kind in class_attributes.READERS or isinstance(value, Instance):
+        return class_attributes.read(value, name)
     getters = GETTERS.get(kind)
     if getters is not None and name in getters:
         return getters[name](value)
-    if kind in (TypeValue, ScriptType) and not name.startswith("_"):
-        return unbound(value, name)
+    if kind in (TypeValue, ScriptType, ExceptionType):
+        found = class_attributes.unbound_native(value, name) if name.startswith("_") else unbound(value, name)
+        if found is not MISSING:
+            return found
     if isinstance(value, Node):
         found = node_attribute(value, name)
         if found is not MISSING:
@@ -247,7 +253,7 @@ def missing(value: Value, name: str) -> ProgramError:
     """The AttributeError for a value that has no attribute `name`."""
     if type(value) is Namespace:
         text = f"module '{value.path}' has no attribute '{name}'"
-    elif type(value) in (TypeValue, ExceptionType, ScriptType):
+    elif type(value) in (TypeValue, ExceptionType, ScriptType, UserClass):
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
         text = f"'{type_name(value)}' object has no attribute '{name}'"
@@ -271,6 +277,8 @@ def names_of(value: Value) -> list[str]:
     kind = type(value)
     if kind is Namespace:
         return list(value.names())
+    if isinstance(value, Instance) or kind in class_attributes.READERS:
+        return class_attributes.names(value)
     names: set[str] = set(GETTERS.get(kind, ()))
     if isinstance(value, Node):
         names.update(node_names(value))
@@ -302,6 +310,9 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
         if find_attribute(value, name) is MISSING:
             raise ProgramError("AttributeError", f"tensors take no new attributes in gradcli's language: '{name}'")
         raise ProgramError("AttributeError", f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+    if isinstance(value, Instance) or kind is UserClass:
+        class_attributes.write(value, name, new)
+        return
     setters = _table(kind, "SCRIPT_SETTERS")
     if name in setters and not name.startswith("_"):
         setters[name](value, new)
@@ -323,6 +334,8 @@ def delete_attribute(value: Value, name: str) -> None:
     """`del value.name`: only a tensor's grad can be deleted."""
     if type(value) is Tensor and name == "grad":
         value.grad = None
+        return
+    if (isinstance(value, Instance) or type(value) is UserClass) and class_attributes.delete(value, name):
         return
     if find_attribute(value, name) is MISSING:
         raise missing(value, name)

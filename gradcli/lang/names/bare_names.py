@@ -10,6 +10,7 @@ from gradcli.errors import EXCEPTION_PARENTS
 from gradcli.lang.names import builtins, importable_modules
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
+from gradcli.lang.values.special_methods import NOT_IMPLEMENTED
 from gradcli.lang.values.value_classes import MISSING
 
 _TYPES = {
@@ -29,6 +30,7 @@ _TYPES = {
         types.OBJECT,
     )
 }
+_TYPES |= {kind.name: kind for kind in (types.PROPERTY, types.STATICMETHOD, types.CLASSMETHOD)}
 
 #: exception types that are torch's, not Python's
 _NOT_PYTHON = ("_LinAlgError", "GradcheckError")
@@ -38,15 +40,16 @@ PYTHON: dict[str, Value] = {
     **_TYPES,
     **{name: types.exception_type(name) for name in EXCEPTION_PARENTS if name not in _NOT_PYTHON},
     "Ellipsis": ...,
+    "NotImplemented": NOT_IMPLEMENTED,
     "__name__": "__main__",
 }
 
 #: Python's built-in names that are not part of the language
 REFUSED = frozenset(
     (
-        *("aiter", "anext", "breakpoint", "bytearray", "bytes", "classmethod", "compile", "complex", "copyright", "credits"),
-        *("dir", "eval", "exec", "exit", "frozenset", "globals", "help", "input", "issubclass", "license", "locals"),
-        *("memoryview", "open", "property", "quit", "staticmethod", "super", "vars", "__import__"),
+        *("aiter", "anext", "breakpoint", "bytearray", "bytes", "compile", "complex", "copyright", "credits"),
+        *("eval", "exec", "exit", "frozenset", "globals", "help", "input", "license", "locals"),
+        *("memoryview", "open", "quit", "__import__"),
     )
 )
 

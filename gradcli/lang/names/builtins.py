@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -11,16 +12,17 @@ from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-from gradcli.lang.names import attributes
+from gradcli.lang.classes.creation import is_subclass
+from gradcli.lang.names import attributes, class_attributes
 from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.dicts_and_sets import range_length
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
-from gradcli.lang.values import operators, representation
+from gradcli.lang.values import operators, representation, special_methods
 from gradcli.lang.values.calls import call, is_callable
-from gradcli.lang.values.comparison import truth
 from gradcli.lang.values.execution import emit, execution
 from gradcli.lang.values.object_operations import OPS, format_text, index_of, iterate, stepping
+from gradcli.lang.values.special_methods import Instance, length_from, special, truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import is_instance
 from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
@@ -64,6 +66,9 @@ def length(value: Value, /) -> int:
         return size
     if isinstance(value, str | list | tuple | dict | set | DictView):
         return len(value)
+    own = special(value, "__len__")
+    if own is not None:
+        return length_from(own())
     method = attributes.hidden_method(value, "__len__")
     if method is None:
         raise type_error("object of type '{}' has no len()", value)
@@ -94,12 +99,18 @@ def _abs(x: Value, /) -> Value:
     if type(x) is Tensor:
         return catalog.method("abs").method(x, (), {})
     if type(x) not in (int, float, bool):
+        own = special(x, "__abs__")
+        if own is not None:
+            return own()
         raise type_error("bad operand type for abs(): '{}'", x)
     return numbers.host_abs(x)
 
 
 def _round(number: Value, ndigits: Value = None) -> Value:
     if type(number) not in (int, float, bool):
+        own = special(number, "__round__")
+        if own is not None:
+            return own() if ndigits is None else own(ndigits)
         raise ProgramError("TypeError", f"type {type_name(number)} doesn't define __round__ method")
     return numbers.host_round(number, None if ndigits is None else index_of(ndigits))
 
@@ -114,6 +125,9 @@ def _pow(base: Value, exp: Value, mod: Value = None) -> Value:
 
 def _divmod(x: Value, y: Value, /) -> Value:
     if type(x) not in HOST_TYPES or type(y) not in HOST_TYPES:
+        found = special_methods.operate("divmod", x, y)
+        if found is not MISSING:
+            return found
         raise type_error("unsupported operand type(s) for divmod(): '{}' and '{}'", x, y)
     return numbers.host_divmod(x, y)
 
@@ -178,6 +192,12 @@ def _reversed(sequence: Value, /) -> Value:
         return IteratorValue(name, iter(reversed(sequence)))
     if isinstance(sequence, dict | DictView):
         return IteratorValue("dict_reversekeyiterator", iter(list(iterate(sequence))[::-1]))
+    own = special(sequence, "__reversed__")
+    if own is not None:
+        return own()
+    item_at = special(sequence, "__getitem__")
+    if item_at is not None and special(sequence, "__len__") is not None:
+        return IteratorValue("reversed", (item_at(at) for at in reversed(range(length(sequence)))))
     raise type_error("'{}' object is not reversible", sequence)
 
 
@@ -192,15 +212,23 @@ _ITERATOR_NAMES = {
 }
 
 
-def _iter(iterable: Value, /) -> IteratorValue:
+def _iter(iterable: Value, /) -> Value:
     if type(iterable) is IteratorValue:
         return iterable
+    begin = special(iterable, "__iter__")
+    if begin is not None:
+        found = begin()
+        if type(found) is not IteratorValue and special(found, "__next__") is None:
+            raise type_error("iter() returned non-iterator of type '{}'", found)
+        return found
     return IteratorValue(_ITERATOR_NAMES.get(type(iterable), "iterator"), iterate(iterable))
 
 
 def _next(iterator: Value, default: Value = MISSING, /) -> Value:
     if type(iterator) is IteratorValue:
         item = next(iterator.host, default)
+    elif special(iterator, "__next__") is not None:
+        return _next_of_instance(iterator, default)
     elif attributes.hidden_method(iterator, "__next__") is not None:
         item = next(iterate(iterator), default)
     else:
@@ -208,6 +236,17 @@ def _next(iterator: Value, default: Value = MISSING, /) -> Value:
     if item is MISSING:
         raise ProgramError("StopIteration", "", args=())
     return item
+
+
+def _next_of_instance(iterator: Value, default: Value) -> Value:
+    advance = special(iterator, "__next__")
+    assert advance is not None
+    try:
+        return advance()
+    except ProgramError as error:
+        if default is MISSING or error.type_name != "StopIteration":
+            raise
+        return default
 
 
 # --- values and their attributes ------------------------------------------------------------------
@@ -220,16 +259,26 @@ def _attribute_name(name: Value) -> str:
 
 
 def _getattr(value: Value, name: Value, default: Value = MISSING, /) -> Value:
-    found = attributes.find_attribute(value, _attribute_name(name))
-    if found is not MISSING:
-        return found
     if default is MISSING:
-        raise attributes.missing(value, name)
-    return default
+        return attributes.get_attribute(value, _attribute_name(name))
+    found = _attribute_or_missing(value, name)
+    return default if found is MISSING else found
 
 
 def _hasattr(value: Value, name: Value, /) -> bool:
-    return attributes.find_attribute(value, _attribute_name(name)) is not MISSING
+    return _attribute_or_missing(value, name) is not MISSING
+
+
+def _attribute_or_missing(value: Value, name: Value) -> Value:
+    """An attribute, or MISSING, also where a property or `__getattr__` of the program raises AttributeError."""
+    depth = execution.depth
+    try:
+        return attributes.find_attribute(value, _attribute_name(name))
+    except ProgramError as error:
+        if error.type_name != "AttributeError":
+            raise
+        execution.depth = depth
+        return MISSING
 
 
 def _setattr(value: Value, name: Value, new: Value, /) -> None:
@@ -245,10 +294,34 @@ def _id(value: Value, /) -> int:
 
 
 def _hash(value: Value, /) -> int:
+    """A hash that is the same in each run: of texts it is not Python's, which differs from run to run."""
     OPS.hashable(value)
-    if type(value) in (int, float, bool):
+    kind = type(value)
+    if kind is tuple:
+        return hash(tuple([_hash(item) for item in value]))
+    if kind is str:
+        return int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")
+    if kind in (int, float, bool) or special(value, "__hash__") is not None:
         return hash(value)
-    raise ProgramError("TypeError", "hash() of anything but numbers is not part of gradcli's language: it differs from run to run")
+    return execution.addresses.of(value)
+
+
+def _super(*args: Value) -> Value:
+    if len(args) != 2:
+        raise ProgramError("RuntimeError", "super(): no arguments")
+    return class_attributes.make_super(*args)
+
+
+def _vars(value: Value = MISSING, /) -> dict[str, Value]:
+    if not isinstance(value, Instance):
+        raise ProgramError("TypeError", "vars() argument must have __dict__ attribute")
+    return dict(value.fields)
+
+
+def _dir(value: Value = MISSING, /) -> list[str]:
+    if value is MISSING:
+        raise ProgramError("TypeError", "dir() without an argument is not part of gradcli's language")
+    return sorted(attributes.names_of(value))
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -306,6 +379,10 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "setattr": _setattr,
     "delattr": _delattr,
     "isinstance": is_instance,
+    "issubclass": is_subclass,
+    "super": _super,
+    "vars": _vars,
+    "dir": _dir,
     "callable": is_callable,
     "id": _id,
     "hash": _hash,

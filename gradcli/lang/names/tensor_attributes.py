@@ -11,7 +11,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values.comparison import truth
+from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import NumpyArray
 

@@ -133,13 +133,13 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
             self._check_bare(given, trailing=len(c) > 4)
         for item in given:
             if type(item) is Keyword:
-                args, keywords = self._split(given)
+                args, keywords = self.split(given)
                 break
         else:
             args, keywords = tuple(given), ()
         return Call(self.source, self.first(function), c[-1].end, function, args, keywords)
 
-    def _split(self, given: list[Any]) -> tuple[tuple[Expr, ...], tuple[Keyword, ...]]:
+    def split(self, given: list[Any]) -> tuple[tuple[Expr, ...], tuple[Keyword, ...]]:
         """Positional arguments and keywords. Raises LanguageError where Python does not allow their order."""
         args: list[Expr] = []
         keywords: list[Keyword] = []

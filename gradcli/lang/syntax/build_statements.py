@@ -18,7 +18,9 @@ from gradcli.lang.syntax.nodes import (
     Assign,
     AugAssign,
     Break,
+    ClassDef,
     Continue,
+    Declaration,
     Delete,
     Expr,
     ExprStmt,
@@ -29,6 +31,7 @@ from gradcli.lang.syntax.nodes import (
     If,
     Import,
     ImportFrom,
+    Name,
     NamedExpr,
     Nonlocal,
     Pass,
@@ -151,14 +154,14 @@ class Builder(ExpressionBuilder):
         check_whole(value)
         return AugAssign(self.source, self.first(target), self.last(value), target, op.text[:-1], value)
 
-    def annotated(self, c: Children) -> Assign | Pass:
+    def annotated(self, c: Children) -> Assign | Declaration:
         """`a: annotation = value`, or without a value."""
         target = c[0]
         check_annotated(target)
         start, end = self.first(target), self.last(c[-1])
         if len(c) == 3:
-            return Pass(self.source, start, end)
-        return Assign(self.source, start, end, (target,), check_whole(c[4]))
+            return Declaration(self.source, start, end, target.id if isinstance(target, Name) else "", c[2].text)
+        return Assign(self.source, start, end, (target,), check_whole(c[4]), c[2].text)
 
     def pass_(self, c: Children) -> Pass:
         """`pass`."""
@@ -363,8 +366,21 @@ class Builder(ExpressionBuilder):
         """`@expression`."""
         return c[1]  # type: ignore[no-any-return]
 
-    def decorated(self, c: Children) -> FunctionDef:
-        """A def with its decorators."""
+    def class_head(self, c: Children) -> tuple[Lexeme, str, list[Any]]:
+        """`class name(bases)`."""
+        return c[0], c[1].text, c[3] if len(c) > 4 else []
+
+    def class_(self, c: Children) -> ClassDef:
+        """A whole class, without decorators."""
+        word, name, given = c[0]
+        bases, keywords = self.split(given)
+        for pending in (self._returns, self._jumps):
+            while pending and pending[-1].start > word.start:
+                self._stray.append(pending.pop())
+        return ClassDef(self.source, word.start, c[-1][-1].end, name, bases, keywords, tuple(c[-1]), ())
+
+    def decorated(self, c: Children) -> FunctionDef | ClassDef:
+        """A def or a class with its decorators."""
         c[1].decorators = tuple(c[0])
         return c[1]  # type: ignore[no-any-return]
 

@@ -8,6 +8,7 @@ from gradcli.errors import LanguageError
 from gradcli.lang.syntax.nodes import (
     Assign,
     AugAssign,
+    ClassDef,
     Comprehension,
     Delete,
     For,
@@ -72,6 +73,10 @@ def _in_order(body: tuple[Node, ...], bodies: list[tuple[Node, tuple[Node, ...]]
             bodies.append((node, node.body))
             stack += [p.default for p in node.parameters if p.default is not None]
             stack += node.decorators
+        elif isinstance(node, ClassDef):
+            yield node, node.name, "assigned to"
+            bodies.append((node, node.body))
+            stack += [*node.keywords, *node.bases, *node.decorators]
         elif isinstance(node, Lambda):
             stack += [p.default for p in node.parameters if p.default is not None]
         elif isinstance(node, Comprehension):

@@ -41,14 +41,13 @@ BRACKETS = {"(": "LPAR", ")": "RPAR", "[": "LBRACKET", "]": "RBRACKET", "{": "LB
 KEYWORDS = {
     word: word.upper()
     for word in (
-        *("and", "as", "assert", "break", "continue", "def", "del", "elif", "else", "except", "False", "finally", "for", "from"),
+        *("and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else", "except", "False", "finally", "for", "from"),
         *("global", "if", "import", "in", "is", "lambda", "None", "nonlocal", "not", "or", "pass", "raise", "return", "True"),
         *("try", "while", "with"),
     )
 }
 #: Python's other keywords, each with the beginning of the message
 LEFT_OUT = {
-    "class": "classes are",
     "async": "async is",
     "await": "await is",
     "yield": "generators (yield) are",

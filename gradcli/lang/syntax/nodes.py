@@ -430,16 +430,32 @@ class ExprStmt(Stmt):
 
 
 class Assign(Stmt):
-    """`targets[0] = targets[1] = value`; an annotation (`x: float = 1`) is parsed and dropped."""
+    """`targets[0] = targets[1] = value`; `annotation` is the text of X in `name: X = value`, which only dataclasses read."""
 
-    __slots__ = ("targets", "value")
+    __slots__ = ("targets", "value", "annotation")
 
-    def __init__(self, source: Source, start: int, end: int, targets: tuple[Expr, ...], value: Expr) -> None:
+    def __init__(
+        self, source: Source, start: int, end: int, targets: tuple[Expr, ...], value: Expr, annotation: str | None = None
+    ) -> None:
         self.source = source
         self.start = start
         self.end = end
         self.targets = targets
         self.value = value
+        self.annotation = annotation
+
+
+class Declaration(Stmt):
+    """`name: annotation` without a value; `name` is "" for an attribute or an item."""
+
+    __slots__ = ("name", "annotation")
+
+    def __init__(self, source: Source, start: int, end: int, name: str, annotation: str) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.name = name
+        self.annotation = annotation
 
 
 class AugAssign(Stmt):
@@ -535,6 +551,32 @@ class FunctionDef(Stmt):
         self.end = end
         self.name = name
         self.parameters = parameters
+        self.body = body
+        self.decorators = decorators
+
+
+class ClassDef(Stmt):
+    """`@decorators class name(bases, **keywords): body`."""
+
+    __slots__ = ("name", "bases", "keywords", "body", "decorators")
+
+    def __init__(
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        name: str,
+        bases: tuple[Expr, ...],
+        keywords: tuple[Keyword, ...],
+        body: tuple[Stmt, ...],
+        decorators: tuple[Expr, ...],
+    ) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.name = name
+        self.bases = bases
+        self.keywords = keywords
         self.body = body
         self.decorators = decorators
 

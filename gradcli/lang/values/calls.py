@@ -11,6 +11,7 @@ from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.special_methods import special
 from gradcli.lang.values.user_functions import UserFunction, invoke
 from gradcli.lang.values.value_classes import NO_KEYWORDS, register
 
@@ -57,12 +58,17 @@ def call(callee: Value, args: tuple[Value, ...], place: object, kwargs: Mapping[
     method = getattr(type(callee), "SCRIPT_METHODS", NO_KEYWORDS).get("__call__")
     if method is not None:
         return method(callee, *args, **kwargs)
+    own = special(callee, "__call__")
+    if own is not None:
+        return own(*args, **kwargs)
     raise not_callable(callee)
 
 
 def is_callable(value: Value, /) -> bool:
     """`callable(value)`."""
-    return callable(value) or isinstance(value, Decorating | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ())
+    if callable(value) or isinstance(value, Decorating | Node) or "__call__" in getattr(type(value), "SCRIPT_METHODS", ()):
+        return True
+    return special(value, "__call__") is not None
 
 
 def decorate(mode: Decorating, function: Value) -> Decorated:

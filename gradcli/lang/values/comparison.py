@@ -1,4 +1,4 @@
-"""Truth, equality and order of values of any type."""
+"""Equality and order of values of any type."""
 
 from __future__ import annotations
 
@@ -9,26 +9,19 @@ from gradcli.core.calling.type_errors import not_ordered
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python import comparing, numbers
-from gradcli.lang.python.dict_views import DictView, ItemsView, KeysView
-from gradcli.lang.python.object_protocol import HOST_TYPES, Value
+from gradcli.lang.python.dict_views import ItemsView, KeysView
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values import special_methods
+from gradcli.lang.values.special_methods import Instance, truth
+from gradcli.lang.values.value_classes import MISSING
 
 _NUMBERS = (int, float, bool)
 
 
-def truth(value: Value) -> bool:
-    """`bool(value)`."""
-    if type(value) is Tensor:
-        return core.truth(value)
-    if type(value) in HOST_TYPES or isinstance(value, tuple | DictView):
-        return bool(value)
-    methods = getattr(type(value), "SCRIPT_METHODS", None)
-    if methods is not None and "__len__" in methods:
-        return bool(methods["__len__"](value))
-    return True
-
-
 def equal(a: Value, b: Value) -> bool:
     """The truth of `a == b`."""
+    if isinstance(a, Instance) or isinstance(b, Instance):
+        return bool(a == b)
     if type(a) is Tensor or type(b) is Tensor:
         return truth(core.COMPARE["=="](a, b))
     return _equal_plain(a, b)
@@ -44,6 +37,8 @@ def _equal_plain(a: Value, b: Value) -> bool:
 
 
 def _equal_leaf(a: Value, b: Value) -> bool:
+    if isinstance(a, Instance) or isinstance(b, Instance):
+        return bool(a == b)
     if type(a) is Tensor or type(b) is Tensor:
         return truth(core.COMPARE["=="](a, b))
     if isinstance(a, KeysView | ItemsView) and isinstance(b, set | KeysView | ItemsView):
@@ -57,6 +52,9 @@ def _equality(wanted: bool) -> Callable[[Value, Value], Value]:
     for_tensors = core.COMPARE["==" if wanted else "!="]
 
     def compare(a: Value, b: Value) -> Value:
+        if isinstance(a, Instance) or isinstance(b, Instance):
+            found = special_methods.compare("==" if wanted else "!=", a, b)
+            return (a is b) is wanted if found is MISSING else found
         if type(a) is Tensor or type(b) is Tensor:
             return for_tensors(a, b)
         return _equal_plain(a, b) is wanted
@@ -68,6 +66,11 @@ def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callabl
     for_tensors = core.COMPARE[symbol]
 
     def leaf(a: Value, b: Value) -> Value:
+        if isinstance(a, Instance) or isinstance(b, Instance):
+            found = special_methods.compare(symbol, a, b)
+            if found is MISSING:
+                raise not_ordered(symbol, a, b)
+            return found
         if type(a) is Tensor or type(b) is Tensor:
             return for_tensors(a, b)
         numeric = type(a) in _NUMBERS and type(b) in _NUMBERS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 
 from gradcli import limits
 from gradcli.core.calling import warnings
@@ -10,7 +11,7 @@ from gradcli.core.calling.type_errors import not_an_integer, not_one_element, ty
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import ProgramError, is_exception_subtype
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import DictView, KeysView
 from gradcli.lang.python.dicts_and_sets import range_length
@@ -18,9 +19,10 @@ from gradcli.lang.python.formatting import format_value
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.python.reprs import iterate_set
 from gradcli.lang.values.calls import call
-from gradcli.lang.values.comparison import COMPARE, equal, truth
+from gradcli.lang.values.comparison import COMPARE, equal
 from gradcli.lang.values.execution import check_time, counting, ticking
-from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.representation import repr_text, str_text, text_from
+from gradcli.lang.values.special_methods import Instance, special, truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import IteratorValue, NumpyArray
 
@@ -45,7 +47,39 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__iter__" in methods:
         return iter(methods["__iter__"](value))
+    if isinstance(value, Instance):
+        return _iterate_instance(value, message)
     raise type_error(message, value)
+
+
+def _iterate_instance(value: Instance, message: str) -> Iterator[Value]:
+    """The items that `__iter__` or, as Python has it too, `__getitem__` of a class of the program gives. Raises TypeError."""
+    begin = special(value, "__iter__")
+    if begin is None:
+        item_at = special(value, "__getitem__")
+        if item_at is None:
+            raise type_error(message, value)
+        places = count()
+        return _until(lambda: item_at(next(places)), "IndexError")
+    source = begin()
+    advance = special(source, "__next__")
+    if advance is not None:
+        return _until(advance, "StopIteration")
+    if type(source) is not IteratorValue and "__next__" not in getattr(type(source), "SCRIPT_METHODS", ()):
+        raise type_error("iter() returned non-iterator of type '{}'", source)
+    return iterate(source)
+
+
+def _until(advance: Callable[[], Value], end: str) -> Iterator[Value]:
+    """The values that `advance` gives, until it raises an error of the type `end`."""
+    while True:
+        try:
+            value = advance()
+        except ProgramError as error:
+            if not is_exception_subtype(error.type_name, end):
+                raise
+            return
+        yield value
 
 
 def stepping(value: Value, message: str = "'{}' object is not iterable") -> Iterator[Value]:
@@ -90,6 +124,10 @@ def to_number(value: Value) -> int | float:
         if value.requires_grad:
             warnings.emit(_REQUIRES_GRAD, once="scalar")
         return value.item()
+    for name in ("__float__", "__index__"):
+        method = special(value, name)
+        if method is not None:
+            return method()  # type: ignore[no-any-return]
     raise ProgramError("TypeError", f"must be real number, not {type_name(value)}")
 
 
@@ -101,7 +139,13 @@ def index_of(value: Value) -> int:
         if value.array.size == 1 and value.array.dtype.kind in "iub":
             return int(value.array.item())
         raise ProgramError("TypeError", "only integer tensors of a single element can be converted to an index")
-    raise not_an_integer(value)
+    method = special(value, "__index__")
+    if method is None:
+        raise not_an_integer(value)
+    found = method()
+    if type(found) is not int:
+        raise type_error("__index__ returned non-int (type {})", found)
+    return found
 
 
 # --- the protocol ---------------------------------------------------------------------------------
@@ -138,6 +182,9 @@ class _Ops:
     def format_of(self, value: Value, spec: str) -> str:
         if type(value) is Tensor and value.array.ndim == 0 and not value.is_parameter:
             return format_text(value.item(), spec)
+        method = special(value, "__format__")
+        if method is not None:
+            return text_from(method(spec), "__format__")
         if not spec:
             return str_text(value)
         raise ProgramError("TypeError", f"unsupported format string passed to {type_name(value)}.__format__")
@@ -148,7 +195,7 @@ OPS = _Ops()
 
 def format_text(value: Value, spec: str) -> str:
     """`format(value, spec)`."""
-    if not spec and type(value) is not Tensor:
+    if not spec and type(value) is not Tensor and not isinstance(value, Instance):
         return str_text(value)
     return format_value(OPS, value, spec)
 

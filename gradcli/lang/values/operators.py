@@ -11,11 +11,12 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
-from gradcli.lang.values import comparison
+from gradcli.lang.values import comparison, special_methods
 from gradcli.lang.values.object_operations import OPS, as_size, index_of, iterate
 from gradcli.lang.values.shape_error_labels import label_operands
+from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name, type_repr
-from gradcli.lang.values.value_classes import IteratorValue
+from gradcli.lang.values.value_classes import MISSING, IteratorValue
 
 _NUMBERS = (int, float, bool)
 _SEQUENCES = (str, list, tuple)
@@ -66,6 +67,10 @@ def _is_plain(value: Value) -> bool:
 
 def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
     """Operands that are neither both tensors nor both host values, as in `[1] * tensor(2)`. Raises TypeError with Python's text."""
+    if isinstance(a, Instance) or isinstance(b, Instance):
+        found = special_methods.operate(symbol, a, b)
+        if found is not MISSING:
+            return found
     if symbol == "*":
         if isinstance(a, _SEQUENCES) and type(b) is Tensor:
             return for_host(a, index_of(b))
@@ -86,6 +91,11 @@ def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
     binary = BINARY[symbol]
 
     def operate(a: Value, b: Value) -> Value:
+        if isinstance(a, Instance) or isinstance(b, Instance):
+            found = special_methods.operate(symbol, a, b, in_place=True)
+            if found is not MISSING:
+                return found
+            raise unsupported_operands(f"{symbol}=", a, b)
         if type(a) is Tensor:
             try:
                 return core.augmented(symbol, a, b)
@@ -104,6 +114,9 @@ def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
 INPLACE: dict[str, Callable[[Value, Value], Value]] = {symbol: _inplace(symbol) for symbol in numbers.BINARY}
 
 
+_UNARY_METHODS = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
+
+
 def _unary(symbol: str) -> Callable[[Value], Value]:
     for_tensors = core.UNARY[symbol]
     for_host = numbers.UNARY[symbol]
@@ -113,6 +126,9 @@ def _unary(symbol: str) -> Callable[[Value], Value]:
             return for_tensors(a)
         if type(a) in HOST_TYPES:
             return for_host(a)
+        method = special_methods.special(a, _UNARY_METHODS[symbol])
+        if method is not None:
+            return method()
         raise ProgramError("TypeError", f"bad operand type for unary {symbol}: '{type_name(a)}'")
 
     return operate
@@ -134,8 +150,18 @@ def contains(item: Value, container: Value) -> Value:
         own = getattr(type(container), "SCRIPT_METHODS", {}).get("__contains__")
         if own is not None:
             return own(container, item)
-        raise type_error("argument of type '{}' is not iterable", container)
+        return _instance_contains(container, item)
     return comparing.contains(OPS, container, item)
+
+
+def _instance_contains(container: Value, item: Value) -> bool:
+    """`item in container` by `__contains__`, or by going through the items. Raises TypeError."""
+    method = special_methods.special(container, "__contains__")
+    if method is not None:
+        return special_methods.truth(method(item))
+    if special_methods.special(container, "__iter__") is None and special_methods.special(container, "__getitem__") is None:
+        raise type_error("argument of type '{}' is not iterable", container)
+    return any(comparing.same(OPS, element, item) for element in iterate(container))
 
 
 def _tensor_contains(tensor: Tensor, item: Value) -> bool:

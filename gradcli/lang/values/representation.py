@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gradcli import limits
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -17,7 +19,9 @@ from gradcli.lang.python import reprs
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.execution import execution
+from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import path_of, type_name
+from gradcli.lang.values.user_classes import BoundUserMethod, Super, UserClass
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import (
     FUNCTIONS,
@@ -44,6 +48,9 @@ def str_text(value: Value) -> str:
         return str(value.message)
     if type(value) in (NumpyArray, torch_types.Device):
         return str(value)
+    if isinstance(value, Instance):
+        method = special(value, "__str__")
+        return _repr_instance(value) if method is None else text_from(method(), "__str__")
     return reprs.repr_host(value, _repr_own)
 
 
@@ -73,6 +80,26 @@ def _repr_grad_mode(value: GradMode) -> str:
     if value.kind == "set_grad_enabled":
         return f"{path_of(value)}(mode={value.enabled})"
     return f"<{path_of(value)} object at {address(value)}>"
+
+
+def _repr_instance(value: Instance) -> str:
+    method = special(value, "__repr__")
+    return value.own_repr(address(value)) if method is None else text_from(method(), "__repr__")
+
+
+def text_from(found: Value, name: str) -> str:
+    """What the special method `name` returned, as a text. Raises TypeError, LimitError."""
+    if type(found) is not str:
+        what = "__format__ must return a str, not" if name == "__format__" else f"{name} returned non-string (type"
+        raise type_error(f"{what} {{}}{'' if name == '__format__' else ')'}", found)
+    limits.check_string(len(found))
+    return found
+
+
+def _repr_bound_user(value: BoundUserMethod) -> str:
+    owner = value.owner
+    qualified = value.function.code.qualified if type(value.function) is UserFunction else value.name
+    return f"<bound method {qualified} of {repr_text(owner)}>"
 
 
 def _repr_error(value: ProgramError) -> str:
@@ -111,6 +138,9 @@ _OWN: dict[type, Callable[[Value], str]] = {
     Namespace: lambda value: f"<module '{value.path}'>",
     NumpyArray: repr,
     ProgramError: _repr_error,
+    UserClass: lambda value: f"<class '__main__.{value.qualified}'>",
+    BoundUserMethod: _repr_bound_user,
+    Super: lambda value: f"<super: {repr_text(value.after)}, <{value.after.name} object>>",
     IteratorValue: lambda value: f"<{value.kind} object at {address(value)}>",
 }
 
@@ -126,6 +156,8 @@ def _repr_own(value: Value) -> str:
     known = _OWN.get(kind)
     if known is not None:
         return known(value)
+    if isinstance(value, Instance):
+        return _repr_instance(value)
     if isinstance(value, NamedResult):
         return _repr_result(value)
     if isinstance(value, FUNCTIONS):

@@ -10,6 +10,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
+from gradcli.lang.values.special_methods import special
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import NumpyArray
 
@@ -28,7 +29,10 @@ def getitem(container: Value, index: Value) -> Value:
         return methods["__getitem__"](container, index)
     if kind is NumpyArray:
         raise ProgramError("TypeError", "indexing a numpy array is not part of gradcli's language; index the tensor instead")
-    raise not_subscriptable(container)
+    method = special(container, "__getitem__")
+    if method is None:
+        raise not_subscriptable(container)
+    return method(index)
 
 
 def _lookup(container: dict[Value, Value], key: Value) -> Value:
@@ -87,9 +91,13 @@ def setitem(container: Value, index: Value, value: Value) -> None:
         _put_in_list(container, index, value)
     else:
         methods = getattr(kind, "SCRIPT_METHODS", None)
-        if methods is None or "__setitem__" not in methods:
+        if methods is not None and "__setitem__" in methods:
+            methods["__setitem__"](container, index, value)
+            return
+        method = special(container, "__setitem__")
+        if method is None:
             raise type_error("'{}' object does not support item assignment", container)
-        methods["__setitem__"](container, index, value)
+        method(index, value)
 
 
 def _put_in_list(container: list[Value], index: Value, value: Value) -> None:
@@ -133,9 +141,13 @@ def delitem(container: Value, index: Value) -> None:
         raise ProgramError("TypeError", "Tensor does not support deleting items")
     else:
         methods = getattr(type(container), "SCRIPT_METHODS", None)
-        if methods is None or "__delitem__" not in methods:
+        if methods is not None and "__delitem__" in methods:
+            methods["__delitem__"](container, index)
+            return
+        method = special(container, "__delitem__")
+        if method is None:
             raise type_error("'{}' object doesn't support item deletion", container)
-        methods["__delitem__"](container, index)
+        method(index)
 
 
 def make_set(values: list[Value]) -> set[Value]:

@@ -14,6 +14,8 @@ from gradcli.core.vocabulary import torch_types
 from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.special_methods import Instance
+from gradcli.lang.values.user_classes import BoundUserMethod, UserClass
 from gradcli.lang.values.value_classes import (
     FUNCTIONS,
     BoundMethod,
@@ -32,6 +34,8 @@ _PATHS: dict[type, str] = {
     TypeValue: "type",
     ExceptionType: "type",
     Namespace: "module",
+    UserClass: "type",
+    BoundUserMethod: "method",
     NumpyArray: "numpy.ndarray",
     DType: "torch.dtype",
     Size: "torch.Size",
@@ -49,6 +53,8 @@ def path_of(value: Value) -> str:
     known = _PATHS.get(kind)
     if known is not None:
         return "Parameter" if kind is Tensor and value.is_parameter else known
+    if isinstance(value, Instance):
+        return f"__main__.{value.cls.qualified}"
     if kind is IteratorValue:
         return str(value.kind)
     if isinstance(value, Node):

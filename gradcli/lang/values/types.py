@@ -16,13 +16,20 @@ from gradcli.errors import ProgramError, is_exception_subtype
 from gradcli.lang.python import dicts_and_sets, numbers, sequences
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import subscripts
-from gradcli.lang.values.comparison import truth
 from gradcli.lang.values.object_operations import OPS, index_of, stepping, to_number
 from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.special_methods import ClassOfInstances, Instance, special, truth
 from gradcli.lang.values.type_names import path_of, type_name
+from gradcli.lang.values.user_classes import ClassMethod, Property, StaticMethod, UserClass
 from gradcli.lang.values.value_classes import ExceptionType, TypeValue
 
 # --- what calling a type makes ----------------------------------------------------------------------
+
+
+def _checked(found: Value, kind: type, name: str) -> Value:
+    if type(found) is not kind:
+        raise type_error(f"{name} returned non-{kind.__name__} (type {{}})", found)
+    return found
 
 
 def _make_int(*args: Value, **kwargs: Value) -> int:
@@ -32,6 +39,10 @@ def _make_int(*args: Value, **kwargs: Value) -> int:
         if type(value) is Tensor:
             value = to_number(value)
         elif type(value) not in (int, float, bool, str):
+            for name in ("__int__", "__index__", "__trunc__"):
+                method = special(value, name)
+                if method is not None:
+                    return int(_checked(method(), int, name))
             kind = type_name(value)
             raise ProgramError("TypeError", f"int() argument must be a string, a bytes-like object or a real number, not '{kind}'")
         return numbers.to_int(value)
@@ -45,6 +56,9 @@ def _make_float(*args: Value, **kwargs: Value) -> float:
         if type(value) is Tensor:
             value = to_number(value)
         elif type(value) not in (int, float, bool, str):
+            method = special(value, "__float__")
+            if method is not None:
+                return float(_checked(method(), float, "__float__"))
             raise type_error("float() argument must be a string or a real number, not '{}'", value)
         return numbers.to_float(value)
     return numbers.to_float(*args, **kwargs)
@@ -143,7 +157,7 @@ def _make_type(*args: Value, **kwargs: Value) -> Value:
 def _host(make: Callable[..., Value], kind: type, *also: type) -> TypeValue:
     """The type object of a class of Python; instances of `also` belong to it too."""
     kinds = (kind, *also)
-    return TypeValue(kind.__name__, lambda value: type(value) in kinds, make)
+    return TypeValue(getattr(kind, "SCRIPT_NAME", kind.__name__), lambda value: type(value) in kinds, make)
 
 
 INT = _host(_make_int, int, bool)
@@ -156,8 +170,11 @@ DICT = _host(_make_dict, dict)
 SET = _host(_make_set, set)
 RANGE = _host(_make_range, range)
 SLICE = _host(_make_slice, slice)
-TYPE = TypeValue("type", lambda value: type(value) in (TypeValue, ExceptionType, ScriptType), _make_type)
+TYPE = TypeValue("type", lambda value: type(value) in (TypeValue, ExceptionType, ScriptType, UserClass), _make_type)
 OBJECT = TypeValue("object", lambda value: True)
+PROPERTY = _host(Property, Property)
+STATICMETHOD = _host(StaticMethod, StaticMethod)
+CLASSMETHOD = _host(ClassMethod, ClassMethod)
 
 _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     int: INT,
@@ -172,6 +189,7 @@ _BY_CLASS: dict[type, TypeValue | ScriptType] = {
     slice: SLICE,
     TypeValue: TYPE,
     ExceptionType: TYPE,
+    UserClass: TYPE,
     ScriptType: TYPE,
     Size: torch_types.SIZE,
     DType: torch_types.DTYPE,
@@ -210,9 +228,16 @@ def derives(name: str, ancestor: str) -> bool:
     return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
 
 
-def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType:
+def derives_from_exception(cls: ClassOfInstances, ancestor: ExceptionType) -> bool:
+    """Whether instances of a class of the program are errors that `except ancestor` catches."""
+    return any(type(base) is ExceptionType and derives(base.name, ancestor.name) for base in cls.mro)
+
+
+def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType | UserClass:
     """`type(value)`; equal types are the same object."""
     kind = type(value)
+    if isinstance(value, Instance):
+        return value.cls  # type: ignore[return-value]
     known = _BY_CLASS.get(kind)
     if known is not None:
         return known
@@ -243,6 +268,11 @@ def is_instance(value: Value, wanted: Value, /) -> bool:
                 return True
         elif type(one) is ExceptionType:
             if type(value) is ProgramError and derives(value.type_name, one.name):
+                return True
+            if isinstance(value, Instance) and derives_from_exception(value.cls, one):
+                return True
+        elif type(one) is UserClass:
+            if isinstance(value, Instance) and one in value.cls.mro:
                 return True
         elif isinstance(one, tuple):
             pending.extend(one)

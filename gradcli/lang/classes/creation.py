@@ -1,0 +1,202 @@
+"""Making a class: its bases, the method resolution order, and what its body bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.errors import ProgramError
+from gradcli.lang.classes.exceptions import ErrorObject
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values import types
+from gradcli.lang.values.special_methods import Instance, run
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.user_classes import ClassMethod, Native, Property, StaticMethod, UserClass, UserObject, private_name
+from gradcli.lang.values.value_classes import MISSING, ExceptionType, TypeValue, register
+
+#: by the type of torch at the root, the module whose `host_of` gives the class of instances with such a base
+_EXTENSIONS = {
+    "torch.nn.modules.module.Module": "gradcli.lang.classes.modules",
+}
+
+
+class AbstractMethod:
+    """`abstractmethod(function)`: a subclass has to define the method before it can have instances."""
+
+    __slots__ = ("__weakref__", "function")
+
+    SCRIPT_NAME = "function"
+
+    def __init__(self, function: Value) -> None:
+        self.function = function
+
+
+register(AbstractMethod)
+
+
+def make_class(
+    name: str,
+    qualified: str,
+    bases: Sequence[Value],
+    fields: dict[str, Value],
+    annotations: Mapping[str, str],
+    keywords: Mapping[str, Value],
+) -> UserClass:
+    """The class of a `class` statement whose body bound `fields`. Raises TypeError for bases and keywords that do not fit."""
+    given = tuple(bases) or (types.OBJECT,)
+    for base in given:
+        _check_base(base)
+    made = UserClass(name, qualified, given, {private_name(name, key): value for key, value in fields.items()})
+    made.annotations = dict(annotations)
+    made.mro = _linearise(made)
+    made.native = _native(made)
+    made.host = _host(made.native)
+    _note_abstract(made)
+    made.host.prepare(made)
+    _tell_base(made, {key: value for key, value in keywords.items() if key != "metaclass"})
+    return made
+
+
+def may_be_base(base: Value) -> bool:
+    """Whether a class of the program may derive from `base`."""
+    if type(base) is ScriptType:
+        return _extension(base) is not None
+    return type(base) in (UserClass, ExceptionType) or base is types.OBJECT
+
+
+def _check_base(base: Value) -> None:
+    if may_be_base(base):
+        return
+    if type(base) in (TypeValue, ScriptType):
+        raise ProgramError("TypeError", f"classes derived from {base.name} are not part of gradcli's language")
+    raise ProgramError("TypeError", f"a base of a class must be a type, not '{type_name(base)}'")
+
+
+# --- method resolution order ------------------------------------------------------------------------
+
+
+def _mro_of(base: Value) -> tuple[Value, ...]:
+    if type(base) is UserClass:
+        return base.mro
+    return (base,) if base is types.OBJECT else (base, types.OBJECT)
+
+
+def _linearise(made: UserClass) -> tuple[Value, ...]:
+    """Python's C3 order: the class, then the orders of the bases merged. Raises TypeError where they contradict each other."""
+    if len(set(map(id, made.bases))) < len(made.bases):
+        twice = next(base for at, base in enumerate(made.bases) if base in made.bases[:at])
+        raise ProgramError("TypeError", f"duplicate base class {twice.name}")
+    pending = [list(_mro_of(base)) for base in made.bases] + [list(made.bases)]
+    order: list[Value] = [made]
+    while any(pending):
+        pending = [rest for rest in pending if rest]
+        for rest in pending:
+            head = rest[0]
+            if not any(any(head is later for later in other[1:]) for other in pending):
+                break
+        else:
+            names = ", ".join(base.name for base in made.bases)
+            raise ProgramError(
+                "TypeError", f"Cannot create a consistent method resolution\norder (MRO) for bases {names}"
+            )
+        order.append(head)
+        for rest in pending:
+            if rest[0] is head:
+                del rest[0]
+    return tuple(order)
+
+
+def _native(made: UserClass) -> Native:
+    """The native base of a class. Raises TypeError for two that do not go together."""
+    natives = [base for base in made.mro if type(base) is not UserClass and base is not types.OBJECT]
+    if not natives:
+        return types.OBJECT
+    for other in natives[1:]:
+        if not _is_below(natives[0], other):
+            raise ProgramError("TypeError", "multiple bases have instance lay-out conflict")
+    first: Native = natives[0]
+    return first
+
+
+def _is_below(native: Native, other: Native) -> bool:
+    if type(native) is ExceptionType and type(other) is ExceptionType:
+        return types.derives(native.name, other.name)
+    if type(native) is ScriptType and type(other) is ScriptType and native.instances and other.instances:
+        return issubclass(native.instances, other.instances)
+    return False
+
+
+def _host(native: Native) -> type[Instance]:
+    if type(native) is ScriptType:
+        module = _extension(native)
+        assert module is not None
+        return import_module(module).host_of(native)  # type: ignore[no-any-return]
+    return ErrorObject if type(native) is ExceptionType else UserObject
+
+
+def _extension(native: ScriptType) -> str | None:
+    """The module that knows how instances of classes with this base are made, or None."""
+    for kind in () if native.instances is None else native.instances.__mro__:
+        root = vars(kind).get("SCRIPT_TYPE")
+        if root is not None and f"{root.module}.{root.name}" in _EXTENSIONS:
+            return _EXTENSIONS[f"{root.module}.{root.name}"]
+    return None
+
+
+# --- what follows from the body ---------------------------------------------------------------------
+
+
+def _note_abstract(made: UserClass) -> None:
+    """Take the marks of abstract methods off; note the names that are still abstract in this class."""
+    inherited = {name for base in made.bases if type(base) is UserClass for name in base.abstract}
+    names = {name for name in inherited if name not in made.fields}
+    for name, value in made.fields.items():
+        bare, is_abstract = _without_mark(value)
+        made.fields[name] = bare
+        if is_abstract:
+            names.add(name)
+    made.abstract = frozenset(names)
+
+
+def _without_mark(value: Value) -> tuple[Value, bool]:
+    if type(value) is AbstractMethod:
+        return value.function, True
+    if type(value) is Property and type(value.fget) is AbstractMethod:
+        return Property(value.fget.function, value.fset, value.fdel), True
+    if type(value) in (StaticMethod, ClassMethod) and type(value.function) is AbstractMethod:
+        return type(value)(value.function.function), True
+    return value, False
+
+
+def _tell_base(made: UserClass, keywords: dict[str, Value]) -> None:
+    """Call `__init_subclass__` of the bases. Raises TypeError for keywords that no base takes."""
+    told = made.find("__init_subclass__", after=made)
+    if type(told) is ClassMethod:
+        told = told.function
+    if told is not MISSING:
+        run(told, (made,), keywords)
+    elif keywords:
+        raise ProgramError("TypeError", f"{made.name}.__init_subclass__() takes no keyword arguments")
+
+
+def is_subclass(value: Value, wanted: Value, /) -> bool:
+    """`issubclass(value, wanted)`. Raises TypeError unless both are types."""
+    if type(value) not in (UserClass, TypeValue, ScriptType, ExceptionType):
+        raise ProgramError("TypeError", "issubclass() arg 1 must be a class")
+    pending = [wanted]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, tuple):
+            pending.extend(one)
+            continue
+        if type(one) not in (UserClass, TypeValue, ScriptType, ExceptionType):
+            raise ProgramError("TypeError", "issubclass() arg 2 must be a class, a tuple of classes, or a union")
+        if one is value or one is types.OBJECT:
+            return True
+        above = value.mro if type(value) is UserClass else (value,)
+        if one in above or any(type(base) is not UserClass and _is_below(base, one) for base in above):
+            return True
+        if value is types.BOOL and one is types.INT:
+            return True
+    return False

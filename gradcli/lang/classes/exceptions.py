@@ -1,0 +1,56 @@
+"""Classes derived from exception types: their instances, and the errors that carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gradcli.errors import ProgramError
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.representation import repr_text, str_text
+from gradcli.lang.values.special_methods import ClassOfInstances, Instance
+from gradcli.lang.values.types import make_error
+from gradcli.lang.values.user_classes import UserClass
+from gradcli.lang.values.value_classes import Builtin, register
+
+
+class ErrorObject(Instance):
+    """An instance of a class that derives from an exception type; `args` are those of the call that made it, or of `__init__`."""
+
+    __slots__ = ("__weakref__", "args", "cls", "fields")
+
+    cls: UserClass
+    args: tuple[Value, ...]
+
+    @classmethod
+    def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
+        made = super().new(user_class, args)
+        made.args = args  # type: ignore[attr-defined]
+        return made
+
+    def initialise(self, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> None:
+        if kwargs:
+            raise ProgramError("TypeError", f"{self.cls.name}() takes no keyword arguments")
+        self.args = args
+
+    def own_repr(self, address: str) -> str:
+        inside = repr_text(self.args[0]) if len(self.args) == 1 else repr_text(self.args)[1:-1]
+        return f"{self.cls.name}({inside})"
+
+    def message(self) -> str:
+        """`str(error)` where the class does not define it."""
+        return str(make_error(self.cls.native.name, self.args).message)
+
+    NATIVE = {
+        "args": lambda error: error.args,
+        "__str__": lambda error: Builtin("__str__", error.message),
+    }
+
+
+register(ErrorObject)
+
+
+def error_of(instance: ErrorObject) -> ProgramError:
+    """The error that `raise instance` raises."""
+    made = ProgramError(instance.cls.name, str_text(instance), args=instance.args)
+    made.instance = instance
+    return made

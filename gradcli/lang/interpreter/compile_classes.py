@@ -1,0 +1,97 @@
+"""`class` statements, and `super()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.core.tensor.state import state
+from gradcli.errors import ProgramError
+from gradcli.lang.classes.creation import make_class
+from gradcli.lang.interpreter import compile_calls
+from gradcli.lang.interpreter.compile_calls import arguments
+from gradcli.lang.interpreter.compile_context import Context, Frame, Run
+from gradcli.lang.interpreter.compile_functions import enter, qualified_name
+from gradcli.lang.interpreter.compile_names import store
+from gradcli.lang.interpreter.compile_statements import block
+from gradcli.lang.interpreter.scope import CELL, CLASS, GLOBAL
+from gradcli.lang.names.class_attributes import make_super
+from gradcli.lang.syntax.nodes import Assign, Call, ClassDef, Constant, Declaration, ExprStmt, Name
+from gradcli.lang.values import calls
+from gradcli.lang.values.value_classes import UNBOUND
+
+
+def class_def(node: ClassDef, context: Context) -> Run:
+    """`class`: runs the body in a frame of its own, makes the class of what the body bound, and binds the name."""
+    inner = context.inner(node)
+    scope = inner.scope
+    make_frame = enter(inner, context)
+    body = block(node.body, inner)
+    given = arguments(node.bases, node.keywords, context)
+    names = [(name, scope.slots[name]) for name in scope.bound]
+    cell = scope.slots[CLASS]
+    qualified = qualified_name(node.name, scope)
+    annotations = _annotations(node)
+    first = node.body[0]
+    doc = first.value.value if isinstance(first, ExprStmt) and isinstance(first.value, Constant) else None
+    decorators = [(context.expression(d), d) for d in node.decorators]
+    put = store(node.name, context)
+
+    def run(frame: Frame) -> None:
+        wrappers = [(wrapper(frame), place) for wrapper, place in decorators]
+        bases, keywords = given(frame)
+        own = make_frame(frame)
+        body(own)
+        fields = {name: own[slot] for name, slot in names if own[slot] is not UNBOUND}
+        if type(doc) is str:
+            fields.setdefault("__doc__", doc)
+        state.origin = node
+        made: Any = make_class(node.name, qualified, bases, fields, annotations, keywords)
+        own[cell][0] = made
+        for wrapper, place in reversed(wrappers):
+            made = calls.apply_decorator(wrapper, made, place)
+        put(frame, made)
+
+    return run
+
+
+def _annotations(node: ClassDef) -> dict[str, str]:
+    """The annotated names of the body in their order, each with the text of its annotation."""
+    found: dict[str, str] = {}
+    for statement in node.body:
+        if isinstance(statement, Declaration) and statement.name:
+            found[statement.name] = statement.annotation
+        elif isinstance(statement, Assign) and statement.annotation is not None and isinstance(statement.targets[0], Name):
+            found[statement.targets[0].id] = statement.annotation
+    return found
+
+
+def call(node: Call, context: Context) -> Run:
+    """A call; `super()` without arguments finds the class and the instance by itself."""
+    function = node.function
+    bare = isinstance(function, Name) and function.id == "super" and not node.args and not node.keywords
+    if bare and context.scope.where("super")[0] is GLOBAL:
+        return zero_argument_super(node, context)
+    return compile_calls.call(node, context)
+
+
+def zero_argument_super(node: Call, context: Context) -> Run:
+    """`super()`: the class is in the cell `__class__`, the instance is the first parameter."""
+    scope = context.scope
+    kind, slot = scope.where(CLASS)
+    in_cell = bool(scope.parameters) and scope.where(scope.parameters[0])[0] is CELL
+
+    def run(frame: Frame) -> Any:
+        state.origin = node
+        if kind is not CELL:
+            raise ProgramError("RuntimeError", "super(): __class__ cell not found")
+        if not scope.parameters:
+            raise ProgramError("RuntimeError", "super(): no arguments")
+        owner = frame[1][0] if in_cell else frame[1]
+        if type(owner) is tuple:
+            owner = owner[0]  # `def f(*args)`
+        cls = frame[slot][0]
+        if cls is UNBOUND:
+            raise ProgramError("RuntimeError", "super(): empty __class__ cell")
+        return make_super(cls, owner)
+
+    return run
