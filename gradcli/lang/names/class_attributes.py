@@ -24,7 +24,7 @@ from gradcli.lang.values.user_classes import (
     write_plainly,
 )
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import MISSING, Builtin
+from gradcli.lang.values.value_classes import MISSING, Builtin, ExceptionType
 
 
 def _initialise(instance: Instance, *args: Value, **kwargs: Value) -> None:
@@ -59,7 +59,7 @@ def _of_every(instance: Instance, name: str) -> Value:
 
 def unbound_native(owner: Value, name: str) -> Value:
     """`object.__setattr__`, `nn.Module.__init__` and their like: called with the instance first. MISSING if there is none."""
-    if name not in _OF_EVERY or not may_be_base(owner):
+    if name not in _OF_EVERY or type(owner) is ExceptionType or not may_be_base(owner):
         return MISSING
 
     def run(*args: Value, **kwargs: Value) -> Value:

@@ -15,7 +15,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import MISSING, ExceptionType, TypeValue, register
+from gradcli.lang.values.value_classes import MISSING, Builtin, ExceptionType, TypeValue, register
 
 #: a base that is not defined by the program: `object`, an exception type, a class of torch
 Native = TypeValue | ExceptionType | ScriptType
@@ -122,6 +122,9 @@ class Property(Scripted):
     SCRIPT_NAME = "property"
 
     def __init__(self, fget: Value = None, fset: Value = None, fdel: Value = None, doc: Value = None) -> None:
+        for function in (fget, fset, fdel):
+            if type(function) in (Builtin, TypeValue):
+                raise type_error("property() takes functions of the program, not '{}'", function)
         self.fget = fget
         self.fset = fset
         self.fdel = fdel

@@ -155,6 +155,9 @@ class Theirs:
                 return "with", tuple((e(i.context_expr), e(i.optional_vars)) for i in n.items), body(n.body)
             case ast.FunctionDef():
                 return "def", n.name, self.parameters(n.args), body(n.body), many(n.decorator_list)
+            case ast.ClassDef():
+                keywords = tuple((k.arg, e(k.value)) for k in n.keywords)
+                return "class", n.name, many(n.bases), keywords, body(n.body), many(n.decorator_list)
             case ast.Try():
                 handlers = tuple((e(h.type), h.name, body(h.body)) for h in n.handlers)
                 return "try", body(n.body), handlers, body(n.orelse), body(n.finalbody)
@@ -277,6 +280,9 @@ class Ours:
                 return "with", tuple((e(c), e(t)) for c, t in n.items), body(n.body)
             case s.FunctionDef():
                 return "def", n.name, self.parameters(n.parameters), body(n.body), many(n.decorators)
+            case s.ClassDef():
+                keywords = tuple((k.name, e(k.value)) for k in n.keywords)
+                return "class", n.name, many(n.bases), keywords, body(n.body), many(n.decorators)
             case s.Try():
                 handlers = tuple((e(h.type), h.name, body(h.body)) for h in n.handlers)
                 return "try", body(n.body), handlers, body(n.orelse), body(n.finalbody)
@@ -288,6 +294,8 @@ class Ours:
                 return "delete", many(n.targets)
             case s.Return():
                 return "return", e(n.value)
+            case s.Declaration():
+                return ("pass",)
             case s.Pass() | s.Break() | s.Continue():
                 return (type(n).__name__.lower(),)
             case s.Global() | s.Nonlocal():
@@ -460,6 +468,9 @@ x = y = z
 x, y = y, x
 (x, y), [a, *b] = z
 x.a = x[0] = 1
+class A: pass
+class A(): x: int = 1
+class A(B, C.D, metaclass=M, **k): x = y = 1; pass
 *a, = b
 x: int
 x: int = 1
