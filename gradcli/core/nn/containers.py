@@ -244,10 +244,10 @@ class ModuleDict(MappingModule, place="container"):
         return list(self.children_by_name)
 
     def held(self, name: str) -> Module:
-        return self.children_by_name[name]
+        return self.children_by_name[name]  # type: ignore[no-any-return]
 
     def drop(self, name: str) -> Module:
-        return self.children_by_name.pop(name)
+        return self.children_by_name.pop(name)  # type: ignore[no-any-return]
 
     def known(self, key: Any) -> str:
         if key not in self.children_by_name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -20,8 +20,25 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
+#: the default of `Module.attribute` that raises an error
+NO_DEFAULT = object()
+
 #: methods that cast a module, and their dtypes
 _CASTS = {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16}
+
+
+#: by dtype, the name of the legacy type of its tensors, as `torch.typename` gives it
+_TENSOR_TYPES = {
+    dtypes.float32: "Float",
+    dtypes.float64: "Double",
+    dtypes.float16: "Half",
+    dtypes.bfloat16: "BFloat16",
+    dtypes.int64: "Long",
+    dtypes.int32: "Int",
+    dtypes.int16: "Short",
+    dtypes.int8: "Char",
+    dtypes.uint8: "Byte",
+}
 
 
 def _caster(dtype: DType) -> Callable[[Module], Module]:
@@ -92,9 +109,14 @@ class Module(Scripted):
 
     def __init__(self) -> None:
         self.training = True
+        #: attributes that a program assigned, other than parameters, buffers and modules
+        self.fields: dict[str, Any] = getattr(self, "fields", {})
         self.own_parameters: dict[str, Tensor | None] = {}
         self.own_buffers: dict[str, Tensor | None] = {}
-        self.children_by_name: dict[str, Module] = {}
+        #: names of buffers that `state_dict` leaves out
+        self.unsaved: set[str] = set()
+        #: None in place of a module that was taken away by assigning None
+        self.children_by_name: dict[str, Any] = {}
         #: hooks before and after `forward`; None until the first is registered
         self.before: Hooks | None = None
         self.after: Hooks | None = None
@@ -152,7 +174,8 @@ class Module(Scripted):
                 continue
             seen.add(id(module))
             yield name, module
-            below = [(f"{name}.{n}" if name else n, child) for n, child in module.children_by_name.items()]
+            children = [(n, child) for n, child in module.children_by_name.items() if child is not None]
+            below = [(f"{name}.{n}" if name else n, child) for n, child in children]
             pending += reversed(below)
 
     def walk_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
@@ -164,18 +187,18 @@ class Module(Scripted):
                     seen.add(id(parameter))
                     yield f"{path}.{name}" if path else name, parameter
 
-    def named_state(self) -> Iterator[tuple[str, Module, str, Tensor]]:
-        """Parameters and buffers: full name, owner, name in the owner, tensor."""
+    def named_state(self, saved: bool = False) -> Iterator[tuple[str, Module, str, Tensor]]:
+        """Parameters and buffers: full name, owner, name in the owner, tensor. With `saved`, those of `state_dict` only."""
         for path, module in self.walk():
             for name, tensor in (*module.own_parameters.items(), *module.own_buffers.items()):
-                if tensor is not None:
+                if tensor is not None and not (saved and name in module.unsaved):
                     yield f"{path}.{name}" if path else name, module, name, tensor
 
     def distinct_children(self) -> Iterator[tuple[str, Module]]:
         """The submodules directly below, each once, under their first names."""
         seen: set[int] = set()
         for name, child in self.children_by_name.items():
-            if id(child) not in seen:
+            if child is not None and id(child) not in seen:
                 seen.add(id(child))
                 yield name, child
 
@@ -184,9 +207,56 @@ class Module(Scripted):
     def set_parameter(self, name: str, value: Any) -> None:
         """Assign a parameter or None. TypeError for anything else."""
         if value is not None and not (type(value) is Tensor and value.is_parameter):
-            kind = f"torch.{value.dtype.torch_name}Tensor" if type(value) is Tensor else language.type_name(value)
-            raise ProgramError("TypeError", f"cannot assign '{kind}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+            raise _wrong_kind(value, "parameter", name, "torch.nn.Parameter")
         self.own_parameters[name] = value
+
+    def _tables(self) -> list[dict[str, Any]]:
+        fields = vars(self)
+        return [fields[name] for name in ("own_parameters", "own_buffers", "children_by_name") if name in fields]
+
+    def assign(self, name: str, value: Any) -> None:
+        """`module.name = value`: parameters and modules are registered under the name. AttributeError before `__init__`."""
+        is_parameter = type(value) is Tensor and value.is_parameter
+        tables = self._tables()
+        if is_parameter or isinstance(value, Module):
+            if not tables:
+                what = "parameters" if is_parameter else "module"
+                raise ProgramError("AttributeError", f"cannot assign {what} before Module.__init__() call")
+            table = self.own_parameters if is_parameter else self.children_by_name
+            if name not in table:
+                self.forget(name)
+            table[name] = value
+        elif tables and name in self.own_parameters:
+            self.set_parameter(name, value)
+        elif tables and name in self.own_buffers and (value is None or type(value) is Tensor):
+            self.own_buffers[name] = value
+        elif tables and name in self.children_by_name:
+            if value is not None:
+                raise _wrong_kind(value, "child module", name, "torch.nn.Module")
+            self.children_by_name[name] = value
+        elif tables and name in self.own_buffers:
+            raise _wrong_kind(value, "buffer", name, "torch.nn.Buffer, torch.Tensor")
+        elif name in self.SCRIPT_ATTRIBUTES and name in vars(self):
+            setattr(self, name, value)
+        else:
+            self.fields[name] = value
+
+    def forget(self, name: str) -> bool:
+        """`del module.name`; False if there is no such attribute."""
+        found = False
+        for table in (*self._tables(), vars(self).get("fields", {})):
+            found = name in table or found
+            table.pop(name, None)
+        return found
+
+    def attribute(self, name: str, default: Any = NO_DEFAULT) -> Any:
+        """A parameter, buffer or submodule, or an attribute that the program assigned. AttributeError unless there is a default."""
+        for table in (vars(self).get("fields", {}), *self._tables()):
+            if name in table:
+                return table[name]
+        if default is NO_DEFAULT:
+            raise ProgramError("AttributeError", f"'{self.SCRIPT_NAME}' object has no attribute '{name}'")
+        return default
 
     def convert(self, dtype: DType) -> Module:
         """Cast floating point parameters and buffers to another dtype, in place."""
@@ -212,6 +282,13 @@ class Module(Scripted):
         """The buffers."""
         return Generated((t for _, module, name, t in self.named_state() if name in module.own_buffers), "Module.buffers")
 
+    def named_buffers(self, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
+        """Pairs of dotted name and buffer."""
+        walked = self.walk(prefix) if recurse else [(prefix, self)]
+        found = ((path, name, tensor) for path, module in walked for name, tensor in module.own_buffers.items())
+        pairs = ((f"{path}.{name}" if path else name, tensor) for path, name, tensor in found if tensor is not None)
+        return Generated(pairs, "Module.named_buffers")
+
     def modules(self) -> Generated:
         """This module and its submodules, each once."""
         return Generated((module for _, module in self.walk()), "Module.modules")
@@ -228,10 +305,84 @@ class Module(Scripted):
         """Pairs of name and submodule directly below."""
         return Generated(self.distinct_children(), "Module.named_children")
 
+    def register_buffer(self, name: Any, tensor: Any, persistent: Any = True) -> None:
+        """Add a buffer. With `persistent` False, `state_dict` leaves it out. TypeError, KeyError or AttributeError for wrong arguments."""
+        if not self._tables():
+            raise ProgramError("AttributeError", "cannot assign buffer before Module.__init__() call")
+        self._check_name("buffer", name, self.own_buffers)
+        if tensor is not None and type(tensor) is not Tensor:
+            text = f"cannot assign '{_kind_of(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            raise ProgramError("TypeError", text)
+        self.own_buffers[name] = tensor
+        (self.unsaved.discard if persistent else self.unsaved.add)(name)
+
+    def register_parameter(self, name: Any, param: Any) -> None:
+        """Add a parameter. TypeError, KeyError or AttributeError for wrong arguments."""
+        if not self._tables():
+            raise ProgramError("AttributeError", "cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", name, self.own_parameters)
+        if param is not None and not (type(param) is Tensor and param.is_parameter):
+            text = f"cannot assign '{_kind_of(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            raise ProgramError("TypeError", text)
+        self.own_parameters[name] = param
+
+    def add_module(self, name: Any, module: Any) -> None:
+        """Add a submodule. TypeError or KeyError for wrong arguments."""
+        if module is not None and not isinstance(module, Module):
+            raise ProgramError("TypeError", f"{_kind_of(module)} is not a Module subclass")
+        self._check_name("module", name, self.children_by_name)
+        self.children_by_name[name] = module
+
+    def _check_name(self, what: str, name: Any, table: Collection[str]) -> None:
+        if type(name) is not str:
+            raise type_error(f"{what} name should be a string. Got {{}}", name)
+        if what != "module" and "." in name:
+            raise ProgramError("KeyError", repr(f'{what} name can\'t contain "."'))
+        if name not in table and (name in self.SCRIPT_ATTRIBUTES or name in self.SCRIPT_METHODS or self.attribute(name, None) is not None):
+            raise ProgramError("KeyError", repr(f"attribute '{name}' already exists"))
+        if what == "module" and "." in name:
+            raise ProgramError("KeyError", repr(f'module name can\'t contain ".", got: {name}'))
+        if not name:
+            raise ProgramError("KeyError", repr(f'{what} name can\'t be empty string ""'))
+
+    def get_submodule(self, target: Any) -> Module:
+        """The submodule of a dotted name. AttributeError if there is none."""
+        module: Any = self
+        for name in target.split(".") if target else ():
+            found = module.attribute(name, None)
+            if found is None:
+                raise ProgramError("AttributeError", f"{module.SCRIPT_NAME} has no attribute `{name}`")
+            if not isinstance(found, Module):
+                raise ProgramError("AttributeError", f"`{name}` is not an nn.Module")
+            module = found
+        return module  # type: ignore[no-any-return]
+
+    def get_parameter(self, target: Any) -> Any:
+        """The parameter of a dotted name. AttributeError if there is none."""
+        return self._member(target, "own_parameters", "nn.Parameter")
+
+    def get_buffer(self, target: Any) -> Any:
+        """The buffer of a dotted name. AttributeError if there is none."""
+        return self._member(target, "own_buffers", "buffer")
+
+    def _member(self, target: str, table: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        found = vars(module)[table].get(name)
+        if found is None:
+            missing = module.attribute(name, None) is None
+            text = f"{module.SCRIPT_NAME} has no attribute `{name}`" if missing else f"`{name}` is not an {what}"
+            raise ProgramError("AttributeError", text)
+        return found
+
+    def cpu(self) -> Module:
+        """The module itself: all tensors are on the cpu."""
+        return self
+
     def state_dict(self) -> OrderedDict:
         """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
         made = OrderedDict()
-        for name, _, _, tensor in self.named_state():
+        for name, _, _, tensor in self.named_state(saved=True):
             held = Tensor(tensor.array, tensor.dtype)
             held.version = tensor.counter()
             made.table[name] = held
@@ -242,7 +393,7 @@ class Module(Scripted):
         if not isinstance(state_dict, (dict, Mapping)):
             raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
         given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
-        own = {name: tensor for name, _, _, tensor in self.named_state()}
+        own = {name: tensor for name, _, _, tensor in self.named_state(saved=True)}
         missing = [name for name in own if name not in given]
         unexpected = [name for name in given if name not in own]
         errors: list[str] = []
@@ -309,7 +460,7 @@ class Module(Scripted):
         while pending:
             module = pending.pop()
             order.append(module)
-            pending += module.children_by_name.values()
+            pending += [child for child in module.children_by_name.values() if child is not None]
         for module in reversed(order):
             fn(module)
         return self
@@ -330,9 +481,14 @@ class Module(Scripted):
             for function in (
                 *(parameters, named_parameters, buffers, modules, named_modules, children, named_children),
                 *(state_dict, load_state_dict, zero_grad, train, eval, requires_grad_, to, apply, extra_repr),
-                *(register_forward_hook, register_forward_pre_hook),
+                *(register_forward_hook, register_forward_pre_hook, register_buffer, register_parameter, add_module),
+                *(named_buffers, get_submodule, get_parameter, get_buffer, cpu),
             )
         },
+        "register_module": Routine(add_module, "Module.register_module"),
+        "__getattr__": Routine(attribute, "Module.__getattr__"),
+        "__setattr__": Routine(assign, "Module.__setattr__"),
+        "__delattr__": Routine(forget, "Module.__delattr__"),
         **{name: Routine(_caster(dtype), f"Module.{name}") for name, dtype in _CASTS.items()},
         **{name: Routine(lambda self, *args, **kwargs: self(*args, **kwargs), f"Module.{name}") for name in ("forward", "__call__")},
     }
@@ -341,6 +497,19 @@ class Module(Scripted):
 def indented(text: str) -> str:
     """A text whose lines after the first are indented, as the repr of a submodule is."""
     return text.replace("\n", "\n  ")
+
+
+def _kind_of(value: Any) -> str:
+    """The name of a value's type, as PyTorch's errors of assignments give it."""
+    if type(value) is Tensor:
+        return f"torch.{_TENSOR_TYPES.get(value.dtype, 'Bool')}Tensor"
+    if isinstance(value, Module) and value.SCRIPT_TYPE.name == value.SCRIPT_NAME:
+        return f"{value.SCRIPT_TYPE.module}.{value.SCRIPT_NAME}"
+    return language.type_name(value)
+
+
+def _wrong_kind(value: Any, what: str, name: str, wanted: str) -> ProgramError:
+    return ProgramError("TypeError", f"cannot assign '{_kind_of(value)}' as {what} '{name}' ({wanted} or None expected)")
 
 
 def _from_table(table: str, name: str) -> Callable[[Any], Any]:

@@ -97,9 +97,7 @@ def _linearise(made: UserClass) -> tuple[Value, ...]:
                 break
         else:
             names = ", ".join(base.name for base in made.bases)
-            raise ProgramError(
-                "TypeError", f"Cannot create a consistent method resolution\norder (MRO) for bases {names}"
-            )
+            raise ProgramError("TypeError", f"Cannot create a consistent method resolution\norder (MRO) for bases {names}")
         order.append(head)
         for rest in pending:
             if rest[0] is head:

@@ -197,7 +197,10 @@ def find_attribute(value: Value, name: str) -> Value:
     if name == "__name__" and is_function(value):
         return value.name
     method = None if name.startswith("_") else finder(name)(kind)
-    return MISSING if method is None else BoundMethod(value, name, method)
+    if method is not None:
+        return BoundMethod(value, name, method)
+    dynamic = hidden_method(value, "__getattr__")
+    return MISSING if dynamic is None else dynamic(value, name, MISSING)
 
 
 #: the host class behind a type, for its methods
@@ -317,6 +320,9 @@ def set_attribute(value: Value, name: str, new: Value) -> None:
     if name in setters and not name.startswith("_"):
         setters[name](value, new)
         return
+    if "__setattr__" in _table(kind, "SCRIPT_METHODS") and not name.startswith("__"):
+        _table(kind, "SCRIPT_METHODS")["__setattr__"](value, name, new)
+        return
     if kind is Namespace:
         raise ProgramError("AttributeError", f"module '{value.path}' is read-only")
     found = find_attribute(value, name)
@@ -336,6 +342,9 @@ def delete_attribute(value: Value, name: str) -> None:
         value.grad = None
         return
     if (isinstance(value, Instance) or type(value) is UserClass) and class_attributes.delete(value, name):
+        return
+    forget = hidden_method(value, "__delattr__")
+    if forget is not None and forget(value, name):
         return
     if find_attribute(value, name) is MISSING:
         raise missing(value, name)

@@ -174,4 +174,3 @@ def make_super(cls: Value, owner: Value) -> Super:
     if below is None or cls not in below.mro:
         raise ProgramError("TypeError", "super(type, obj): obj must be an instance or subtype of type")
     return Super(cls, owner)
-

@@ -26,7 +26,7 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size
 from gradcli.errors import ProgramError
 from gradcli.lang.python import dict_views
-from gradcli.lang.values import user_functions, value_classes
+from gradcli.lang.values import special_methods, user_classes, user_functions, value_classes
 
 #: a checkpoint copies at most this many bytes of arrays and visits at most this many objects, so that it takes little time
 MOST_BYTES = 32 * 2**20
@@ -46,6 +46,13 @@ _LOOKED_INTO = (
     value_classes.NumpyArray,
     dict_views.DictView,
     ProgramError,
+    special_methods.Instance,
+    user_classes.UserClass,
+    user_classes.BoundUserMethod,
+    user_classes.Property,
+    user_classes.StaticMethod,
+    user_classes.ClassMethod,
+    user_classes.Super,
 )
 
 Array = np.ndarray[Any, Any]

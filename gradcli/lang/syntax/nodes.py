@@ -434,9 +434,7 @@ class Assign(Stmt):
 
     __slots__ = ("targets", "value", "annotation")
 
-    def __init__(
-        self, source: Source, start: int, end: int, targets: tuple[Expr, ...], value: Expr, annotation: str | None = None
-    ) -> None:
+    def __init__(self, source: Source, start: int, end: int, targets: tuple[Expr, ...], value: Expr, annotation: str | None = None) -> None:
         self.source = source
         self.start = start
         self.end = end

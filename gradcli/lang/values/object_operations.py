@@ -44,11 +44,11 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
         return iter(value)
     if kind is NumpyArray:
         return iter(value.array.tolist())
+    if isinstance(value, Instance):
+        return _iterate_instance(value, message)
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__iter__" in methods:
         return iter(methods["__iter__"](value))
-    if isinstance(value, Instance):
-        return _iterate_instance(value, message)
     raise type_error(message, value)
 
 
@@ -65,7 +65,8 @@ def _iterate_instance(value: Instance, message: str) -> Iterator[Value]:
     advance = special(source, "__next__")
     if advance is not None:
         return _until(advance, "StopIteration")
-    if type(source) is not IteratorValue and "__next__" not in getattr(type(source), "SCRIPT_METHODS", ()):
+    known = type(source) is IteratorValue or isinstance(source, Iterator)
+    if not known and "__next__" not in getattr(type(source), "SCRIPT_METHODS", ()):
         raise type_error("iter() returned non-iterator of type '{}'", source)
     return iterate(source)
 

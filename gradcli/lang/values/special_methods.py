@@ -151,7 +151,7 @@ def truth(value: Value) -> bool:
     if type(value) in HOST_TYPES or isinstance(value, tuple | DictView):
         return bool(value)
     methods = getattr(type(value), "SCRIPT_METHODS", None)
-    if methods is not None and "__len__" in methods:
+    if methods is not None and "__len__" in methods and not isinstance(value, Instance):
         return bool(methods["__len__"](value))
     method = special(value, "__bool__")
     if method is not None:

@@ -24,15 +24,15 @@ def getitem(container: Value, index: Value) -> Value:
         return _lookup(container, index)
     if kind in (list, str, range) or isinstance(container, tuple):
         return _sequence_item(container, index)
+    method = special(container, "__getitem__")
+    if method is not None:
+        return method(index)
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__getitem__" in methods:
         return methods["__getitem__"](container, index)
     if kind is NumpyArray:
         raise ProgramError("TypeError", "indexing a numpy array is not part of gradcli's language; index the tensor instead")
-    method = special(container, "__getitem__")
-    if method is None:
-        raise not_subscriptable(container)
-    return method(index)
+    raise not_subscriptable(container)
 
 
 def _lookup(container: dict[Value, Value], key: Value) -> Value:
@@ -90,14 +90,14 @@ def setitem(container: Value, index: Value, value: Value) -> None:
     elif kind is list:
         _put_in_list(container, index, value)
     else:
-        methods = getattr(kind, "SCRIPT_METHODS", None)
-        if methods is not None and "__setitem__" in methods:
-            methods["__setitem__"](container, index, value)
-            return
         method = special(container, "__setitem__")
-        if method is None:
+        if method is not None:
+            method(index, value)
+            return
+        methods = getattr(kind, "SCRIPT_METHODS", None)
+        if methods is None or "__setitem__" not in methods:
             raise type_error("'{}' object does not support item assignment", container)
-        method(index, value)
+        methods["__setitem__"](container, index, value)
 
 
 def _put_in_list(container: list[Value], index: Value, value: Value) -> None:
@@ -140,14 +140,14 @@ def delitem(container: Value, index: Value) -> None:
     elif type(container) is Tensor:
         raise ProgramError("TypeError", "Tensor does not support deleting items")
     else:
-        methods = getattr(type(container), "SCRIPT_METHODS", None)
-        if methods is not None and "__delitem__" in methods:
-            methods["__delitem__"](container, index)
-            return
         method = special(container, "__delitem__")
-        if method is None:
+        if method is not None:
+            method(index)
+            return
+        methods = getattr(type(container), "SCRIPT_METHODS", None)
+        if methods is None or "__delitem__" not in methods:
             raise type_error("'{}' object doesn't support item deletion", container)
-        method(index)
+        methods["__delitem__"](container, index)
 
 
 def make_set(values: list[Value]) -> set[Value]:

@@ -20,6 +20,7 @@ from gradcli.lang.values.value_classes import MISSING, Builtin, ExceptionType, T
 #: a base that is not defined by the program: `object`, an exception type, a class of torch
 Native = TypeValue | ExceptionType | ScriptType
 
+
 class UserClass:
     """A class that the program defines.
 
