@@ -9,6 +9,7 @@ A class whose instances are script values declares, as class attributes,
     SCRIPT_METHODS      name -> Routine; called with the value first
 
 and nothing else of it can be reached. `v(...)` works where it has the method "__call__" in SCRIPT_METHODS.
+A class that programs may derive classes from says with BASE_OF what these are, such as "modules".
 Enter and exit of `with` are methods `enter()` and `exit()`.
 
 Further names in SCRIPT_METHODS that only the language calls, never scripts by name: "__len__", "__iter__", "__getitem__",

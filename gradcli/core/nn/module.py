@@ -68,6 +68,8 @@ class Module(Scripted):
     """
 
     SCRIPT_NAME = "Module"
+    #: classes of programs may derive from modules
+    BASE_OF = "modules"
     SCRIPT_TYPE: ScriptType
     SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"training": attrgetter("training")}
     #: names of fields that scripts read

@@ -12,13 +12,20 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.special_methods import Instance, run
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.user_classes import ClassMethod, Native, Property, StaticMethod, UserClass, UserObject, private_name
+from gradcli.lang.values.user_classes import (
+    ClassMethod,
+    Native,
+    Property,
+    StaticMethod,
+    UserClass,
+    UserObject,
+    may_be_base,
+    private_name,
+)
 from gradcli.lang.values.value_classes import MISSING, ExceptionType, TypeValue, register
 
-#: by the type of torch at the root, the module whose `host_of` gives the class of instances with such a base
-_EXTENSIONS = {
-    "torch.nn.modules.module.Module": "gradcli.lang.classes.modules",
-}
+#: by what a class of core says that it is a base of, the module whose `host_of` gives the class of instances
+_EXTENSIONS = {"modules": "gradcli.lang.classes.modules"}
 
 
 class AbstractMethod:
@@ -58,15 +65,8 @@ def make_class(
     return made
 
 
-def may_be_base(base: Value) -> bool:
-    """Whether a class of the program may derive from `base`."""
-    if type(base) is ScriptType:
-        return _extension(base) is not None
-    return type(base) in (UserClass, ExceptionType) or base is types.OBJECT
-
-
 def _check_base(base: Value) -> None:
-    if may_be_base(base):
+    if base is types.OBJECT or may_be_base(base):
         return
     if type(base) in (TypeValue, ScriptType):
         raise ProgramError("TypeError", f"classes derived from {base.name} are not part of gradcli's language")
@@ -111,35 +111,17 @@ def _native(made: UserClass) -> Native:
     if not natives:
         return types.OBJECT
     for other in natives[1:]:
-        if not _is_below(natives[0], other):
+        if not types.is_below(natives[0], other):
             raise ProgramError("TypeError", "multiple bases have instance lay-out conflict")
     first: Native = natives[0]
     return first
 
 
-def _is_below(native: Native, other: Native) -> bool:
-    if type(native) is ExceptionType and type(other) is ExceptionType:
-        return types.derives(native.name, other.name)
-    if type(native) is ScriptType and type(other) is ScriptType and native.instances and other.instances:
-        return issubclass(native.instances, other.instances)
-    return False
-
-
 def _host(native: Native) -> type[Instance]:
     if type(native) is ScriptType:
-        module = _extension(native)
-        assert module is not None
+        module = _EXTENSIONS[getattr(native.instances, "BASE_OF", "")]
         return import_module(module).host_of(native)  # type: ignore[no-any-return]
     return ErrorObject if type(native) is ExceptionType else UserObject
-
-
-def _extension(native: ScriptType) -> str | None:
-    """The module that knows how instances of classes with this base are made, or None."""
-    for kind in () if native.instances is None else native.instances.__mro__:
-        root = vars(kind).get("SCRIPT_TYPE")
-        if root is not None and f"{root.module}.{root.name}" in _EXTENSIONS:
-            return _EXTENSIONS[f"{root.module}.{root.name}"]
-    return None
 
 
 # --- what follows from the body ---------------------------------------------------------------------
@@ -176,25 +158,3 @@ def _tell_base(made: UserClass, keywords: dict[str, Value]) -> None:
         run(told, (made,), keywords)
     elif keywords:
         raise ProgramError("TypeError", f"{made.name}.__init_subclass__() takes no keyword arguments")
-
-
-def is_subclass(value: Value, wanted: Value, /) -> bool:
-    """`issubclass(value, wanted)`. Raises TypeError unless both are types."""
-    if type(value) not in (UserClass, TypeValue, ScriptType, ExceptionType):
-        raise ProgramError("TypeError", "issubclass() arg 1 must be a class")
-    pending = [wanted]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, tuple):
-            pending.extend(one)
-            continue
-        if type(one) not in (UserClass, TypeValue, ScriptType, ExceptionType):
-            raise ProgramError("TypeError", "issubclass() arg 2 must be a class, a tuple of classes, or a union")
-        if one is value or one is types.OBJECT:
-            return True
-        above = value.mro if type(value) is UserClass else (value,)
-        if one in above or any(type(base) is not UserClass and _is_below(base, one) for base in above):
-            return True
-        if value is types.BOOL and one is types.INT:
-            return True
-    return False

@@ -40,6 +40,11 @@ class ErrorObject(Instance):
         """`str(error)` where the class does not define it."""
         return str(make_error(self.cls.native.name, self.args).message)
 
+    def as_error(self) -> ProgramError:
+        made = ProgramError(self.cls.name, str_text(self), args=self.args)
+        made.instance = self
+        return made
+
     NATIVE = {
         "args": lambda error: error.args,
         "__str__": lambda error: Builtin("__str__", error.message),
@@ -47,10 +52,3 @@ class ErrorObject(Instance):
 
 
 register(ErrorObject)
-
-
-def error_of(instance: ErrorObject) -> ProgramError:
-    """The error that `raise instance` raises."""
-    made = ProgramError(instance.cls.name, str_text(instance), args=instance.args)
-    made.instance = instance
-    return made

@@ -9,13 +9,15 @@ from gradcli.core.tensor.state import state
 from gradcli.errors import ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_displays import sequence
+from gradcli.lang.interpreter.scope import CELL, CLASS
 from gradcli.lang.names import attributes
-from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Keyword, Slice, Starred, Subscript
+from gradcli.lang.names.class_attributes import make_super
+from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Keyword, Name, Slice, Starred, Subscript
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_functions import UserFunction, invoke
-from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, Builtin, Namespace, wrong_call
+from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, UNBOUND, Builtin, Namespace, wrong_call
 
 #: a chain `x.a().b().c` of more parts than this is run in a loop instead of by nested closures
 _LOOP_FROM = 40
@@ -29,6 +31,8 @@ def call(node: Call, context: Context) -> Run:
     if len(parts) > _LOOP_FROM:
         return _chain(parts, context)
     function = node.function
+    if isinstance(function, Name) and function.id == "super" and not node.args and not node.keywords:
+        return _super(node, context)
     plain = not node.keywords and not any(isinstance(a, Starred) for a in node.args)
     if isinstance(function, Attribute):
         owner = context.expression(function.value)
@@ -202,6 +206,29 @@ def _spread(given: Any) -> list[tuple[str, Any]]:
         if type(key) is not str:
             raise ProgramError("TypeError", "keywords must be strings")
     return list(given.items())
+
+
+def _super(node: Call, context: Context) -> Run:
+    """`super()`: the class is in the cell `__class__`, the instance is the first parameter."""
+    scope = context.scope
+    kind, slot = scope.where(CLASS)
+    in_cell = bool(scope.parameters) and scope.where(scope.parameters[0])[0] is CELL
+
+    def run(frame: Frame) -> Any:
+        state.origin = node
+        if kind is not CELL:
+            raise ProgramError("RuntimeError", "super(): __class__ cell not found")
+        if not scope.parameters:
+            raise ProgramError("RuntimeError", "super(): no arguments")
+        owner = frame[1][0] if in_cell else frame[1]
+        if type(owner) is tuple:
+            owner = owner[0]  # `def f(*args)`
+        cls = frame[slot][0]
+        if cls is UNBOUND:
+            raise ProgramError("RuntimeError", "super(): empty __class__ cell")
+        return make_super(cls, owner)
+
+    return run
 
 
 # --- long chains ----------------------------------------------------------------------------------

@@ -1,21 +1,18 @@
-"""`class` statements, and `super()`."""
+"""`class` statements."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gradcli.core.tensor.state import state
-from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import make_class
-from gradcli.lang.interpreter import compile_calls
 from gradcli.lang.interpreter.compile_calls import arguments
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_functions import enter, qualified_name
 from gradcli.lang.interpreter.compile_names import store
 from gradcli.lang.interpreter.compile_statements import block
-from gradcli.lang.interpreter.scope import CELL, CLASS, GLOBAL
-from gradcli.lang.names.class_attributes import make_super
-from gradcli.lang.syntax.nodes import Assign, Call, ClassDef, Constant, Declaration, ExprStmt, Name
+from gradcli.lang.interpreter.scope import CLASS
+from gradcli.lang.syntax.nodes import Assign, ClassDef, Constant, Declaration, ExprStmt, Name
 from gradcli.lang.values import calls
 from gradcli.lang.values.value_classes import UNBOUND
 
@@ -63,35 +60,3 @@ def _annotations(node: ClassDef) -> dict[str, str]:
         elif isinstance(statement, Assign) and statement.annotation is not None and isinstance(statement.targets[0], Name):
             found[statement.targets[0].id] = statement.annotation
     return found
-
-
-def call(node: Call, context: Context) -> Run:
-    """A call; `super()` without arguments finds the class and the instance by itself."""
-    function = node.function
-    bare = isinstance(function, Name) and function.id == "super" and not node.args and not node.keywords
-    if bare and context.scope.where("super")[0] is GLOBAL:
-        return zero_argument_super(node, context)
-    return compile_calls.call(node, context)
-
-
-def zero_argument_super(node: Call, context: Context) -> Run:
-    """`super()`: the class is in the cell `__class__`, the instance is the first parameter."""
-    scope = context.scope
-    kind, slot = scope.where(CLASS)
-    in_cell = bool(scope.parameters) and scope.where(scope.parameters[0])[0] is CELL
-
-    def run(frame: Frame) -> Any:
-        state.origin = node
-        if kind is not CELL:
-            raise ProgramError("RuntimeError", "super(): __class__ cell not found")
-        if not scope.parameters:
-            raise ProgramError("RuntimeError", "super(): no arguments")
-        owner = frame[1][0] if in_cell else frame[1]
-        if type(owner) is tuple:
-            owner = owner[0]  # `def f(*args)`
-        cls = frame[slot][0]
-        if cls is UNBOUND:
-            raise ProgramError("RuntimeError", "super(): empty __class__ cell")
-        return make_super(cls, owner)
-
-    return run

@@ -7,7 +7,6 @@ from typing import Any
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.state import state
 from gradcli.errors import LimitError, ProgramError
-from gradcli.lang.classes.exceptions import ErrorObject, error_of
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.compile_names import delete, store
 from gradcli.lang.interpreter.compile_statements import block
@@ -137,13 +136,13 @@ def raise_(node: Raise, context: Context) -> Run:
         if cause is not None:
             because = cause(frame)
             state.origin = node
-            if because is not None and not isinstance(because, ProgramError | ExceptionType | ErrorObject | UserClass):
+            if because is not None and not isinstance(because, ProgramError | ExceptionType | Instance | UserClass):
                 raise ProgramError("TypeError", "exception causes must derive from BaseException")
         state.origin = node
         if type(value) in (ExceptionType, UserClass):
             value = value()
-        if isinstance(value, ErrorObject):
-            value = error_of(value)
+        if isinstance(value, Instance):
+            value = value.as_error()
         if not isinstance(value, ProgramError):
             raise ProgramError("TypeError", "exceptions must derive from BaseException")
         raise value

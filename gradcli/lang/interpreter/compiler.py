@@ -6,7 +6,6 @@ from typing import Any
 
 from gradcli.lang.interpreter import (
     compile_calls,
-    compile_classes,
     compile_displays,
     compile_exceptions,
     compile_functions,
@@ -20,6 +19,14 @@ from gradcli.lang.interpreter.scope import analyse
 from gradcli.lang.syntax import nodes
 from gradcli.lang.values.execution import counting
 
+
+def _class_def(node: nodes.ClassDef, context: Context) -> Run:
+    """`class`; what makes classes is loaded by the first one."""
+    from gradcli.lang.interpreter import compile_classes
+
+    return compile_classes.class_def(node, context)
+
+
 TABLES = Tables(
     {
         nodes.Constant: compile_displays.constant,
@@ -32,7 +39,7 @@ TABLES = Tables(
         nodes.Slice: compile_calls.slice_,
         nodes.Subscript: compile_calls.subscript,
         nodes.Attribute: compile_calls.attribute,
-        nodes.Call: compile_classes.call,
+        nodes.Call: compile_calls.call,
         nodes.Unary: compile_operators.unary,
         nodes.Binary: compile_operators.binary,
         nodes.Compare: compile_operators.compare,
@@ -51,7 +58,7 @@ TABLES = Tables(
         nodes.If: compile_statements.if_,
         nodes.With: compile_exceptions.with_,
         nodes.FunctionDef: compile_functions.function_def,
-        nodes.ClassDef: compile_classes.class_def,
+        nodes.ClassDef: _class_def,
         nodes.Try: compile_exceptions.try_,
         nodes.Raise: compile_exceptions.raise_,
         nodes.Assert: compile_statements.assert_,

@@ -12,7 +12,6 @@ from gradcli.core.functions import catalog
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
-from gradcli.lang.classes.creation import is_subclass
 from gradcli.lang.names import attributes, class_attributes
 from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
@@ -24,7 +23,7 @@ from gradcli.lang.values.execution import emit, execution
 from gradcli.lang.values.object_operations import OPS, format_text, index_of, iterate, stepping
 from gradcli.lang.values.special_methods import Instance, length_from, special, truth
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.types import is_instance
+from gradcli.lang.values.types import is_instance, is_subclass
 from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue
 
 #: print collects about this many characters before it writes

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.errors import ProgramError
-from gradcli.lang.classes.creation import may_be_base
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.object_operations import format_text
@@ -19,6 +18,7 @@ from gradcli.lang.values.user_classes import (
     bind,
     delete_instance,
     delete_plainly,
+    may_be_base,
     read_instance,
     write_instance,
     write_plainly,
@@ -59,7 +59,7 @@ def _of_every(instance: Instance, name: str) -> Value:
 
 def unbound_native(owner: Value, name: str) -> Value:
     """`object.__setattr__`, `nn.Module.__init__` and their like: called with the instance first. MISSING if there is none."""
-    if name not in _OF_EVERY or type(owner) is ExceptionType or not may_be_base(owner):
+    if name not in _OF_EVERY or type(owner) is ExceptionType or not (owner is types.OBJECT or may_be_base(owner)):
         return MISSING
 
     def run(*args: Value, **kwargs: Value) -> Value:

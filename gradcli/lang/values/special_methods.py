@@ -83,6 +83,10 @@ class Instance:
                 raise type_error("{}() takes no arguments", self)
             raise type_error("object.__init__() takes exactly one argument (the instance to initialize)")
 
+    def as_error(self) -> Value:
+        """The error that `raise` raises for the instance; the instance itself where its class is no exception type."""
+        return self
+
     def native(self, name: str) -> Value:
         """What the native base has under `name`, bound to the instance; MISSING if nothing."""
         getter = self.NATIVE.get(name)

@@ -228,6 +228,15 @@ def derives(name: str, ancestor: str) -> bool:
     return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
 
 
+def is_below(native: Value, other: Value) -> bool:
+    """Whether a native type derives from another."""
+    if type(native) is ExceptionType and type(other) is ExceptionType:
+        return derives(native.name, other.name)
+    if type(native) is ScriptType and type(other) is ScriptType and native.instances and other.instances:
+        return issubclass(native.instances, other.instances)
+    return False
+
+
 def derives_from_exception(cls: ClassOfInstances, ancestor: ExceptionType) -> bool:
     """Whether instances of a class of the program are errors that `except ancestor` catches."""
     return any(type(base) is ExceptionType and derives(base.name, ancestor.name) for base in cls.mro)
@@ -279,4 +288,26 @@ def is_instance(value: Value, wanted: Value, /) -> bool:
         else:
             text = "isinstance() arg 2 must be a type, a tuple of types, or a union"
             raise ProgramError("TypeError", text)
+    return False
+
+
+def is_subclass(value: Value, wanted: Value, /) -> bool:
+    """`issubclass(value, wanted)`. Raises TypeError unless both are"""
+    if type(value) not in (UserClass, TypeValue, ScriptType, ExceptionType):
+        raise ProgramError("TypeError", "issubclass() arg 1 must be a class")
+    pending = [wanted]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, tuple):
+            pending.extend(one)
+            continue
+        if type(one) not in (UserClass, TypeValue, ScriptType, ExceptionType):
+            raise ProgramError("TypeError", "issubclass() arg 2 must be a class, a tuple of classes, or a union")
+        if one is value or one is OBJECT:
+            return True
+        above = value.mro if type(value) is UserClass else (value,)
+        if one in above or any(type(base) is not UserClass and is_below(base, one) for base in above):
+            return True
+        if value is BOOL and one is INT:
+            return True
     return False

@@ -185,6 +185,13 @@ class Super:
 register(UserClass, UserObject, BoundUserMethod, Property, StaticMethod, ClassMethod, Super)
 
 
+def may_be_base(base: Value) -> bool:
+    """Whether a class of the program may derive from `base`."""
+    if type(base) is ScriptType:
+        return bool(getattr(base.instances, "BASE_OF", ""))
+    return type(base) in (UserClass, ExceptionType)
+
+
 def private_name(owner: str, name: str) -> str:
     """The name that `name` has within the class `owner`: Python puts the name of the class in front of `__name`."""
     private = name.startswith("__") and not name.endswith("__")
