@@ -1,28 +1,24 @@
-"""Makes the parse tables from grammar/: `python tools/make_tables.py` writes gradcli/lang/syntax/_tables.py.
+"""Makes the parse tables from grammar/: `python tools/make_tables.py` writes gradcli/lang/syntax/tables.json.
 
 `--check` writes nothing and exits with 1 where the tables are not those of grammar/.
 
-Lark builds the LALR(1) tables. This program then changes them in two ways. It takes out steps that only hand one child
-on, such as `?sum: term`: where a state would reduce by such a rule, it puts the action that follows the step, so that a
-name costs one reduction instead of fifteen. And it writes equal rows once; the parser unpacks a row when it first meets
-its state.
+Lark builds the LALR(1) tables, and lark_parser stores them. Between, this program changes them in two ways. It takes out steps that
+only hand one child on, such as `?sum: term`: where a state would reduce by such a rule, it puts the action that follows the step, so
+that a name costs one reduction instead of ten. And it makes one state of states with equal rows.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lark import Lark
-from lark.lexer import Lexer
-from lark.parsers.lalr_analysis import Shift
+from gradcli.lang.syntax.lark_parser import OPTIONS, TABLES, Lark, Shift, store, table
 
 ROOT = Path(__file__).resolve().parents[1]
 GRAMMAR = ROOT / "grammar"
 PARTS = ("gradcli", "statements", "expressions", "tokens")
-TARGET = ROOT / "gradcli" / "lang" / "syntax" / "_tables.py"
+TARGET = ROOT / "gradcli" / "lang" / "syntax" / TABLES
 
 State = tuple[int, frozenset[int]]
 Row = dict[str, tuple[Any, Any]]
@@ -33,30 +29,14 @@ def grammar_text(folder: Path = GRAMMAR) -> str:
     return "\n".join((folder / f"{part}.lark").read_text(encoding="utf-8") for part in PARTS)
 
 
-class _NoLexer(Lexer):
-    """Takes the place of Lark's lexer: the package has a lexer of its own."""
-
-    def __init__(self, conf: Any) -> None:
-        pass
-
-    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:
-        return iter(())
-
-
-def _lark(grammar: str) -> Lark:
-    starts = ["expression_only", "input", "file"]
-    return Lark(grammar, parser="lalr", lexer=_NoLexer, start=starts, keep_all_tokens=True, maybe_placeholders=False, debug=False)
-
-
-def build_table(grammar: str) -> Any:
-    """Lark's own parse table for the grammar's text. Raises lark.GrammarError, also for conflicts."""
-    engine: Any = _lark(grammar).parser
-    return engine.parser._parse_table
+def build_parser(grammar: str) -> Lark:
+    """Lark's own parser for the grammar's text. Raises lark.GrammarError, also for conflicts."""
+    return Lark(grammar, start=["expression_only", "file", "input"], **OPTIONS)
 
 
 def terminal_patterns(grammar: str) -> dict[str, str]:
     """The terminals of the grammar that have fixed text, each with its regular expression."""
-    return {t.name: t.pattern.to_regexp() for t in _lark(grammar).terminals if t.pattern.value}
+    return {t.name: t.pattern.to_regexp() for t in build_parser(grammar).terminals if t.pattern.value}
 
 
 def is_shift(kind: Any) -> bool:
@@ -84,7 +64,7 @@ class Chains:
         # breadth first and in the symbols' order, so that the numbers do not depend on how Lark numbered
         for state, row in self._waiting:
             self._finish(state, row)
-        for name, end in table.end_states.items():
+        for name, end in sorted(table.end_states.items()):
             self.ends[name] = self.numbers[end, frozenset([end])]
 
     def _number(self, state: State, row: Row) -> int:
@@ -134,54 +114,42 @@ def _hands_on(rule: Any) -> bool:
     return len(rule.expansion) == 1 and rule.options.expand1 and not rule.alias
 
 
-def _packed_rows(rows: list[Row], rules: dict[Any, int], symbols: dict[str, int]) -> Iterator[str]:
-    """Each row as `action symbol symbol ...;action symbol ...`; action 2n shifts to state n, 2n + 1 reduces by rule n."""
-    for row in rows:
-        by_action: dict[int, list[int]] = {}
-        for symbol, (kind, arg) in row.items():
-            action = 2 * arg if is_shift(kind) else 2 * rules[arg] + 1
-            by_action.setdefault(action, []).append(symbols[symbol])
-        yield ";".join(f"{action} {' '.join(map(str, sorted(having)))}" for action, having in sorted(by_action.items()))
+def _merged(chains: Chains) -> list[int]:
+    """The number of each state where states with equal rows are one; start and end states stay as they are."""
+    fixed = {*chains.starts.values(), *chains.ends.values()}
+    classes = [0] * len(chains.rows)
+    while True:
+        numbers: dict[Any, int] = {}
+        found = []
+        for at, row in enumerate(chains.rows):
+            actions = frozenset((symbol, classes[arg] if is_shift(kind) else arg) for symbol, (kind, arg) in row.items())
+            found.append(numbers.setdefault((classes[at], at if at in fixed else -1, actions), len(numbers)))
+        if len(numbers) == len(set(classes)):
+            return found
+        classes = found
+
+
+def shorten(found: Any) -> None:
+    """Take the single-child steps out of Lark's table, and make equal states one."""
+    chains = Chains(found)
+    numbers = _merged(chains)
+    found.states = {
+        numbers[at]: {symbol: (kind, numbers[arg] if is_shift(kind) else arg) for symbol, (kind, arg) in row.items()}
+        for at, row in enumerate(chains.rows)
+    }
+    found.start_states = {name: numbers[at] for name, at in chains.starts.items()}
+    found.end_states = {name: numbers[at] for name, at in chains.ends.items()}
 
 
 def generate(folder: Path = GRAMMAR) -> str:
-    """The text of _tables.py."""
-    table = build_table(grammar_text(folder))
-    chains = Chains(table)
-    used = {arg for row in chains.rows for kind, arg in row.values() if not is_shift(kind)}
-    ordered = sorted(used, key=lambda rule: (str(rule.origin.name), rule.order))
-    rules = {rule: at for at, rule in enumerate(ordered)}
-    names = sorted({str(symbol) for row in chains.rows for symbol in row}, key=lambda s: (not s.isupper(), s))
-    symbols = {name: at for at, name in enumerate(names)}
-    packed = list(_packed_rows(chains.rows, rules, symbols))
-    distinct = {row: at for at, row in enumerate(dict.fromkeys(packed))}
-    lines = [
-        '"""LALR(1) tables, made from grammar/ by `python tools/make_tables.py`; do not edit."""',
-        "",
-        "# fmt: off",
-        "# ruff: noqa: E501",
-        "STARTS: dict[str, int] = " + repr(dict(sorted(chains.starts.items()))),
-        "ENDS: dict[str, int] = " + repr(dict(sorted(chains.ends.items()))),
-        "SYMBOLS: tuple[str, ...] = (",
-        *(f"    {name!r}," for name in names),
-        ")",
-        "# (what the rule makes, how many symbols it takes, the builder's callback)",
-        "RULES: tuple[tuple[str, int, str], ...] = (",
-        *(f"    {(str(rule.origin.name), len(rule.expansion), str(rule.alias))!r}," for rule in ordered),
-        ")",
-        "# which row each state has",
-        'STATES = """' + " ".join(str(distinct[row]) for row in packed) + '"""',
-        "# a row is `action symbol symbol ...;action symbol ...`: action 2n shifts to state n, 2n + 1 reduces by rule n",
-        'ROWS = """\\',
-        *distinct,
-        '"""',
-        "",
-    ]
-    return "\n".join(lines)
+    """The content of tables.json."""
+    parser = build_parser(grammar_text(folder))
+    shorten(table(parser))
+    return store(parser)
 
 
 def main() -> int:
-    """Write the tables; with `--check`, only say whether they are up to date."""
+    """Write the tables; with `--check`, only say whether they are those of grammar/."""
     text = generate()
     if "--check" in sys.argv[1:]:
         return int(text != TARGET.read_text(encoding="utf-8"))

@@ -39,10 +39,8 @@ class Grammar:
     """The expansions of each rule, with the least depth that ends each."""
 
     def __init__(self) -> None:
-        table = make_tables.build_table(make_tables.grammar_text())
-        rules = {rule for state in table.states.values() for kind, rule in state.values() if not make_tables.is_shift(kind)}
         self.expansions: dict[str, list[tuple[str, ...]]] = {}
-        for rule in sorted(rules, key=str):
+        for rule in sorted(make_tables.build_parser(make_tables.grammar_text()).rules, key=str):
             self.expansions.setdefault(str(rule.origin.name), []).append(tuple(str(symbol.name) for symbol in rule.expansion))
         self.fixed = {name: text.replace("\\", "") for name, text in make_tables.terminal_patterns(make_tables.grammar_text()).items()}
         self.depth = self._depths()

@@ -1,34 +1,169 @@
-"""The parts of Lark that run a parse table, imported without the parts that read grammars, which would double the time.
+"""Lark with the stored tables of grammar/: the only module that imports the library.
 
-`import lark.x` first runs `lark/__init__.py`, which imports everything. While the parts are imported, `sys.modules` therefore
-holds a lark package that was not executed. A later `import lark` imports the rest and shares the parts imported here.
+`tools/make_tables.py` has Lark read the grammar, and stores the parser. `load` gives it `Feed` as its lexer, and the builder as the
+transformer whose methods Lark calls while it parses. What Lark's documentation leaves out is in this module alone: `_plugins` puts
+`StoredParser` in the place of Lark's parser, so that a row of the table is unpacked when a parse first comes to its state, and not all
+of them at every start. `tests/lang/syntax/test_lark.py` says which versions of Lark it was tried with.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec, module_from_spec
+import json
+from collections import deque
+from collections.abc import Generator, Iterator
+from pkgutil import get_data
+from typing import Any, cast
+
+from lark import Lark, UnexpectedToken
+from lark.grammar import Rule
+from lark.lexer import Lexer, TerminalDef
+from lark.parsers.lalr_analysis import IntParseTable, Reduce, Shift
+from lark.parsers.lalr_parser import LALR_Parser, _Parser
+
+__all__ = ["OPTIONS", "TABLES", "Feed", "Lark", "Shift", "Tokens", "UnexpectedToken", "accepted", "load", "store", "table", "values"]
+
+TABLES = "tables.json"
+
+Row = dict[str, tuple[Any, Any]]
 
 
-@contextmanager
-def _unexecuted(name: str) -> Iterator[None]:
-    spec = find_spec(name)
-    if name in sys.modules or spec is None:
-        yield
-        return
-    sys.modules[name] = module_from_spec(spec)
-    try:
-        yield
-    finally:
-        del sys.modules[name]
+class Tokens:
+    """A stream of tokens, which stands for the text, and the last two that the parser got."""
+
+    __slots__ = ("recent", "stream")
+
+    def __init__(self, stream: Generator[Any, None, None]) -> None:
+        self.stream = stream
+        self.recent: deque[Any] = deque([None, None], 2)
 
 
-with _unexecuted("lark"):
-    from lark.exceptions import UnexpectedToken
-    from lark.grammar import NonTerminal, Rule, Terminal
-    from lark.parsers.lalr_analysis import IntParseTable, Reduce, Shift
-    from lark.parsers.lalr_parser_state import ParseConf, ParserState
+class Feed(Lexer):
+    """Lark's lexer: hands on the tokens that our own lexer makes."""
 
-__all__ = ["IntParseTable", "NonTerminal", "ParseConf", "ParserState", "Reduce", "Rule", "Shift", "Terminal", "UnexpectedToken"]
+    def __init__(self, conf: Any) -> None:
+        pass
+
+    def lex(self, data: Tokens) -> Iterator[Any]:  # type: ignore[override]
+        """The tokens of `data`."""
+        keep = data.recent.append
+        for token in data.stream:
+            keep(token)
+            yield token
+
+
+class _Production(Rule):
+    """A rule that is compared by identity, which every reduction does twice."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+class _Rows(dict[int, Row]):
+    """The row of each state: the action for each symbol."""
+
+    def __init__(self, packed: list[str], symbols: list[str], productions: list[_Production]) -> None:
+        super().__init__()
+        self._packed = packed
+        self._symbols = symbols
+        self._productions = productions
+
+    def __missing__(self, state: int) -> Row:
+        row: Row = {}
+        for part in self._packed[state].split(";"):
+            if not part:  # the row of an end state is empty
+                continue
+            first, *symbols = part.split()
+            number = int(first)
+            action = (Reduce, self._productions[number >> 1]) if number & 1 else (Shift, number >> 1)
+            for symbol in symbols:
+                row[self._symbols[int(symbol)]] = action
+        self[state] = row
+        return row
+
+
+class StoredParser(LALR_Parser):
+    """Lark's parser, stored with packed rows.
+
+    A row is `action symbol symbol ...;action symbol ...`: action 2n shifts to state n, 2n + 1 reduces by rule n.
+    """
+
+    def serialize(self, memo: Any = None) -> dict[str, Any]:
+        """The content of the file for the table, whose states are 0, 1, 2 and so on."""
+        states = cast(Any, self._parse_table).states
+        symbols = sorted({symbol for row in states.values() for symbol in row})
+        rules = sorted({arg for row in states.values() for kind, arg in row.values() if kind is Reduce}, key=str)
+        return {
+            "symbols": symbols,
+            "rules": [rule.serialize(memo) for rule in rules],
+            "rows": [_packed(states[state], symbols, rules) for state in range(len(states))],
+            "starts": self._parse_table.start_states,
+            "ends": self._parse_table.end_states,
+        }
+
+    @classmethod
+    def deserialize(  # type: ignore[override]
+        cls, data: dict[str, Any], memo: Any, callbacks: dict[Any, Any], debug: bool = False
+    ) -> StoredParser:
+        """The parser of what `serialize` returned."""
+        productions, called = [], {}
+        for stored in data["rules"]:
+            rule = Rule.deserialize(stored, memo)
+            production = _Production(rule.origin, rule.expansion)
+            productions.append(production)
+            called[production] = callbacks[rule]
+        made = cls.__new__(cls)
+        rows = _Rows(data["rows"], data["symbols"], productions)
+        made._parse_table = cast(Any, IntParseTable)(rows, data["starts"], data["ends"])
+        made.parser = _Parser(made._parse_table, cast(Any, called), debug)
+        return made
+
+
+def _packed(row: Row, symbols: list[str], rules: list[Rule]) -> str:
+    by_action: dict[int, list[int]] = {}
+    for symbol, (kind, arg) in row.items():
+        action = 2 * arg if kind is Shift else 2 * rules.index(arg) + 1
+        by_action.setdefault(action, []).append(symbols.index(symbol))
+    return ";".join(f"{action} {' '.join(map(str, sorted(having)))}" for action, having in sorted(by_action.items()))
+
+
+#: the options of a parser that are not Lark's defaults
+OPTIONS: dict[str, Any] = {
+    "parser": "lalr",
+    "lexer": Feed,
+    "keep_all_tokens": True,
+    "maybe_placeholders": False,
+    "_plugins": {"LALR_Parser": StoredParser},
+}
+
+
+def store(parser: Lark) -> str:
+    """What `Lark.save` writes, as JSON, which runs nothing when it is read; `load` adds the options."""
+    data, memo = parser.memo_serialize([TerminalDef, Rule])
+    del data["parser"]["lexer_conf"]["lexer_type"]
+    data["options"] = {"start": parser.options.start}
+    return json.dumps({"data": data, "memo": memo}, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def load(transformer: Any) -> Lark:
+    """A parser of the stored tables, with `transformer` for its callbacks."""
+    stored = json.loads(get_data(__package__, TABLES) or "")
+    data = stored["data"]
+    data["parser"]["lexer_conf"]["lexer_type"] = Feed
+    data["options"] |= {**OPTIONS, "transformer": transformer}
+    return Lark.load({"data": data, "memo": {int(number): item for number, item in stored["memo"].items()}})
+
+
+def table(parser: Lark) -> Any:
+    """The parse table."""
+    return parser.parser.parser._parse_table
+
+
+def accepted(error: UnexpectedToken) -> set[str]:
+    """The terminals that may follow where the parser is stuck."""
+    return set(error.accepts)
+
+
+def values(error: UnexpectedToken) -> list[Any]:
+    """The parser's stack of values: tokens, and what the transformer made."""
+    return error.interactive_parser.parser_state.value_stack

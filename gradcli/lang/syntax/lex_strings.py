@@ -35,6 +35,8 @@ class Lexeme:
     """A token: the terminal's name, its text (for strings its value), and its place."""
 
     __slots__ = ("end", "start", "text", "type")
+    # Lark copies these from the last token to its end marker
+    start_pos = line = column = end_line = end_column = end_pos = None
 
     def __init__(self, type_: str, text: str, start: int, end: int) -> None:
         self.type = type_

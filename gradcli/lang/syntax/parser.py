@@ -1,8 +1,6 @@
-"""Text to syntax trees: Lark's LALR(1) engine runs the tables of _tables.py with our own lexer and builder.
+"""Text to syntax trees: Lark runs the stored tables of grammar/ with our own lexer and builder.
 
-`lark_parser` imports the parts of Lark that are needed. A row of the tables is unpacked when the parser first enters its
-state, so that loading the tables takes about a millisecond. There is no parse tree: the builder's callbacks make the syntax
-nodes while the engine runs.
+There is no parse tree: the builder's callbacks make the syntax nodes while Lark parses.
 """
 
 from __future__ import annotations
@@ -12,20 +10,10 @@ from typing import Any, cast
 
 from gradcli import limits
 from gradcli.errors import LimitError
-from gradcli.lang.syntax import _tables
+from gradcli.lang.syntax import lark_parser
 from gradcli.lang.syntax.build_statements import Builder
 from gradcli.lang.syntax.declarations import check_declarations
-from gradcli.lang.syntax.lark_parser import (
-    IntParseTable,
-    NonTerminal,
-    ParseConf,
-    ParserState,
-    Reduce,
-    Rule,
-    Shift,
-    Terminal,
-    UnexpectedToken,
-)
+from gradcli.lang.syntax.lark_parser import Tokens, UnexpectedToken
 from gradcli.lang.syntax.lex_strings import Lexeme
 from gradcli.lang.syntax.lexer import Lexer
 from gradcli.lang.syntax.nodes import Expr, Program
@@ -33,81 +21,29 @@ from gradcli.lang.syntax.syntax_errors import Stuck, unexpected
 from gradcli.source import Source, Span
 
 
-class _Production(Rule):
-    """A rule of the tables, compared by identity. The engine reads its length and its origin, and finds the callback by it."""
-
-    __slots__ = ()
-
-    def __init__(self, origin: str, length: int) -> None:
-        super().__init__(NonTerminal(origin), [_ANY] * length)
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-
-
-_ANY = Terminal("ANY")
-
-_Row = dict[str, tuple[Any, Any]]
-
-
-class _Rows(dict[int, _Row]):
-    """The row of each state: the action for each symbol. A row is unpacked when it is first asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.productions = [_Production(origin, length) for origin, length, _ in _tables.RULES]
-        self._which = _tables.STATES.split()
-        self._rows = _tables.ROWS.splitlines()
-
-    def __missing__(self, state: int) -> _Row:
-        row: _Row = {}
-        for part in self._rows[int(self._which[state])].split(";"):
-            if not part:  # the row of an end state is empty
-                continue
-            packed, *symbols = part.split()
-            number = int(packed)
-            action = (Reduce, self.productions[number >> 1]) if number & 1 else (Shift, number >> 1)
-            for symbol in symbols:
-                row[_tables.SYMBOLS[int(symbol)]] = action
-        self[state] = row
-        return row
-
-
 class _Engine:
-    """The tables with the callbacks of one builder. An engine runs one parse at a time and is used again afterwards."""
-
-    rows = _Rows()
+    """Lark and its transformer, the builder. An engine runs one parse at a time and is used again afterwards."""
 
     def __init__(self) -> None:
         self.builder = Builder()
-        # the callbacks' names come from the grammar, never from a user's text
-        callbacks = {
-            production: getattr(self.builder, name) for production, (_, _, name) in zip(self.rows.productions, _tables.RULES, strict=True)
-        }
-        table = cast(Any, IntParseTable)(self.rows, _tables.STARTS, _tables.ENDS)
-        self.configurations = {start: ParseConf(table, cast(Any, callbacks), start) for start in _tables.STARTS}
+        self.lark = lark_parser.load(self.builder)
 
     def parse(self, source: Source, start: str) -> Any:
         """The builder's result for the whole text. Raises LanguageError, LimitError."""
         lexer = Lexer(source, lines=start != "expression_only")
         lexer.check_text()
         self.builder.begin(lexer)
-        state: ParserState[int] = ParserState(self.configurations[start], cast(Any, None))
-        feed = cast(Any, state.feed_token)
-        token = before = None
+        tokens = Tokens(lexer.tokens())
         try:
-            for token in lexer.tokens():
-                feed(token)
-                before = token
-            # Lark's own end marker would have the position of the last token
-            end = len(source.text)
-            token = Lexeme("$END", "", end, end)
-            result = feed(token, True)
-        except UnexpectedToken:
-            assert token is not None
-            stuck = Stuck(lexer, start, token, before, state.value_stack, _accepted(self.rows, state.state_stack))
-            raise unexpected(stuck) from None
+            result = cast(Any, self.lark.parse(cast(Any, tokens), start))
+        except UnexpectedToken as error:
+            before, token = tokens.recent
+            if error.token is not token:  # Lark's own end marker, which has the position of the last token
+                end = len(source.text)
+                token, before = Lexeme("$END", "", end, end), token
+            raise unexpected(Stuck(lexer, start, token, before, lark_parser.values(error), lark_parser.accepted(error))) from None
         except LimitError as error:
+            token = tokens.recent[-1]
             if error.span is None and token is not None:
                 error.span = Span(source, token.start, token.end)
             raise
@@ -116,27 +52,8 @@ class _Engine:
         return result
 
 
-def _accepted(rows: _Rows, stack: list[int]) -> set[str]:
-    """The terminals that may follow: those of the row that are shifted in the end, after any reductions."""
-    return {symbol for symbol in rows[stack[-1]] if symbol.isupper() and _is_shifted(rows, list(stack), symbol)}
-
-
-def _is_shifted(rows: _Rows, stack: list[int], symbol: str) -> bool:
-    while True:
-        row = rows[stack[-1]]
-        action = row.get(symbol)
-        if action is None:
-            return symbol == "$END" and not row
-        if action[0] is Shift:
-            return True
-        rule = action[1]
-        if rule.expansion:
-            del stack[-len(rule.expansion) :]
-        stack.append(rows[stack[-1]][rule.origin.name][1])
-
-
-#: engines that no parse is using
-_idle: list[_Engine] = []
+#: engines that no parse is using; the first is made here, so that the processes of a batch inherit it
+_idle = [_Engine()]
 
 
 class Trees:
