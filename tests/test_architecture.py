@@ -73,7 +73,7 @@ THIRD_PARTY = {
     "session": {"numpy"},
     "render": {"rich", "pygments", "plotille", "matplotlib"},
     "repl": {"prompt_toolkit", "pygments", "platformdirs"},
-    "cli": {"typer", "rich"},
+    "cli": {"typer", "rich", "shellingham"},
 }
 
 Sources = Mapping[str, str]

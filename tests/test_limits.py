@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gradcli import limits
-from gradcli.cli import app
+from gradcli.cli import group
 from gradcli.cli.app import run
 from gradcli.errors import LimitError, UsageError
 from gradcli.session import Session
@@ -180,11 +180,11 @@ def script(tmp_path, monkeypatch):
 
 
 def test_no_command_is_forgotten() -> None:
-    assert set(app.COMMANDS) <= set(COMMANDS) | WITHOUT | PROMPT
+    assert set(group.COMMANDS) <= set(COMMANDS) | WITHOUT | PROMPT
 
 
 @pytest.mark.usefixtures("script")
-@pytest.mark.parametrize("command", sorted(set(COMMANDS) & set(app.COMMANDS)))
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) & set(group.COMMANDS)))
 def test_options_on_every_command(command: str, capsys) -> None:
     words = [command, *COMMANDS[command]]
     assert run([*words, "--untrusted"]) in (0, 4)

@@ -4,21 +4,42 @@ Annotations are read at run time by typer, so this module keeps them as objects.
 """
 
 import inspect
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer import Option
 
 import gradcli
+from gradcli import limits
 from gradcli.errors import UsageError
 
+#: the formats of numbers, which most commands write
 FORMATS = ("table", "repr", "plain", "json", "csv")
 COLOURS = ("auto", "always", "never")
 DTYPES = ("float32", "float64")
 #: suffixes of `-o FILE` that pick the format by themselves
-_SUFFIXES = {".json": "json", ".csv": "csv", ".svg": "svg", ".png": "png", ".html": "html"}
+_SUFFIXES = {
+    ".json": "json",
+    ".csv": "csv",
+    ".npy": "npy",
+    ".tex": "latex",
+    ".svg": "svg",
+    ".png": "png",
+    ".pdf": "pdf",
+    ".html": "html",
+    ".htm": "html",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+}
+#: suffixes of files that no command writes
+_FOREIGN = r"\.(?:npz|pth?|pkl|jpe?g|gif|webp|tiff?|bmp|e?ps|xlsx?|ods|parquet|h5|hdf5|mat|tsv|xml|ya?ml|toml|ipynb|zip|gz|docx?)"
 
 
 def _version(wanted: bool) -> None:
@@ -27,15 +48,25 @@ def _version(wanted: bool) -> None:
         raise typer.Exit(0)
 
 
-def _choice(option: str, choices: tuple[str, ...]) -> Callable[[str | None], str | None]:
+def spoken(names: Sequence[str]) -> str:
+    """The names as a sentence lists them: `a, b or c`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def checked(option: str, choices: Sequence[str]) -> Callable[[str | None], str | None]:
     """A callback that refuses what is not among `choices`."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in choices:
-            raise UsageError(f"{option} takes {', '.join(choices[:-1])} or {choices[-1]}, not {value!r}")
+            raise UsageError(f"{option} takes {spoken(choices)}, not {value!r}")
         return value
 
     return check
+
+
+def listed(choices: Sequence[str]) -> Callable[[], Sequence[str]]:
+    """What completion offers for a value."""
+    return lambda: choices
 
 
 Version = Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")]
@@ -47,41 +78,78 @@ class Shared:
 
     file: Annotated[str | None, Option("-f", "--file", metavar="FILE", help="Read the expression from FILE; - is standard input.")] = None
     dtype: Annotated[
-        str | None, Option("--dtype", metavar="DTYPE", callback=_choice("--dtype", DTYPES), help="float32 (the default) or float64.")
+        str | None,
+        Option(
+            "--dtype",
+            metavar="DTYPE",
+            callback=checked("--dtype", DTYPES),
+            autocompletion=listed(DTYPES),
+            help="float32 (the default) or float64.",
+        ),
     ] = None
     seed: Annotated[int | None, Option("--seed", metavar="N", help="Seed the generator, as manual_seed(N) does.")] = None
-    format: Annotated[
-        str | None, Option("--format", metavar="FORMAT", callback=_choice("--format", FORMATS), help="table, repr, plain, json or csv.")
-    ] = None
+    #: `bundled` declares the choices, which are the command's own
+    format: Annotated[str | None, Option("--format", metavar="FORMAT")] = None
     json: Annotated[bool, Option("--json", help="Short for --format json; errors are JSON too.")] = False
     precision: Annotated[
         int | None, Option("--precision", metavar="N", min=0, max=99, help="Digits after the point in tables and torch's text.")
     ] = None
     output: Annotated[
-        str | None, Option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all; its suffix picks the format.")
+        str | None,
+        Option(
+            "-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all; its suffix picks the format. - is standard output."
+        ),
     ] = None
     untrusted: Annotated[bool, Option("--untrusted", help="Strict bounds on time, memory and size, for text from strangers.")] = False
-    limit: Annotated[list[str] | None, Option("--limit", metavar="NAME=VALUE", help="Change one bound, e.g. time=5s or bytes=1GiB.")] = None
+    limit: Annotated[
+        list[str] | None,
+        Option(
+            "--limit",
+            metavar="NAME=VALUE",
+            autocompletion=listed([f"{name}=" for name in limits.NAMES]),
+            help="Change one bound, e.g. time=5s or bytes=1GiB.",
+        ),
+    ] = None
     quiet: Annotated[bool, Option("-q", "--quiet", help="No warnings.")] = False
-    color: Annotated[str | None, Option("--color", metavar="WHEN", callback=_choice("--color", COLOURS), help="auto, always or never.")] = (
-        None
-    )
+    color: Annotated[
+        str | None,
+        Option(
+            "--color",
+            metavar="WHEN",
+            callback=checked("--color", COLOURS),
+            autocompletion=listed(COLOURS),
+            help="auto, always or never.",
+        ),
+    ] = None
+    no_color: Annotated[bool, Option("--no-color", help="Short for --color never.")] = False
     debug: Annotated[bool, Option("--debug", help="Show Python tracebacks of errors.")] = False
     version: Version = False
 
-    def chosen_format(self, default: str, formats: tuple[str, ...] = FORMATS) -> str:
+    def __post_init__(self) -> None:
+        if self.no_color:
+            if self.color not in (None, "never"):
+                raise UsageError(f"--no-color and --color {self.color} contradict each other")
+            self.color = "never"
+
+    @property
+    def path(self) -> str | None:
+        """The file of `-o`, None for standard output."""
+        return None if self.output == "-" else self.output
+
+    def chosen_format(self, default: str, formats: Sequence[str] = FORMATS) -> str:
         """The output format: `--format`, `--json`, the suffix of `-o`, else `default`. Raises UsageError for one not in `formats`."""
         if self.json and self.format not in (None, "json"):
             raise UsageError(f"--json and --format {self.format} contradict each other")
         if self.json or self.format:
             chosen = self.format or "json"
-            origin = f"--format {chosen}"
-        else:
-            suffix = (self.output or "")[-5:].lower()
-            chosen = next((name for end, name in _SUFFIXES.items() if suffix.endswith(end)), default)
-            origin = f"a file that ends in {suffix[suffix.find('.') :]}"
-        if chosen not in formats:
-            raise UsageError(f"{origin} is not what this command can write; it has {', '.join(formats)}")
+            if chosen not in formats:
+                raise UsageError(f"--format {chosen} is not what this command can write; it has {', '.join(formats)}")
+            return chosen
+        suffix = os.path.splitext(self.path or "")[1].lower()
+        chosen = _SUFFIXES.get(suffix, default)
+        if chosen not in formats or re.fullmatch(_FOREIGN, suffix):
+            hints = [f"--format {default} writes it under any name"] if default in FORMATS else []
+            raise UsageError(f"a file that ends in {suffix} is not what this command can write; it has {', '.join(formats)}", hints=hints)
         return chosen
 
 
@@ -106,14 +174,18 @@ class Differentiation(Variables):
     all: Annotated[bool, Option("--all", help="Every intermediate value too.")] = False
 
 
-def bundled(function: Callable[..., int]) -> Callable[..., int]:
-    """`function` for typer: each parameter whose type is a bundle becomes the bundle's options."""
+def bundled(function: Callable[..., int], formats: Sequence[str], without: Sequence[str]) -> Callable[..., int]:
+    """`function` for typer: each parameter whose type is a bundle becomes the bundle's options.
+
+    `formats` are what `--format` takes; help does not show the options called `without`, nor a choice between one format.
+    """
     parameters: list[inspect.Parameter] = []
     bundles: dict[str, Any] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
             bundles[parameter.name] = parameter.annotation
-            parameters += inspect.signature(parameter.annotation, eval_str=True).parameters.values()
+            declared = inspect.signature(parameter.annotation, eval_str=True).parameters.values()
+            parameters += [_fitting(option, formats, without) for option in declared]
         else:
             parameters.append(parameter)
 
@@ -125,3 +197,22 @@ def bundled(function: Callable[..., int]) -> Callable[..., int]:
     command.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _fitting(parameter: inspect.Parameter, formats: Sequence[str], without: Sequence[str]) -> inspect.Parameter:
+    """The option as one command has it."""
+    name = parameter.name
+    if name == "format" and len(formats) > 1:
+        option = Option(
+            "--format",
+            metavar="FORMAT",
+            callback=checked("--format", formats),
+            autocompletion=listed(formats),
+            help=f"{spoken(formats)}.",
+        )
+    elif name in without or (name == "format" and len(formats) < 2) or (name == "json" and "json" not in formats):
+        option = copy(parameter.annotation.__metadata__[0])
+        option.hidden = True
+    else:
+        return parameter
+    return parameter.replace(annotation=Annotated[get_args(parameter.annotation)[0], option])

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from gradcli.errors import DataError
+from gradcli.errors import DataError, UsageError
 from gradcli.render.escape import escape_lines
 from gradcli.render.look import Look
 
@@ -85,6 +85,26 @@ def write_stdout(text: str, *, safe: bool = False) -> None:
         raise DataError(f"cannot write to standard output: {error.strerror}") from None
 
 
+def write_stdout_bytes(content: bytes) -> None:
+    """Write what is no text. Raises UsageError where standard output is a terminal, and what `write_stdout` raises."""
+    stream = sys.stdout
+    if is_terminal(stream):
+        raise UsageError("this is no text for a terminal", hints=["-o FILE writes it to a file"])
+    buffer = getattr(stream, "buffer", None)
+    if buffer is None or stream.closed:
+        raise DataError("cannot write to standard output: it is closed")
+    try:
+        stream.flush()
+        buffer.write(content)
+        buffer.flush()
+    except BrokenPipeError:
+        abandon(stream)
+        raise Stop(141) from None
+    except OSError as error:
+        abandon(stream)
+        raise DataError(f"cannot write to standard output: {error.strerror}") from None
+
+
 def program_writer() -> Callable[[str], None]:
     """A `write_stdout` for a program's many small pieces: what standard output is, is looked at once."""
     if is_terminal(sys.stdout):
@@ -125,9 +145,14 @@ def abandon(stream: TextIO) -> None:
 def write_file(path: str, content: bytes, inputs: Iterable[str] = ()) -> None:
     """Replace `path` by `content`: written beside, synced, renamed, so that on any failure the old file is whole.
 
-    Refuses to write over one of `inputs`. Devices (`/dev/null`) are written directly. Raises DataError.
+    Refuses to write over one of `inputs`. What is no regular file, such as a pipe or `/dev/null`, and what names a descriptor of this
+    process, such as `/dev/stdout`, is written to. Raises DataError.
     """
     try:
+        descriptor = descriptor_of(path)
+        if descriptor is not None:
+            _write_to(descriptor, content)
+            return
         for name in inputs:
             if os.path.exists(name) and os.path.exists(path) and os.path.samefile(name, path):
                 raise DataError(f"cannot write {path}: it is an input of this command")
@@ -145,6 +170,34 @@ def write_file(path: str, content: bytes, inputs: Iterable[str] = ()) -> None:
         raise Stop(141) from None
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from None
+
+
+#: directories with a name for each descriptor of this process
+_DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
+
+
+def descriptor_of(path: str) -> int | None:
+    """The descriptor that `path` names, as `/dev/stdout` and bash's `>(...)` do; None for any other path."""
+    places = {os.path.realpath(place) for place in _DESCRIPTORS}
+    for _ in range(40):  # links that lead in a circle end here
+        directory, name = os.path.split(path)
+        if name.isdecimal() and os.path.realpath(directory) in places:
+            return int(name)
+        try:
+            path = os.path.join(directory, os.readlink(path))
+        except (OSError, ValueError, AttributeError):
+            return None
+    return None
+
+
+def _write_to(descriptor: int, content: bytes) -> None:
+    """Write behind what this process has written there already."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def _replace(target: str, content: bytes, mode: int | None) -> None:

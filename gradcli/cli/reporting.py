@@ -38,7 +38,7 @@ class Reporter(Plain):
 def reporter(words: Sequence[str]) -> Reporter:
     """What the words of a command line say about errors."""
     as_json = "--json" in words or _after(words, "--format") == "json"
-    return Reporter(_after(words, "--color"), as_json, "--debug" in words)
+    return Reporter("never" if "--no-color" in words else _after(words, "--color"), as_json, "--debug" in words)
 
 
 def _after(words: Sequence[str], option: str) -> str | None:

@@ -29,16 +29,26 @@ class Request(Plain):
         """`text` to where it belongs; the exit code."""
         guard.finish()
         limits.check_output(limits.encoded_size(text))
-        if self.shared.output is None:
+        if self.shared.path is None:
             output.write_stdout(text, safe=safe)
         else:
-            output.write_file(self.shared.output, text.encode("utf-8", "backslashreplace"), self.inputs)
+            output.write_file(self.shared.path, text.encode("utf-8", "backslashreplace"), self.inputs)
+        return 0
+
+    def finish_bytes(self, content: bytes) -> int:
+        """`content`, which is no text, to where it belongs; the exit code. Raises UsageError where that is a terminal."""
+        guard.finish()
+        limits.check_output(len(content))
+        if self.shared.path is None:
+            output.write_stdout_bytes(content)
+        else:
+            output.write_file(self.shared.path, content, self.inputs)
         return 0
 
     @property
     def look(self) -> Look:
         """How the result is drawn: as standard output can show it, without colours and bounds in a file."""
-        return output.look_of(sys.stdout, self.shared.color) if self.shared.output is None else PLAIN
+        return output.look_of(sys.stdout, self.shared.color) if self.shared.path is None else PLAIN
 
 
 def prepare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,19 @@ class PlainValue(Plain):
 
 
 Value = TensorValue | PlainValue
+
+
+def npy(value: Value) -> bytes | None:
+    """The numbers of a value as the content of an npy file; None for what is not all real numbers or booleans."""
+    try:
+        array = value.array if isinstance(value, TensorValue) else np.array(value.data)
+    except ValueError:
+        return None  # lists of different lengths
+    if array.dtype.kind not in "biuf":
+        return None
+    out = io.BytesIO()
+    np.save(out, array, allow_pickle=False)
+    return out.getvalue()
 
 
 class Evaluation(Plain):

@@ -248,7 +248,7 @@ def test_png_with_matplotlib(cli, tmp_path, words: list[str]) -> None:
         (["x", "x=0..1:1"], 2, "a range needs two points at least"),
         (["x+y+z", "x=0..1", "y=0..1", "z=0..1"], 2, "plot takes one range or two, not 3"),
         (["x*y", "x=0..1", "y=0..1", "--second"], 2, "--second is for one variable"),
-        (["x", "x=0..1", "--format", "repr"], 2, "it has table, csv, json, svg, png"),
+        (["x", "x=0..1", "--format", "repr"], 2, "--format takes table, csv, json, svg, png or pdf"),
         (["zeros(20) * x", "x=0..1"], 1, "a plot needs one number for each point, and this has shape (20,)"),
         (["x + 'a'", "x=0..1"], 1, "TypeError"),
         (["sinn(x)", "x=0..1"], 1, "did you mean sin"),

@@ -189,3 +189,21 @@ def test_an_answer_in_json_that_cannot_be_written(tmp_path):
             words, stdout=full, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path
         )
     assert (done.returncode, done.stderr) == (1, "DataError: cannot write to standard output: No space left on device\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="this system has no /dev/fd")
+def test_what_is_no_regular_file_is_written_to(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("old\n")
+    for name in ("/dev/stdout", "-", "/dev/fd/1", "/proc/self/fd/1"):
+        assert shell(f"cd {tmp_path}; {GRADCLI} eval 1+1 -o {name} >> log.txt").stderr == ""
+    assert log.read_text() == "old\n" + "2\n" * 4
+    assert shell(f"{GRADCLI} eval 1+1 -o >(sed s/2/two/) | cat").stdout == "two\n"
+    assert shell(f"{GRADCLI} run - -o /dev/stderr <<< 'print(5)'").stderr == "5\n"
+    assert shell(f"{GRADCLI} eval 1+1 -o /dev/fd/77").stderr == "DataError: cannot write /dev/fd/77: Bad file descriptor\n"
+    assert sorted(os.listdir(tmp_path)) == ["log.txt"]
+
+
+def test_numbers_go_through_a_pipe_as_npy() -> None:
+    done = shell(f"{GRADCLI} eval 'x*2' x='[[1,2],[3,4]]' --format npy | {GRADCLI} eval y y=@- --format plain")
+    assert (done.stdout, done.stderr) == ("2.0 4.0\n6.0 8.0\n", "")

@@ -26,7 +26,7 @@ import pytest
         (["eval", "x", "if=1"], 2, "UsageError: 'if' is a word of the language and cannot be a name\n"),
         (["eval", "x", "x=1", "x=2"], 2, "UsageError: 'x' is given twice\n"),
         (["eval", "x", "--dtype", "int8"], 2, "UsageError: --dtype takes float32 or float64, not 'int8'\n"),
-        (["eval", "x", "--format", "xml"], 2, "UsageError: --format takes table, repr, plain, json or csv, not 'xml'\n"),
+        (["eval", "x", "--format", "xml"], 2, "UsageError: --format takes table, repr, plain, json, csv or npy, not 'xml'\n"),
         (["eval", "1", "--limit", "foo=1"], 2, None),
         (["eval", "1", "--limit", "time=none", "--untrusted"], 2, None),
         (["eval", "1", "-o", "x.svg"], 2, None),
@@ -115,7 +115,7 @@ def test_help_begins_with_examples(cli, words: list[str]) -> None:
 
 
 def test_every_command_has_help(cli) -> None:
-    from gradcli.cli.app import COMMANDS
+    from gradcli.cli.group import COMMANDS
 
     for name in COMMANDS:
         assert cli(name, "--help").code == 0

@@ -32,6 +32,9 @@ for each of them. A line that cannot be answered has an error for an answer, and
 -o FILE is written line by line, so that --resume can go on where an earlier run was ended.
 """
 
+FORMATS = ("json",)
+WITHOUT = ("file", "json", "precision")
+
 #: a request's line may be as long as this part of the bound on bytes
 _LINE_SHARE = 64
 #: a worker that has grown by this part of the bound on bytes is replaced
@@ -63,7 +66,7 @@ def command(
         raise UsageError("batch needs a system on which processes can be forked")
     bounds = limits.with_options(shared.limit or [], untrusted=not trusted)
     limits.use(bounds)
-    with _opened(name) as source, _Output(shared.output, name, resume) as target:
+    with _opened(name) as source, _Output(shared.path, name, resume) as target:
         skip = target.resume_after()
         lines = Lines(source, bounds.bytes / _LINE_SHARE, skip)
         status = os.fstat(source)

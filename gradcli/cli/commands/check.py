@@ -23,6 +23,8 @@ slopes of both sides are named, and it counts as right when the gradient lies be
 nan or an infinity is pointed out.
 """
 
+FORMATS = ("table", "json", "csv")
+
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
@@ -40,7 +42,7 @@ def command(
     from gradcli.errors import UsageError, Verdict
     from gradcli.render import check
 
-    chosen = shared.chosen_format("table", ("table", "json", "csv"))
+    chosen = shared.chosen_format("table", FORMATS)
     if shared.dtype == "float32":
         raise UsageError("check computes in float64: differences in float32 say little")
     if vector is not None and len(vector) > 1:

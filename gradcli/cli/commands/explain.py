@@ -21,6 +21,8 @@ HELP = """Every step behind a value, newest first: its text, grad_fn, value and 
 A file that ends in .py is a script: what it calls backward() on last is explained, or --of NAME.
 """
 
+FORMATS = ("table", "json", "csv", "latex")
+
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
@@ -28,7 +30,7 @@ def command(
     of: Of = None,
     vector: Vector = None,
     full: Annotated[bool, typer.Option("--full", help="The arithmetic of every step too, for small tensors.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="The derivation as a LaTeX document.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Short for --format latex: the derivation as a LaTeX document.")] = False,
     shared: Shared,
 ) -> int:
     """Run, walk backward, tell."""
@@ -37,13 +39,13 @@ def command(
     from gradcli.errors import Code, UsageError
     from gradcli.render import explain
 
-    chosen = shared.chosen_format("table", ("table", "json", "csv"))
-    if latex and (shared.json or shared.format):
+    chosen = "latex" if latex else shared.chosen_format("table", FORMATS)
+    if latex and (shared.json or shared.format not in (None, "latex")):
         raise UsageError("--latex is a format of its own: it goes without --format")
     request, weights, script = prepare_looking(words or [], "explain", shared, of, vector)
     with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if weights else of_graph("explain", words or [], of, request, error)):
-        told = request.session.explain(request.expression, weights, of=of, script=script, full=full or latex)
-    if latex:
+        told = request.session.explain(request.expression, weights, of=of, script=script, full=full or chosen == "latex")
+    if chosen == "latex":
         from gradcli.render.latex import derivation
 
         return request.finish(derivation(told), safe=True)

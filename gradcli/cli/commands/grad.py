@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.options import Differentiation, Shared
+from gradcli.cli.options import FORMATS, Differentiation, Shared
 
 EXAMPLES = """\
 gradcli grad 'mean((x+2)*(x+2)*2)' x='[-1.2301, 0.5498, -1.7590]'
@@ -32,7 +32,7 @@ def command(
     from gradcli.cli.ways_out import hinted, of_gradient
     from gradcli.errors import Code
 
-    chosen = shared.chosen_format("table")
+    chosen = shared.chosen_format("table", FORMATS)
     request = prepare(words or [], "grad", shared, differentiation)
     names = differentiation.names()
     check_names(names, request.bindings)

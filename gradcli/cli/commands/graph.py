@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.options import Shared
+from gradcli.cli.options import Shared, checked, listed, spoken
 from gradcli.cli.script_target import Of, Vector
 
 EXAMPLES = """\
@@ -21,14 +21,17 @@ A step that several others use is drawn once, with its number (#2:), and referre
 A file that ends in .py is a script: what it calls backward() on last is drawn, or --of NAME.
 """
 
+FORMATS = ("json",)
 KINDS = ("tree", "dot", "mermaid", "svg", "json")
-_SUFFIXES = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": "json"}
 
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="EXPR [NAME=VALUE]...", hidden=True)] = None,
     *,
-    kind: Annotated[str | None, typer.Option("--as", metavar="KIND", help="tree, dot, mermaid, svg or json.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--as", metavar="KIND", callback=checked("--as", KINDS), autocompletion=listed(KINDS), help=f"{spoken(KINDS)}."),
+    ] = None,
     values: Annotated[bool, typer.Option("--values", help="The value of every step, and its gradient.")] = False,
     grads: Annotated[bool, typer.Option("--grads", help="The gradient of every step.")] = False,
     of: Of = None,
@@ -71,12 +74,9 @@ def choose(kind: str | None, shared: Shared) -> str:
     from gradcli.errors import UsageError
 
     if kind is not None:
-        if kind not in KINDS:
-            raise UsageError(f"--as takes {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {kind!r}")
         return kind
     if shared.json or shared.format:
         if shared.format not in (None, "json"):
-            raise UsageError(f"graph takes --as {', '.join(KINDS[:-1])} or {KINDS[-1]}, not --format {shared.format}")
+            raise UsageError(f"graph takes --as {spoken(KINDS)}, not --format {shared.format}")
         return "json"
-    name = (shared.output or "").lower()
-    return next((drawn for suffix, drawn in _SUFFIXES.items() if name.endswith(suffix)), "tree")
+    return shared.chosen_format("tree", KINDS)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.options import Shared, Variables
+from gradcli.cli.options import FORMATS, Shared, Variables
 
 EXAMPLES = """\
 gradcli hessian '(1-x)**2 + 100*(y-x**2)**2' x=-1.2 y=1
@@ -33,7 +33,7 @@ def command(
     from gradcli.errors import Code
     from gradcli.render import derivatives as render
 
-    chosen = shared.chosen_format("table")
+    chosen = shared.chosen_format("table", FORMATS)
     request = prepare(words or [], "hessian", shared)
     names = variables.names()
     check_names(names, request.bindings)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.options import Shared, Variables
+from gradcli.cli.options import FORMATS, Shared, Variables
 
 EXAMPLES = """\
 gradcli jacobian 'x**2' x=1,2,3
@@ -30,7 +30,7 @@ def command(
     from gradcli.cli.request import check_names, check_variables, prepare
     from gradcli.render import derivatives as render
 
-    chosen = shared.chosen_format("table")
+    chosen = shared.chosen_format("table", FORMATS)
     request = prepare(words or [], "jacobian", shared)
     names = variables.names()
     check_names(names, request.bindings)

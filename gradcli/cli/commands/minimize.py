@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradcli.cli.options import Shared, Variables
+from gradcli.cli.options import FORMATS, Shared, Variables, checked, listed
 from gradcli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,16 +34,19 @@ def _positive(value: float | None) -> float | None:
     return value
 
 
-def _known(value: str) -> str:
-    if value not in METHODS:
-        raise UsageError(f"--method takes {', '.join(METHODS[:-1])} or {METHODS[-1]}, not {value!r}")
-    return value
-
-
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="EXPR NAME=START...", hidden=True)] = None,
     *,
-    method: Annotated[str, typer.Option("--method", metavar="METHOD", callback=_known, help="adam, unless you choose another.")] = "adam",
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            metavar="METHOD",
+            callback=checked("--method", METHODS),
+            autocompletion=listed(METHODS),
+            help="adam, unless you choose another.",
+        ),
+    ] = "adam",
     lr: Annotated[
         float | None,
         typer.Option("--lr", metavar="LR", callback=_positive, help="The learning rate; unless given, one that suits the method."),
@@ -62,7 +65,7 @@ def command(
     from gradcli.cli.ways_out import hinted
     from gradcli.errors import Code, Verdict
 
-    chosen = shared.chosen_format("table")
+    chosen = shared.chosen_format("table", FORMATS)
     request = prepare(words or [], "minimize", shared)
     names = variables.names()
     check_names(names, request.bindings)

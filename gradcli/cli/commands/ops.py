@@ -21,6 +21,9 @@ HELP = """What is supported: signatures, grad_fn, derivatives, what is chosen wh
 A NAME is told in full (softmax, F.softmax, Tensor.add_, nn.Linear, a grad_fn); a PATTERN with * or ?, or nothing, gives a table by family.
 """
 
+FORMATS = ("table", "plain", "json", "csv")
+WITHOUT = ("file", "dtype", "seed", "precision")
+
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="[NAME|PATTERN]...", hidden=True)] = None,
@@ -35,7 +38,7 @@ def command(
     from gradcli.render import reference as render
     from gradcli.render.look import PLAIN
 
-    chosen = shared.chosen_format("table", ("table", "plain", "json", "csv"))
+    chosen = shared.chosen_format("table", FORMATS)
     if shared.file is not None:
         raise UsageError("ops takes names, and no file")
     limits.use(limits.with_options(shared.limit or [], untrusted=shared.untrusted))
@@ -47,12 +50,12 @@ def command(
         listed = list(map(lookup.with_example, listed))
     if chosen == "table":
         draw = render.reference_text if in_full else render.reference_table
-        text = draw(listed, PLAIN if shared.output is not None else output.look_of(sys.stdout, shared.color))
+        text = draw(listed, PLAIN if shared.path is not None else output.look_of(sys.stdout, shared.color))
     else:
         renderers = {"plain": render.reference_plain, "json": render.reference_json, "csv": render.reference_csv}
         text = renderers[chosen](listed)
-    if shared.output is None:
+    if shared.path is None:
         output.write_stdout(text, safe=True)
     else:
-        output.write_file(shared.output, text.encode())
+        output.write_file(shared.path, text.encode())
     return 0

@@ -23,10 +23,10 @@ gradcli plot 'relu(x)' x=-1..1:5 --grad --format csv"""
 HELP = """The curve of an expression over NAME=LO..HI (or LO..HI:N, for N points), with its derivatives; over two ranges a map of colours
 with the gradient as arrows.
 
-In the terminal, or -o FILE.svg, or -o FILE.png where matplotlib is installed (pip install 'gradcli[plot]').
+In the terminal, or -o FILE.svg, or -o FILE.png and FILE.pdf where matplotlib is installed (pip install 'gradcli[plot]').
 """
 
-_FORMATS = ("table", "csv", "json", "svg", "png")
+FORMATS = ("table", "csv", "json", "svg", "png", "pdf")
 #: how many points pictures have, for one variable and each of two; and lists of numbers
 _PICTURE, _NUMBERS = ((401,), (61, 61)), ((101,), (21, 21))
 #: columns where the output is no terminal
@@ -44,7 +44,7 @@ def command(
     from gradcli.cli.request import prepare
     from gradcli.errors import UsageError
 
-    chosen = shared.chosen_format("table", _FORMATS)
+    chosen = shared.chosen_format("table", FORMATS)
     request = prepare(words or [], "plot", shared, ranges=True)
     names = request.session.ranges
     if not 1 <= len(names) <= 2:
@@ -56,8 +56,8 @@ def command(
         return _in_terminal(request, grad, second)
     points = _NUMBERS if chosen in ("csv", "json") else _PICTURE
     plot = request.session.plot(request.expression, order=_order(request, grad, second), points=points[len(names) - 1])
-    if chosen == "png" and shared.output is not None:
-        return _png(plot, request, shared.output)
+    if chosen in ("png", "pdf"):
+        return request.finish_bytes(_drawn_by_matplotlib(plot, chosen))
     if chosen == "svg":
         from gradcli.render.pictures.plot_svg import plot_svg
 
@@ -97,16 +97,13 @@ def _size(look: Look) -> tuple[int, int]:
     return min(look.columns, 200), max(6, min((look.rows or 24) - 7, look.columns // 3, 40))
 
 
-def _png(plot: Curves | HeatMap, request: Request, target: str) -> int:
-    """Write the picture that matplotlib draws. Raises UsageError where it is not installed."""
-    from gradcli.cli import output
+def _drawn_by_matplotlib(plot: Curves | HeatMap, chosen: str) -> bytes:
+    """The picture in the format `chosen`. Raises UsageError where matplotlib is not installed."""
     from gradcli.errors import UsageError
     from gradcli.render.pictures.plot_png import plot_png
 
     try:
-        content = plot_png(plot)
+        return plot_png(plot, chosen)
     except ImportError:
-        text = "PNG pictures are drawn by matplotlib, which is not installed"
+        text = f"{chosen.upper()} pictures are drawn by matplotlib, which is not installed"
         raise UsageError(text, hints=["pip install 'gradcli[plot]'", "-o FILE.svg needs nothing more"]) from None
-    output.write_file(target, content, request.inputs)
-    return 0

@@ -28,6 +28,9 @@ FILE is run first, and its names stay. :help lists the prompt's own commands. Wh
 a script. History is kept in the user's directory for state, or in $GRADCLI_STATE_DIR.
 """
 
+FORMATS = ("repr", "table")
+WITHOUT = ("file", "output")
+
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="[FILE]", hidden=True)] = None,
@@ -38,7 +41,7 @@ def command(
     """Run the prompt."""
     from gradcli.errors import UsageError
 
-    format_ = shared.chosen_format("repr", ("repr", "table"))
+    format_ = shared.chosen_format("repr", FORMATS)
     if shared.file or shared.output:
         raise UsageError(f"gradcli repl takes no {'-f' if shared.file else '-o'}", hints=["try :load FILE or :save FILE at the prompt"])
     files = words or []

@@ -24,6 +24,9 @@ ends in .py, is a script; of a script what backward() was called on last is show
 the newest value with a graph; or --of NAME.
 """
 
+FORMATS = ("html",)
+WITHOUT = ("json",)
+
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="EXPR|SCRIPT [NAME=VALUE]...", hidden=True)] = None,
@@ -61,6 +64,7 @@ def _check(words: list[str], vector: list[str] | None, shared: Shared) -> None:
         raise UsageError("report takes one -v")
     if shared.json or shared.format is not None:
         raise UsageError("report writes HTML: there is no other format")
+    shared.chosen_format("html", FORMATS)
     if shared.output is None:
         raise UsageError("report needs a file to write", hints=["try gradcli report 'x**2' x=3 -o out.html"])
     if not words and shared.file is None:

@@ -20,6 +20,9 @@ HELP = """Run scripts written for PyTorch, as they are. What they print goes to 
 The files share one session, in order; each is parsed whole before it runs. - is standard input.
 """
 
+FORMATS = ("repr",)
+WITHOUT = ("file", "json")
+
 
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="FILE...|-", hidden=True)] = None,
@@ -55,7 +58,7 @@ def _check(files: list[str], interactive: bool, shared: Shared) -> None:
         raise UsageError("run prints what the scripts print: there is no other format")
     if files.count("-") + interactive > 1:
         raise UsageError("standard input can be used once only")
-    if interactive and shared.output is not None:
+    if interactive and shared.path is not None:
         raise UsageError("-i and -o contradict each other")
 
 
@@ -70,7 +73,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
 
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=True)
     printed: list[str] = []
-    session = make_session(shared, read_stdin, output.program_writer() if shared.output is None else printed.append)
+    session = make_session(shared, read_stdin, output.program_writer() if shared.path is None else printed.append)
     code = 0
     for name in files:
         try:
@@ -81,9 +84,9 @@ def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
             shown = Reporter(shared.color, False, shared.debug).report(error)
             code = code or shown
     guard.finish()
-    if shared.output is not None and not code:
+    if shared.path is not None and not code:
         content = "".join(printed).encode("utf-8", "backslashreplace")
-        output.write_file(shared.output, content, [name for name in files if name != "-"])
+        output.write_file(shared.path, content, [name for name in files if name != "-"])
     return code
 
 

@@ -1,4 +1,4 @@
-"""Plots as PNG pictures, by matplotlib, which is installed only where somebody wants that."""
+"""Plots as PNG and PDF pictures, by matplotlib, which is installed only where somebody wants that."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gradcli.results.plots import Curves, HeatMap
 _DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (3, 5)), (0, (1, 6)), (0, (9, 3, 3, 3)), (0, (2, 2)))
 
 
-def plot_png(plot: Curves | HeatMap) -> bytes:
-    """The picture. Raises ImportError where matplotlib is not installed."""
+def plot_png(plot: Curves | HeatMap, format: str = "png") -> bytes:
+    """The picture, in one of matplotlib's formats. Raises ImportError where matplotlib is not installed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4.8), dpi=150, layout="constrained")
@@ -26,7 +26,7 @@ def plot_png(plot: Curves | HeatMap) -> bytes:
     if plot.notes:
         figure.supxlabel("\n".join(plot.notes), fontsize=8, parse_math=False)
     out = io.BytesIO()
-    figure.savefig(out, format="png")
+    figure.savefig(out, format=format)
     return out.getvalue()
 
 
