@@ -15,6 +15,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Rows(Protocol):
 
 
 _CHUNK = 1 << 20
+#: what was read of streams, which can be read only once
+_contents: WeakKeyDictionary[BinaryIO, bytes] = WeakKeyDictionary()
 _NPY_MAGIC = b"\x93NUMPY"
 _ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 #: characters of a header; numpy's own default
@@ -51,18 +54,22 @@ def stdin_reader(stream: BinaryIO | None, *, is_source: bool = False) -> ReadStd
     It is bounded as memory is or, with `is_source`, where the stream holds nothing but a program, as programs are. The function
     raises DataError and LimitError.
     """
-    content: list[bytes] = []
 
     def read() -> bytes:
-        if not content:
-            if stream is None:
-                raise DataError("standard input is closed")
+        if stream is None:
+            raise DataError("standard input is closed")
+        if stream not in _contents:
             now = limits.current
             bound, limit = (now.source, "source") if is_source else (now.bytes, "bytes")
-            content.append(_read_bounded(stream, "standard input", bound, limit))
-        return content[0]
+            _contents[stream] = _read_bounded(stream, "standard input", bound, limit)
+        return _contents[stream]
 
     return read
+
+
+def content_of(stream: BinaryIO | None) -> bytes:
+    """What was read of a stream; nothing before."""
+    return b"" if stream is None else _contents.get(stream, b"")
 
 
 def load(reference: str, read_stdin: ReadStdin) -> Array:

@@ -12,7 +12,7 @@ from gradcli import data
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import DataError, GradcliError, ProgramError
+from gradcli.errors import Code, DataError, GradcliError, ProgramError
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Source, Span
 
@@ -127,4 +127,5 @@ def as_tensor(value: object, span: Span) -> Tensor:
         return value
     if isinstance(value, (bool, int, float)) or is_numbers(value):
         return from_data(value, None)
-    raise ProgramError("TypeError", f"a gradient needs a tensor, and this is {type_name(value)}", span=span)
+    kind = type_name(value)
+    raise ProgramError("TypeError", f"a gradient needs a tensor, and this is {kind}", span=span, code=Code.NOT_A_TENSOR, names=(kind,))

@@ -23,7 +23,7 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 from gradcli.lang.names import class_attributes, tensor_attributes
 from gradcli.lang.names.graph_attributes import node_attribute, node_names
 from gradcli.lang.python import sequences
@@ -260,7 +260,9 @@ def missing(value: Value, name: str) -> ProgramError:
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
         text = f"'{type_name(value)}' object has no attribute '{name}'"
-    return ProgramError("AttributeError", text, hints=suggest(name, names_of(value)), names=(type_name(value),))
+    return ProgramError(
+        "AttributeError", text, hints=suggest(name, names_of(value)), code=Code.NO_ATTRIBUTE, names=(type_name(value), name)
+    )
 
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
