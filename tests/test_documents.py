@@ -113,10 +113,7 @@ def test_the_worked_example(with_cube: Path, words: list[str], shown: list[str])
 
 def test_the_worked_example_in_a_script(with_cube: Path) -> None:
     assert run(with_cube, "-m", "gradcli", "run", "-", text=SCRIPT) == (
-        "tensor([1., 8.], grad_fn=<CubeBackward0>) True\n"
-        "tensor([  1., 512.])\n"
-        "tensor([ 3., 12.])\n"
-        "tensor([ 3., 12.])\n"
+        "tensor([1., 8.], grad_fn=<CubeBackward0>) True\ntensor([  1., 512.])\ntensor([ 3., 12.])\ntensor([ 3., 12.])\n"
     )
 
 

@@ -67,7 +67,8 @@ def command(
     names = variables.names()
     check_names(names, request.bindings)
     check_variables(request)
-    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [summed(request, "only one number can be smallest")]), progress(steps, shared) as tell:
+    sums = hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [summed(request, "only one number can be smallest")])
+    with sums, progress(steps, shared) as tell:
 
         def watch(step: int, value: float, norm: float) -> None:
             tell(step, f"{step:,} steps  value {value:.6g}  gradient norm {norm:.3g}")
