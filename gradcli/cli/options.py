@@ -17,6 +17,9 @@ from gradcli.errors import UsageError
 FORMATS = ("table", "repr", "plain", "json", "csv")
 COLOURS = ("auto", "always", "never")
 DTYPES = ("float32", "float64")
+#: what is done with empty cells of tables; `gradcli.data` has the same, and takes numpy with it
+MISSING = ("error", "nan", "drop")
+SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 #: suffixes of `-o FILE` that pick the format by themselves
 _SUFFIXES = {".json": "json", ".csv": "csv", ".svg": "svg", ".png": "png", ".html": "html"}
 
@@ -36,6 +39,13 @@ def _choice(option: str, choices: tuple[str, ...]) -> Callable[[str | None], str
         return value
 
     return check
+
+
+def _separator(value: str | None) -> str | None:
+    found = value if value is None else SEPARATORS.get(value, value)
+    if found is not None and (len(found) != 1 or found in '\r\n"' or found.isalnum()):
+        raise UsageError(f"--separator takes one character, tab or space, not {value!r}")
+    return found
 
 
 Version = Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")]
@@ -59,6 +69,12 @@ class Shared:
     ] = None
     output: Annotated[
         str | None, Option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all; its suffix picks the format.")
+    ] = None
+    missing: Annotated[
+        str, Option("--missing", metavar="HOW", callback=_choice("--missing", MISSING), help="Empty cells of tables: error, nan or drop.")
+    ] = "error"
+    separator: Annotated[
+        str | None, Option("--separator", metavar="S", callback=_separator, help="Between the cells of tables: a character, tab or space.")
     ] = None
     untrusted: Annotated[bool, Option("--untrusted", help="Strict bounds on time, memory and size, for text from strangers.")] = False
     limit: Annotated[list[str] | None, Option("--limit", metavar="NAME=VALUE", help="Change one bound, e.g. time=5s or bytes=1GiB.")] = None

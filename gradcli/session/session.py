@@ -20,7 +20,7 @@ from gradcli.results.values import Evaluation
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
 from gradcli.session.gradients import gradient_table, locate_error
-from gradcli.session.input_values import Numbers
+from gradcli.session.input_values import Files, Numbers
 from gradcli.session.repairing import repairing
 from gradcli.session.result_values import result_value
 from gradcli.source import Source, Span
@@ -44,7 +44,8 @@ class Session:
     """Names and settings that expressions and scripts share.
 
     `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
-    are the limits of what it runs. All that it can change is in force during its own methods only.
+    are the limits of what it runs, `tables` says how tables in files are read. All that it can change is in force during its own
+    methods only.
     """
 
     def __init__(
@@ -57,13 +58,14 @@ class Session:
         dtype: str | None = None,
         seed: int | None = None,
         precision: int | None = None,
+        tables: data.Form = data.ORDINARY,
     ) -> None:
         chosen = dtypes.float32 if dtype is None else dtypes.NAMED[dtype]
         self.state = SessionState(bounds, dtype=chosen, seed=seed or 0, precision=precision)
         self._seed = seed or 0
         self._read_stdin = read_stdin
         self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned)
-        self._names = Bindings(self._interpreter, read_stdin)
+        self._names = Bindings(self._interpreter, Files(read_stdin, tables, warn))
 
     # --- names ---
 

@@ -29,7 +29,7 @@ from gradcli.lang.names.graph_attributes import node_attribute, node_names
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values import types
+from gradcli.lang.values import subscripts, types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
 from gradcli.lang.values.special_methods import Instance
@@ -199,6 +199,8 @@ def find_attribute(value: Value, name: str) -> Value:
     method = None if name.startswith("_") else finder(name)(kind)
     if method is not None:
         return BoundMethod(value, name, method)
+    if kind is Tensor:
+        return subscripts.column(value, name)
     dynamic = hidden_method(value, "__getattr__")
     return MISSING if dynamic is None else dynamic(value, name, MISSING)
 
@@ -260,9 +262,10 @@ def missing(value: Value, name: str) -> ProgramError:
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
         text = f"'{type_name(value)}' object has no attribute '{name}'"
-    return ProgramError(
-        "AttributeError", text, hints=suggest(name, names_of(value)), code=Code.NO_ATTRIBUTE, names=(type_name(value), name)
-    )
+    hints = suggest(name, names_of(value))
+    if type(value) is Tensor and (columns := value.property_of("columns")):
+        hints.append(f"the columns are {', '.join(columns[:20])}")
+    return ProgramError("AttributeError", text, hints=hints, code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
 
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
@@ -288,7 +291,7 @@ def names_of(value: Value) -> list[str]:
     if isinstance(value, Node):
         names.update(node_names(value))
     if kind is Tensor:
-        names.update(METHODS, tensor_attributes.METHODS)
+        names.update(METHODS, tensor_attributes.METHODS, value.property_of("columns") or ())
     for at in (kind, _BASES.get(kind, kind)):
         names.update(sequences.METHODS.get(at, ()), _OWN_METHODS.get(at, ()))
     for table in ("SCRIPT_ATTRIBUTES", "SCRIPT_METHODS"):
