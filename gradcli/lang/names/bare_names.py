@@ -7,7 +7,7 @@ from functools import cache
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import EXCEPTION_PARENTS
-from gradcli.lang.names import builtins, importable_modules
+from gradcli.lang.names import builtins, importable_modules, left_out
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED
@@ -105,6 +105,8 @@ def hints(name: str, variables: dict[str, Value]) -> list[str]:
     other = ALIASES.get(name) or OTHER_NAMES.get(name)
     if other is not None:
         return [f"this is written {other}"]
+    if left_out.is_left_out("", name):
+        return [left_out.text("", name)]
     if name.startswith("_"):
         return []
     known = [*variables, *PYTHON, *importable_modules.PREBOUND, *_torch_names()]
