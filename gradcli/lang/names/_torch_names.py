@@ -62,32 +62,18 @@ NAMES: dict[str, str] = {
         "cast enforce_grad_layout_policy function handle_torch_function has_torch_function is_tensor_like kineto_available overload "
         "profiler profiler_legacy profiler_util torch "
     ),
-    "autograd.anomaly_mode": (
-        "torch "
-    ),
-    "autograd.forward_ad": (
-        "Any NamedTuple torch "
-    ),
-    "autograd.functional": (
-        "fwAD torch "
-    ),
-    "autograd.grad_mode": (
-        "Any F enforce_grad_layout_policy torch "
-    ),
+    "autograd.anomaly_mode": ("torch "),
+    "autograd.forward_ad": ("Any NamedTuple torch "),
+    "autograd.functional": ("fwAD torch "),
+    "autograd.grad_mode": ("Any F enforce_grad_layout_policy torch "),
     "autograd.graph": (
         "Any Callable Generator Iterable Iterator Literal MutableMapping NamedTuple Optional RemovableHandle Sequence TYPE_CHECKING "
         "TorchDispatchMode TypeAlias Union Variable WeakKeyDictionary WeakValueDictionary cast defaultdict deque log "
         "region_activation_memory_budget set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch torch "
     ),
-    "autograd.variable": (
-        "ImperativeEngine VariableMeta torch "
-    ),
-    "backends": (
-        "cpu cuda cudnn cusparselt kleidiai m mha miopen mkl mkldnn nnpack openmp opt_einsum python_native quantized "
-    ),
-    "backends.mps": (
-        "Optional TYPE_CHECKING get_core_count get_name is_macos13_or_newer is_macos_or_newer torch "
-    ),
+    "autograd.variable": ("ImperativeEngine VariableMeta torch "),
+    "backends": ("cpu cuda cudnn cusparselt kleidiai m mha miopen mkl mkldnn nnpack openmp opt_einsum python_native quantized "),
+    "backends.mps": ("Optional TYPE_CHECKING get_core_count get_name is_macos13_or_newer is_macos_or_newer torch "),
     "cuda": (
         "AcceleratorError Any BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CUDAGraph "
         "CUDAPluggableAllocator Callable CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage CudaError DEVICE_REQUIREMENT "
@@ -108,12 +94,8 @@ NAMES: dict[str, str] = {
         "set_rng_state_all set_stream set_sync_debug_mode sparse stream streams synchronize temperature torch tunable use_mem_pool "
         "utilization "
     ),
-    "func": (
-        "debug_unwrap functionalize rearrange replace_all_batch_norm_modules_ "
-    ),
-    "linalg": (
-        "LinAlgError common_notes eig eigvals householder_product ldl_factor ldl_factor_ex ldl_solve "
-    ),
+    "func": ("debug_unwrap functionalize rearrange replace_all_batch_norm_modules_ "),
+    "linalg": ("LinAlgError common_notes eig eigvals householder_product ldl_factor ldl_factor_ex ldl_solve "),
     "nn": (
         "AdaptiveLogSoftmaxWithLoss Buffer CTCLoss Container CrossMapLRN2d DataParallel FractionalMaxPool2d FractionalMaxPool3d LPPool3d "
         "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d "
@@ -131,30 +113,20 @@ NAMES: dict[str, str] = {
         "max_unpool1d max_unpool2d max_unpool3d multi_head_attention_forward native_channel_shuffle pdist reproducibility_notes rrelu_ "
         "scaled_grouped_mm scaled_mm sparse_support_notes tf32_notes torch "
     ),
-    "nn.init": (
-        "Callable Literal ParamSpec Tensor TypeVar torch "
-    ),
-    "nn.parameter": (
-        "Any Buffer OrderedDict UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy torch "
-    ),
+    "nn.init": ("Callable Literal ParamSpec Tensor TypeVar torch "),
+    "nn.parameter": ("Any Buffer OrderedDict UninitializedBuffer UninitializedParameter UninitializedTensorMixin is_lazy torch "),
     "nn.utils": (
         "clip_grad clip_grad_norm clip_grads_with_norm_ convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format "
         "convert_parameters fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights fusion init memory_format "
         "parametrizations parametrize remove_spectral_norm remove_weight_norm rnn skip_init spectral_norm stateless weight_norm "
     ),
-    "optim": (
-        "Adafactor Muon SparseAdam swa_utils swap_in_optimizer_params_and_state "
-    ),
+    "optim": ("Adafactor Muon SparseAdam swa_utils swap_in_optimizer_params_and_state "),
     "optim.lr_scheduler": (
         "Any Counter EPOCH_DEPRECATION_WARNING Literal Optimizer Self SupportsFloat TYPE_CHECKING Tensor TypedDict annotations "
         "bisect_right cast inf override partial ref wraps "
     ),
-    "random": (
-        "Generator TYPE_CHECKING default_generator fork_rng seed thread_safe_generator torch "
-    ),
-    "special": (
-        "Tensor common_args multi_dim_common torch "
-    ),
+    "random": ("Generator TYPE_CHECKING default_generator fork_rng seed thread_safe_generator torch "),
+    "special": ("Tensor common_args multi_dim_common torch "),
     "utils": (
         "ThroughputBenchmark backcompat backend_registration checkpoint cmake_prefix_path collect_env cpp_backtrace deterministic dlpack "
         "generate_methods_for_privateuse1_backend get_cpp_backtrace hooks rename_privateuse1_backend set_module swap_tensors "
