@@ -13,8 +13,9 @@ GradcliError                  exit code
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Any
 
 from gradcli.source import Span
@@ -43,6 +44,7 @@ class Code(Enum):
     BROADCAST = auto()  # shapes that do not broadcast
     MATRIX_PRODUCT = auto()  # the inner sizes of a matrix product differ
     INVALID_VIEW_SIZE = auto()  # a shape that a tensor of this size cannot have
+    WEIGHTS_SHAPE = auto()  # weights of a backward pass whose shape is not that of the output; `shape` is the output's
     MANY_ELEMENTS_AS_NUMBER = auto()
     TRUTH_OF_MANY = auto()
     DTYPES_DIFFER = auto()
@@ -52,6 +54,10 @@ class Code(Enum):
     # types of operands
     UNSUPPORTED_OPERANDS = auto()  # `names` has the operator and the types of both operands
     NOT_CALLABLE = auto()  # `names` has the type
+    NOT_A_TENSOR = auto()  # the value of an expression that is to be differentiated; `names` has the type
+    # names
+    UNKNOWN_NAME = auto()  # `names` has the name
+    NO_ATTRIBUTE = auto()  # `names` has the type or the module, and the name
 
 
 class Label:
@@ -73,6 +79,40 @@ class Label:
         return f"Label({self.span!r}, {self.text!r})"
 
 
+class Repair:
+    """What to type instead of what an error is about: `text` in the place of `span`, and changes of the words of a command line.
+
+    `values` are texts of variables, new ones or in place of the given; `exact` are variables to be given with `:=`, `leaves` with `=`;
+    `options` have values for options, which come in place of the given; `command` takes the place of the command. A repair that is
+    `sure` works where the text before it and behind it does; another one is a guess, which somebody has to try.
+    """
+
+    __slots__ = ("span", "text", "values", "exact", "leaves", "options", "command", "remark", "sure")
+
+    def __init__(
+        self,
+        span: Span | None = None,
+        text: str = "",
+        *,
+        values: Mapping[str, str] = MappingProxyType({}),
+        exact: Sequence[str] = (),
+        leaves: Sequence[str] = (),
+        options: Mapping[str, str] = MappingProxyType({}),
+        command: str = "",
+        remark: str = "",
+        sure: bool = False,
+    ) -> None:
+        self.span = span
+        self.text = text
+        self.values = values
+        self.exact = exact
+        self.leaves = leaves
+        self.options = options
+        self.command = command
+        self.remark = remark
+        self.sure = sure
+
+
 class GradcliError(Exception):
     """The root. `kind` is printed before the message, `hints` are lines of advice that are printed below it."""
 
@@ -92,6 +132,8 @@ class GradcliError(Exception):
         self.span = span
         self.labels = list(labels)
         self.hints = list(hints)
+        #: what to type instead, the likeliest first
+        self.repairs: list[Repair] = []
         #: the calls that were under way, outermost first: their places, and the names of the called functions
         self.calls: list[tuple[Span, str]] = []
         #: the origin of the node whose derivative was being computed, for an error in a backward pass

@@ -12,11 +12,17 @@ import numpy as np
 import pytest
 
 from gradcli import limits
-from gradcli.data import load, read_source, stdin_reader
+from gradcli.data import Form, ReadStdin, read_source, stdin_reader
+from gradcli.data import load as load_with_names
 from gradcli.errors import DataError, LimitError
 from tests.counting import calls
 
 NOTHING = stdin_reader(None)
+
+
+def load(reference: str, read: ReadStdin) -> np.ndarray:
+    """The array alone."""
+    return load_with_names(reference, read).array
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +84,57 @@ def test_csv(tmp_path: Path, text: str, expected: list[list[float]]) -> None:
 )
 def test_malformed_csv_names_the_place(tmp_path: Path, text: str | bytes, message: str) -> None:
     assert failure(write(tmp_path / "d.csv", text)) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "columns", "left_out"),
+    [
+        ("x,name,y\n1,a,2\n3,b,4\n", [[1, 2], [3, 4]], ("x", "y"), ("name",)),
+        ("5.1,3.5,Iris\n4.9,3,Iris\n", [[5.1, 3.5], [4.9, 3]], (), ("column 2",)),
+        ("x;y\n1;2\n3;4\n", [[1, 2], [3, 4]], ("x", "y"), ()),
+        ("x\ty\n1\t2\n", [[1, 2]], ("x", "y"), ()),
+        ("1|2\n3|4\n", [[1, 2], [3, 4]], (), ()),
+        ("1   2\n 3 4 \n", [[1, 2], [3, 4]], (), ()),
+        ('"a;b",c\n1,2\n', [[1, 2]], ("a;b", "c"), ()),
+        ("name\na\nb,c\n", None, (), ()),
+    ],
+)
+def test_tables_of_every_kind(tmp_path: Path, text: str, expected: object, columns: tuple[str, ...], left_out: tuple[str, ...]) -> None:
+    reference = write(tmp_path / "d.csv", text)
+    if expected is None:
+        assert failure(reference) == "d.csv: row 3 has 2 cells, the first row has 1"
+        return
+    found = load_with_names(reference, NOTHING)
+    np.testing.assert_array_equal(found.array, expected)
+    assert (tuple(found.columns), tuple(found.left_out), found.is_table) == (columns, left_out, True)
+
+
+def test_a_text_column_elsewhere_stops_nothing(tmp_path: Path) -> None:
+    reference = write(tmp_path / "d.csv", "x,name,y,mixed\n1,a,2,1\n3,b,4,no\n")
+    np.testing.assert_array_equal(load(f"{reference}:y", NOTHING), [2, 4])
+    found = load_with_names(f"{reference}:y,x", NOTHING)
+    np.testing.assert_array_equal(found.array, [[2, 1], [4, 3]])
+    assert tuple(found.columns) == ("y", "x")
+    assert failure(f"{reference}:name") == "d.csv: row 2, column 1 (name) is no number: 'a'"
+    assert failure(reference) == "d.csv: row 3, column 3 (mixed) is no number: 'no'"
+
+
+def test_missing_numbers(tmp_path: Path) -> None:
+    reference = write(tmp_path / "d.csv", "x,y\n1,2\n3,\nNA,6\n7,8\n")
+    assert failure(reference) == "d.csv: row 3, column 1 (y) is empty"
+    np.testing.assert_array_equal(load_with_names(reference, NOTHING, Form("nan")).array, [[1, 2], [3, np.nan], [np.nan, 6], [7, 8]])
+    np.testing.assert_array_equal(load_with_names(reference, NOTHING, Form("drop")).array, [[1, 2], [7, 8]])
+    # columns that are asked for one by one stay together
+    np.testing.assert_array_equal(load_with_names(f"{reference}:x", NOTHING, Form("drop")).array, [1, 7])
+    reference = write(tmp_path / "e.csv", "x,y\n1,\n")
+    with pytest.raises(DataError, match="has no row without a missing number"):
+        load_with_names(reference, NOTHING, Form("drop"))
+
+
+def test_a_separator_that_is_told(tmp_path: Path) -> None:
+    np.testing.assert_array_equal(
+        load_with_names(write(tmp_path / "d", "1:2\n3:4\n"), NOTHING, Form(separator=":")).array, [[1, 2], [3, 4]]
+    )
 
 
 def test_underscored_header_is_a_header(tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ class Descent:
         #: the value at the current variables, without its graph
         self.value = Tensor(np.zeros((), np.float32), self._variables[0].dtype)
         self.norm = math.nan
+        #: whether the last steps have changed nothing
+        self.at_rest = False
 
     @property
     def diverged(self) -> bool:
@@ -84,6 +86,8 @@ class Descent:
             same = all(np.array_equal(a, variable.array) for a, variable in zip(before, self._variables, strict=True))
             unchanged = unchanged + 1 if same else 0
             if unchanged >= _PATIENCE:
+                self._closure()  # a line search may have ended with another point
+                self.at_rest = True
                 dtype = self._variables[0].dtype.name
                 return f"the gradient's norm stays at {self.norm:.3g} after {_count(self.steps)}, as far as {dtype} and the step size go"
 

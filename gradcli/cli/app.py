@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import sys
@@ -44,7 +46,12 @@ def run(words: Sequence[str]) -> int:
             return _dispatch(list(words) or ["repl"])
         except (GradcliError, typer.TyperException, OSError, MemoryError, RecursionError) as error:
             guard.finish()
-            return reporter(words).report(_as_ours(error))
+            ours = _as_ours(error)
+            if ours.repairs:
+                from gradcli.cli import ways_out
+
+                ways_out.tell(ours, list(words), _attempt)
+            return reporter(words).report(ours)
         except Exception as error:
             guard.finish()
             fault = InternalFault(f"{type(error).__name__}: {error}", hints=["this is a fault of gradcli; --debug shows where it happened"])
@@ -60,6 +67,24 @@ def run(words: Sequence[str]) -> int:
         return 130
     except Terminated:
         return 143
+
+
+def _attempt(words: list[str]) -> GradcliError | int:
+    """Run a command line for nothing but the error that it ends with, or its exit code."""
+    from gradcli import data  # it loads numpy, which the error has not come without
+
+    own, guard.own_process = guard.own_process, False
+    stdin = sys.stdin
+    try:
+        sys.stdin = io.TextIOWrapper(io.BytesIO(data.content_of(getattr(stdin, "buffer", None))))
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return _dispatch(words)
+    except Exception as error:
+        return _as_ours(error)
+    except (output.Stop, guard.Ended) as stop:
+        return stop.code
+    finally:
+        guard.own_process, sys.stdin = own, stdin
 
 
 def _dispatch(words: list[str]) -> int:

@@ -22,6 +22,9 @@ from gradcli.errors import UsageError
 FORMATS = ("table", "repr", "plain", "json", "csv")
 COLOURS = ("auto", "always", "never")
 DTYPES = ("float32", "float64")
+#: what is done with empty cells of tables; `gradcli.data` has the same, and takes numpy with it
+MISSING = ("error", "nan", "drop")
+SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 #: suffixes of `-o FILE` that pick the format by themselves
 _SUFFIXES = {
     ".json": "json",
@@ -69,6 +72,13 @@ def listed(choices: Sequence[str]) -> Callable[[], Sequence[str]]:
     return lambda: choices
 
 
+def _separator(value: str | None) -> str | None:
+    found = value if value is None else SEPARATORS.get(value, value)
+    if found is not None and (len(found) != 1 or found in '\r\n"' or found.isalnum()):
+        raise UsageError(f"--separator takes one character, tab or space, not {value!r}")
+    return found
+
+
 Version = Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")]
 
 
@@ -99,6 +109,19 @@ class Shared:
         Option(
             "-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all; its suffix picks the format. - is standard output."
         ),
+    ] = None
+    missing: Annotated[
+        str,
+        Option(
+            "--missing",
+            metavar="HOW",
+            callback=checked("--missing", MISSING),
+            autocompletion=listed(MISSING),
+            help="Empty cells of tables: error, nan or drop.",
+        ),
+    ] = "error"
+    separator: Annotated[
+        str | None, Option("--separator", metavar="S", callback=_separator, help="Between the cells of tables: a character, tab or space.")
     ] = None
     untrusted: Annotated[bool, Option("--untrusted", help="Strict bounds on time, memory and size, for text from strangers.")] = False
     limit: Annotated[

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from gradcli.cli import output
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Verdict
 from gradcli.plain import Plain
 
 
@@ -24,7 +24,7 @@ class Reporter(Plain):
 
         if self.debug:
             output.write_stderr("".join(traceback.format_exception(error)))
-        if self.as_json and sys.stdout not in output.abandoned:
+        if self.as_json and not isinstance(error, Verdict) and sys.stdout not in output.abandoned:
             try:
                 output.write_stdout(error_json(error), safe=True)
             except GradcliError:

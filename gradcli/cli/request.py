@@ -93,6 +93,7 @@ def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[st
         write=write,
         warn=_ignore if shared.quiet else _warner(shared.color),
         read_stdin=read_stdin,
+        tables=data.Form(shared.missing, shared.separator),
     )
 
 

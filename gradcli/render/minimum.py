@@ -12,7 +12,7 @@ from gradcli.results.derivatives import Minimum
 def table(found: Minimum, look: Look = PLAIN) -> str:
     """One row for each variable, then the value and how it was reached."""
     rows: list[list[Cell]] = [[one.name, one.start, one.minimum, one.gradient] for one in found.variables]
-    first = layout([NAME, Column("start", "value"), Column("minimum", "value"), GRADIENT], rows, look)
+    first = layout([NAME, Column("start", "value"), Column("reached" if found.failure else "minimum", "value"), GRADIENT], rows, look)
     how: list[Cell] = [found.value, f"{found.gradient_norm:.4g}", str(found.steps), found.method]
     return first + "\n" + layout([VALUE, Column("gradient norm", "number"), "steps", "method"], [how], look)
 
@@ -48,6 +48,7 @@ def json(found: Minimum) -> str:
         "expression": found.expression,
         "converged": not found.failure,
         "failure": found.failure or None,
+        **({"note": found.note} if found.note else {}),
         **json_text.tensor(found.value),
         "gradient_norm": found.gradient_norm,
         "steps": found.steps,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from gradcli.plain import Plain
 from gradcli.results.values import TensorValue
 
@@ -69,7 +72,11 @@ class Found(Plain):
 
 
 class Minimum(Plain):
-    """The end of a minimisation. `failure` says why it did not converge, "" where it did; `diverged`: a value was not finite."""
+    """The end of a minimisation. `failure` says why it is no minimum, "" where it is one; `diverged`: a value was not finite.
+
+    `kind` is "a maximum", "a saddle point" or "no minimum" where the gradient is nearly zero and the value falls; `restart` has texts
+    of starts for the variables from where the same method finds a minimum. `note` is a remark on a minimum.
+    """
 
     expression: str
     method: str
@@ -79,3 +86,6 @@ class Minimum(Plain):
     steps: int
     failure: str
     diverged: bool
+    kind: str = ""
+    restart: Mapping[str, str] = MappingProxyType({})
+    note: str = ""

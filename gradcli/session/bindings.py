@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradcli import data
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError
@@ -13,7 +12,7 @@ from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Expr
 from gradcli.session import input_values
-from gradcli.session.input_values import Numbers
+from gradcli.session.input_values import Files, Numbers
 from gradcli.source import Source, Span
 
 #: an expression as a function of some of its names
@@ -23,9 +22,9 @@ Function = Callable[[Mapping[str, Tensor]], Tensor]
 class Bindings:
     """Names bound from outside, in an interpreter that evaluates with them."""
 
-    def __init__(self, interpreter: Interpreter, read_stdin: data.ReadStdin) -> None:
+    def __init__(self, interpreter: Interpreter, files: Files) -> None:
         self._interpreter = interpreter
-        self._read_stdin = read_stdin
+        self._files = files
         #: the names to differentiate by: tensors that require grad and are leaves
         self.variables: dict[str, Tensor] = {}
         #: names bound to what was computed from variables, with the expression
@@ -75,7 +74,7 @@ class Bindings:
         return True
 
     def _read(self, text: str, name: str) -> tuple[Any, Span | None]:
-        return input_values.read(text, name, self._read_stdin, self.evaluate)
+        return input_values.read(text, name, self._files, self.evaluate)
 
     # --- what is made with the names ---
 

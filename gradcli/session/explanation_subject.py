@@ -125,7 +125,7 @@ def explanation(
     try:
         told = explain(out, weight, found.recorder, variables, assigned, text, tensor_value, full=full, gradients=gradients)
     except GradcliError as error:
-        locate_error(error, out, span)
+        locate_error(error, out, span, weight)
         raise
     if gradients and not drawn:
         notes += missing_gradient.reasons(told, variables, found.tree, out)

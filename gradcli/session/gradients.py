@@ -37,7 +37,7 @@ def walk(
         try:
             backward.backward([out], [weight], retain_graph=i + 1 < len(weights), capture=captures[-1])
         except GradcliError as error:
-            locate_error(error, out, span)
+            locate_error(error, out, span, weight)
             raise
         for variable, gradients in zip(variables, found, strict=True):
             gradients.append(variable.grad)
@@ -62,12 +62,15 @@ def gradient_table(
     return GradientTable(output, tuple(steps(made, captures, node)), tuple(leaves))
 
 
-def locate_error(error: GradcliError, out: Tensor, span: Span) -> None:
-    """Give an error of a backward pass from `out` its place in the text, and a label that tells the shape of `out`."""
+def locate_error(error: GradcliError, out: Tensor, span: Span, weight: Tensor | None = None) -> None:
+    """Give an error of a backward pass from `out` with `weight` its place in the text, and a label that tells the shape of `out`."""
     origin = error.backward_origin
     if error.span is None:
         error.span = origin.span if isinstance(origin, Place) else span
     shape = tuple(out.array.shape)
+    if weight is not None and tuple(weight.array.shape) != shape and isinstance(error, ProgramError):
+        error.code, error.shape = Code.WEIGHTS_SHAPE, shape
+        error.labels.append(Label(span, f"this has shape {shape}, and the weights have {tuple(weight.array.shape)}"))
     code = error.code if isinstance(error, ProgramError) else None
     if code is Code.IMPLICIT_GRADIENT_OF_MANY:
         error.labels.append(Label(span, f"this has shape {shape}; backward needs one weight per element"))

@@ -12,7 +12,7 @@ from gradcli import data
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import DataError, GradcliError, ProgramError
+from gradcli.errors import Code, DataError, GradcliError, LanguageError, ProgramError
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Source, Span
 
@@ -24,13 +24,30 @@ _RANGE = r"(?s)([^'\"]*?[^'\".])\.\.([^'\".][^'\"]*?)(?::\s*([0-9]{1,9})\s*)?"
 _RANGE_POINTS = 101
 
 
+class Files:
+    """How a session reads files: standard input, the form of tables, and what is told of them."""
+
+    __slots__ = ("form", "read_stdin", "warn")
+
+    def __init__(self, read_stdin: data.ReadStdin, form: data.Form, warn: Callable[[str, str, Span | None], None]) -> None:
+        self.read_stdin = read_stdin
+        self.form = form
+        self.warn = warn
+
+
 def range_of(text: str) -> tuple[str, str, int | None] | None:
     """The texts of both ends of LO..HI or LO..HI:N, and N or None; None for a word that is no range."""
     found = None if text.startswith(("@", "\\@")) else re.compile(_RANGE).fullmatch(text)
-    return None if found is None else (found[1], found[2], int(found[3]) if found[3] else None)
+    if found is None:
+        return None
+    if ":" in found[2] and "[" not in found[2]:
+        low, _, count = text.rpartition(":")
+        place = Span(Source("<range>", text), len(low) + 1, len(text))
+        raise LanguageError(f"LO..HI:N takes how many points, a whole number, not {count.strip()}", span=place)
+    return found[1], found[2], int(found[3]) if found[3] else None
 
 
-def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[Source], object]) -> tuple[Any, Span | None]:
+def read(text: str, name: str, files: Files, evaluate: Callable[[Source], object]) -> tuple[Any, Span | None]:
     """The value of a word, and its place where it is an expression.
 
     `@FILE` is the data of a file, `\\@TEXT` the string `@TEXT`, LO..HI:N evenly spaced points. Raises DataError, LimitError and what
@@ -39,9 +56,9 @@ def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[S
     if text.startswith("\\@"):
         return text[1:], None
     if text.startswith("@"):
-        return _from_file(text, read_stdin), None
-    if interval := re.compile(_RANGE).fullmatch(text):
-        text = f"linspace({interval[1]}, {interval[2]}, {interval[3] or _RANGE_POINTS})"
+        return _from_file(text, files), None
+    if interval := range_of(text):
+        text = f"linspace({interval[0]}, {interval[1]}, {interval[2] or _RANGE_POINTS})"
     source = Source(name, text)
     return evaluate(source), whole(source)
 
@@ -61,12 +78,20 @@ def at(span: Span | None, make: Callable[[], Tensor]) -> Tensor:
         raise
 
 
-def _from_file(reference: str, read_stdin: data.ReadStdin) -> Tensor:
-    array = data.load(reference, read_stdin)
+def _from_file(reference: str, files: Files) -> Tensor:
+    """The data of a file; a table has the default dtype, and its columns have names. Columns that are left out get a warning."""
+    found = data.load(reference, files.read_stdin, files.form)
+    if found.left_out:
+        files.warn("UserWarning", f"{reference[1:]}: left out, because it is text: {', '.join(found.left_out[:20])}", None)
     try:
-        return wrap(array)
+        made = wrap(found.array)
     except KeyError:
-        raise DataError(f"{reference[1:]}: an array of {array.dtype} is not supported") from None
+        raise DataError(f"{reference[1:]}: an array of {found.array.dtype} is not supported") from None
+    if found.is_table:
+        dtype = dtypes.get_default()
+        made = wrap(dtypes.cast(found.array, dtype), dtype)
+        made.set_property("columns", found.columns)
+    return made
 
 
 def is_numbers(value: object) -> bool:
@@ -105,6 +130,8 @@ def leaf(name: str, value: object, span: Span | None) -> Tensor:
     if type(value) is Tensor:
         dtype = value.dtype if span is not None and value.dtype.is_floating_point else dtypes.get_default()
         made = wrap(np.array(dtypes.cast(value.array, dtype)), dtype)
+        if columns := value.property_of("columns"):
+            made.set_property("columns", columns)
     elif isinstance(value, (bool, int, float, list, tuple, range)):
         made = at(span, lambda: from_data(value, dtypes.get_default()))
     else:
@@ -127,4 +154,5 @@ def as_tensor(value: object, span: Span) -> Tensor:
         return value
     if isinstance(value, (bool, int, float)) or is_numbers(value):
         return from_data(value, None)
-    raise ProgramError("TypeError", f"a gradient needs a tensor, and this is {type_name(value)}", span=span)
+    kind = type_name(value)
+    raise ProgramError("TypeError", f"a gradient needs a tensor, and this is {kind}", span=span, code=Code.NOT_A_TENSOR, names=(kind,))

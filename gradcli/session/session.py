@@ -20,7 +20,8 @@ from gradcli.results.values import Evaluation
 from gradcli.session import input_values
 from gradcli.session.bindings import Bindings
 from gradcli.session.gradients import gradient_table, locate_error
-from gradcli.session.input_values import Numbers
+from gradcli.session.input_values import Files, Numbers
+from gradcli.session.repairing import repairing
 from gradcli.session.result_values import result_value
 from gradcli.source import Source, Span
 
@@ -43,7 +44,8 @@ class Session:
     """Names and settings that expressions and scripts share.
 
     `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
-    are the limits of what it runs. All that it can change is in force during its own methods only.
+    are the limits of what it runs, `tables` says how tables in files are read. All that it can change is in force during its own
+    methods only.
     """
 
     def __init__(
@@ -56,17 +58,19 @@ class Session:
         dtype: str | None = None,
         seed: int | None = None,
         precision: int | None = None,
+        tables: data.Form = data.ORDINARY,
     ) -> None:
         chosen = dtypes.float32 if dtype is None else dtypes.NAMED[dtype]
         self.state = SessionState(bounds, dtype=chosen, seed=seed or 0, precision=precision)
         self._seed = seed or 0
         self._read_stdin = read_stdin
         self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned)
-        self._names = Bindings(self._interpreter, read_stdin)
+        self._names = Bindings(self._interpreter, Files(read_stdin, tables, warn))
 
     # --- names ---
 
     @in_force
+    @repairing
     def bind(self, name: str, text: str, *, exact: bool) -> None:
         """Bind what `text` says: as a float leaf that requires grad, or (`exact`) as PyTorch reads it.
 
@@ -118,6 +122,7 @@ class Session:
     # --- values and derivatives ---
 
     @in_force
+    @repairing
     def evaluate(self, source: Source, text: Text = "repr") -> Evaluation:
         """The value of an expression. `text` says which text a value that is no tensor gets: its repr, its str where it is a string
         (for others the repr), or none. Raises LanguageError, ProgramError, LimitError.
@@ -133,6 +138,7 @@ class Session:
         return Evaluation(source.text.strip(), found, None if node is None else node.type_name, value.requires_grad)
 
     @in_force
+    @repairing
     def gradient(
         self, source: Source, vectors: Sequence[str], names: Sequence[str] | None = None, *, intermediates: bool = False
     ) -> GradientTable:
@@ -152,6 +158,7 @@ class Session:
         return gradient_table(source, span, out, weights, self._names.chosen(names), made)
 
     @in_force
+    @repairing
     def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:
         """All first derivatives of an expression by the variables. Raises what `evaluate` raises."""
         from gradcli.session import derivatives
@@ -166,6 +173,7 @@ class Session:
         return derivatives.jacobian_result(source, out, variables, blocks)
 
     @in_force
+    @repairing
     def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
         """All second derivatives of an expression with one value. Raises what `evaluate` raises."""
         from gradcli.session import derivatives
@@ -204,6 +212,7 @@ class Session:
         return evaluation, *derivatives.derived(source, span, out, weights, self._names.chosen(names), wanted)
 
     @in_force
+    @repairing
     def minimize(
         self,
         source: Source,
@@ -229,6 +238,7 @@ class Session:
         )
 
     @in_force
+    @repairing
     def check(
         self,
         source: Source,
@@ -261,6 +271,7 @@ class Session:
     # --- plots and reports ---
 
     @in_force
+    @repairing
     def plot(self, source: Source, *, order: int, points: Sequence[int]) -> Curves | HeatMap:
         """The values over one or two ranges, with derivatives up to `order`. `points` says how many for each range that does not say
         so itself. Raises what `evaluate` raises, UsageError.
@@ -276,6 +287,7 @@ class Session:
         return plotting.heat_map(text, span, evaluate, (names[0], names[1]), axes[0], axes[1], order)
 
     @in_force
+    @repairing
     def report(self, source: Source, vector: str | None = None, *, script: bool = False, of: str | None = None) -> Report:
         """What a page shows of an expression or, with `script`, of a script and its name `of` (None: what `backward()` was called
         on last, else the newest value with a graph).
@@ -292,6 +304,7 @@ class Session:
     # --- explanations ---
 
     @in_force
+    @repairing
     def explain(
         self,
         source: Source | str,
@@ -309,6 +322,7 @@ class Session:
         return self._explained(source, vector, of, script=script, full=full, summed=summed)
 
     @in_force
+    @repairing
     def graph(
         self,
         source: Source | str,

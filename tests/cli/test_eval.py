@@ -112,3 +112,38 @@ def test_never_over_an_input(cli, tmp_path: Path) -> None:
     answer = cli("eval", "d*2", f"d=@{data}", "-o", str(data))
     assert answer.code == 1 and "is an input of this command" in answer.err
     assert data.read_text() == "1,2\n"
+
+
+def test_columns_of_a_table_by_name(cli) -> None:
+    table = b"x,name,y\n1,a,2\n3,b,4\n"
+    answer = cli("eval", "d.x, d['y']", "d:=@-", stdin=table)
+    assert answer.out == "(tensor([1., 3.]), tensor([2., 4.]))\n"
+    assert answer.err == "UserWarning: -: left out, because it is text: name\n"
+    assert "the columns are x, y" in cli("eval", "d.z", "d:=@-", "-q", stdin=table).err
+    assert cli("eval", "d['z']", "d:=@-", "-q", stdin=table).err.startswith("KeyError: 'z'\n")
+    found = cli("grad", "(d.x*d.y).sum()", "d=@-", "-q", "--format", "csv", stdin=table)
+    assert found.out == "name,index,value,grad\nd,0 0,1.0,2.0\nd,0 1,2.0,1.0\nd,1 0,3.0,4.0\nd,1 1,4.0,3.0\n"
+
+
+def test_a_table_has_the_default_dtype(cli) -> None:
+    words = ["(d[:,:1] @ w).sum()", "w=[2.]", "d:=@-"]
+    assert cli("eval", *words, stdin=b"1,2\n3,4\n").out == "tensor(8., grad_fn=<SumBackward0>)\n"
+    assert cli("eval", "d.dtype", "d:=@-", "--dtype", "float64", stdin=b"1,2\n").out == "torch.float64\n"
+
+
+def test_missing_numbers_and_separators(cli) -> None:
+    table = b"x;y\n1;2\n3;\n"
+    answer = cli("eval", "d", "d:=@-", stdin=table)
+    assert answer.err.splitlines()[1:] == [
+        "  try   gradcli eval d d:=@- --missing drop  (without such rows)",
+        "        gradcli eval d d:=@- --missing nan   (with nan there)",
+    ]
+    assert cli("eval", "d", "d:=@-", "--missing", "nan", stdin=table).out == "tensor([[1., 2.],\n        [3., nan]])\n"
+    assert cli("eval", "d", "d:=@-", "--missing", "drop", stdin=table).out == "tensor([[1., 2.]])\n"
+    assert cli("eval", "d", "d:=@-", "--separator", "tab", stdin=b"1\t2\n").out == "tensor([[1., 2.]])\n"
+    assert cli("eval", "d", "d:=@-", "--separator", "ab", stdin=b"1\t2\n").code == 2
+
+
+def test_how_many_points_is_a_whole_number(cli) -> None:
+    answer = cli("eval", "x", "x=1..5:2.5")
+    assert (answer.code, answer.err.splitlines()[0]) == (3, "SyntaxError: LO..HI:N takes how many points, a whole number, not 2.5")

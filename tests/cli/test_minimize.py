@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 
 import pytest
@@ -80,6 +81,57 @@ def test_the_reasons(cli, words: list[str], why: str) -> None:
     assert why in answer.err
 
 
+@pytest.mark.parametrize(
+    ("words", "kind", "way"),
+    [
+        (["cos(x)", "x=0"], "a maximum", "gradcli minimize 'cos(x)' x=0.1"),
+        (["cos(x)", "x=0", "--method", "lbfgs", "--dtype", "float64"], "a maximum", "x=0.1 --method lbfgs --dtype float64"),
+        (["-x**4", "x=0"], "a maximum", ""),
+        (["x*y", "x=0", "y=0"], "a saddle point", ""),
+        (["x*y + x**4 + y**4", "x=0", "y=0"], "a saddle point", "gradcli minimize"),
+        (["x**4 - x**2", "x=0,0"], "", ""),
+        (["(x**4 - x**2).sum()", "x=0,0"], "a maximum", "gradcli minimize"),
+        (["x**3", "x=0"], "no minimum", ""),
+        (["-exp(-x**2)", "x=4"], "no minimum", "gradcli minimize"),
+    ],
+)
+def test_a_point_is_called_what_it_is(cli, words: list[str], kind: str, way: str) -> None:
+    answer = cli("minimize", *words)
+    if not kind:
+        assert answer.code == 1
+        return
+    assert answer.code == 4
+    assert answer.err.startswith(f"Verdict: this is {kind}: ")
+    assert way in answer.err
+    if "try " in answer.err:
+        command = answer.err.split("try ")[1].split("  (")[0].strip()
+        assert cli(*shlex.split(command)[1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["x**4", "x=0"],
+        ["x**2 + y**4", "x=0", "y=0"],
+        ["relu(x)", "x=-1"],
+        ["(x**2).mean()", "x=zeros(100)"],
+        ["cos(x)", "x=3"],
+        ["(x-1e3)**2", "x=0", "--method", "lbfgs"],
+        ["(x**2).sum() + randn(()) * 0", "x=0,0"],
+    ],
+)
+def test_a_minimum_is_one(cli, words: list[str]) -> None:
+    answer = cli("minimize", *words)
+    assert (answer.code, answer.err) == (0, "")
+
+
+def test_the_end_at_a_kink(cli) -> None:
+    answer = cli("minimize", "where(x>0, x**2, -x)", "x=-5", "--method", "lbfgs", "--json")
+    found = json.loads(answer.out)
+    assert (answer.code, answer.err) == (0, "note: no small step lowers the value, though the gradient's norm is 1\n")
+    assert (found["variables"]["x"]["minimum"], found["variables"]["x"]["grad"], found["value"]) == (0, -1, 0)
+
+
 def test_tolerance_and_precision(cli) -> None:
     found = json.loads(cli("minimize", "(x-3)**2", "x=0", "--method", "lbfgs", "--tol", "1e-12", "--dtype", "float64", "--json").out)
     assert found["converged"] and found["dtype"] == "float64"
@@ -106,7 +158,8 @@ def test_formats(cli) -> None:
 
 def test_errors(cli) -> None:
     answer = cli("minimize", "x**2", "x=1,2")
-    assert (answer.code, answer.err.splitlines()[-1]) == (1, "  only one number can be smallest: reduce it, with .sum() for example")
+    way = "  try   gradcli minimize '(x**2).sum()' x=1,2  (only one number can be smallest)"
+    assert (answer.code, answer.err.splitlines()[-1]) == (1, way)
     assert cli("minimize", "x.detach()", "x=1").code == 1
     assert cli("minimize", "foo", "x=1").code == 1
     assert cli("minimize", "x +", "x=1").code == 3

@@ -43,7 +43,7 @@ def command(
     if latex and (shared.json or shared.format not in (None, "latex")):
         raise UsageError("--latex is a format of its own: it goes without --format")
     request, weights, script = prepare_looking(words or [], "explain", shared, of, vector)
-    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if weights else of_graph("explain", words or [], of, request, error)):
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if weights else of_graph(request, of, error)):
         told = request.session.explain(request.expression, weights, of=of, script=script, full=full or chosen == "latex")
     if chosen == "latex":
         from gradcli.render.latex import derivation

@@ -45,7 +45,7 @@ def command(
 
     chosen = choose(kind, shared)
     request, weights, script = prepare_looking(words or [], "graph", shared, of, vector)
-    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if weights else of_graph("graph", words or [], of, request, error)):
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if weights else of_graph(request, of, error)):
         told = request.session.graph(request.expression, weights, of=of, script=script, gradients=values or grads, strict=grads)
     grads = grads or values
     if chosen == "tree":

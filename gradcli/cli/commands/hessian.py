@@ -38,7 +38,7 @@ def command(
     names = variables.names()
     check_names(names, request.bindings)
     check_variables(request)
-    with hinted(Code.HESSIAN_OF_MANY, lambda error: [summed("hessian", request)]):
+    with hinted(Code.HESSIAN_OF_MANY, lambda error: [summed(request)]):
         found = request.session.hessian(request.expression, names, with_gradient=with_grad)
     if chosen == "table":
         return request.finish(render.table(found, request.look), safe=True)

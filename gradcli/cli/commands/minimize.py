@@ -59,29 +59,35 @@ def command(
     variables: Variables,
 ) -> int:
     """Minimise and print; a failure to converge is the verdict no."""
+    from gradcli.cli import output
     from gradcli.cli.progress import progress
-    from gradcli.cli.reporting import Reporter
     from gradcli.cli.request import check_names, check_variables, prepare
-    from gradcli.cli.ways_out import hinted
-    from gradcli.errors import Code, Verdict
+    from gradcli.cli.ways_out import hinted, summed
+    from gradcli.errors import Code, Repair, Verdict
 
     chosen = shared.chosen_format("table", FORMATS)
     request = prepare(words or [], "minimize", shared)
     names = variables.names()
     check_names(names, request.bindings)
     check_variables(request)
-    hint = "only one number can be smallest: reduce it, with .sum() for example"
-    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [hint]), progress(steps, shared) as tell:
+    sums = hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [summed(request, "only one number can be smallest")])
+    with sums, progress(steps, shared) as tell:
 
         def watch(step: int, value: float, norm: float) -> None:
             tell(step, f"{step:,} steps  value {value:.6g}  gradient norm {norm:.3g}")
 
         found = request.session.minimize(request.expression, names, method=method, lr=lr, steps=steps, tolerance=tol, progress=watch)
     request.finish(_text(found, chosen, request), safe=chosen == "table")
+    if found.note and not shared.quiet:
+        output.write_stderr(f"note: {found.note}\n")
     if not found.failure:
         return 0
-    verdict = Verdict(f"did not converge: {found.failure}", hints=[_advice(found, lr, steps)])
-    return Reporter(shared.color, False, shared.debug).report(verdict)
+    if not found.kind:
+        raise Verdict(f"did not converge: {found.failure}", hints=[_advice(found, lr, steps)])
+    verdict = Verdict(found.failure, hints=[] if found.restart else ["begin elsewhere; the value may have no minimum at all"])
+    if found.restart:
+        verdict.repairs = [Repair(values=found.restart, remark="begins beside it", sure=True)]
+    raise verdict
 
 
 def _text(found: Minimum, chosen: str, request: Request) -> str:

@@ -51,7 +51,7 @@ def command(
     request = prepare(rest, "report", asked, write=printed.append, ranges=True)
     if len(request.session.ranges) > 2:
         raise UsageError("report takes two ranges at most")
-    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if vector else of_graph("report", typed, of, request, error)):
+    with hinted(Code.IMPLICIT_GRADIENT_OF_MANY, lambda error: [] if vector else of_graph(request, of, error)):
         found = request.session.report(request.expression, vector[0] if vector else None, script=script, of=of)
     return request.finish(report_html(found.replace(printed="".join(printed)), gradcli.__version__), safe=True)
 

@@ -98,7 +98,7 @@ class Tensor:
         self.output_nr = 0
         self.version: Version | None = None
         self.view: View | None = None
-        #: rare properties: "parameter", "retains_grad", "hooks", "inference"
+        #: rare properties: "parameter", "retains_grad", "hooks", "inference", "columns"
         self.meta: dict[str, Any] | None = None
         self.accumulator: weakref.ref[AccumulateGrad] | None = None
 

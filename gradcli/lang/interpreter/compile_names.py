@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.tensor.state import state
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.scope import CELL, GLOBAL
 from gradcli.lang.names import bare_names
@@ -125,7 +125,8 @@ def unknown_name(node: Node, variables: dict[str, Any], name: str | None = None)
     if name is None:
         assert isinstance(node, Name)
         name = node.id
-    return ProgramError("NameError", f"name '{name}' is not defined", hints=bare_names.hints(name, variables))
+    hints = bare_names.hints(name, variables)
+    return ProgramError("NameError", f"name '{name}' is not defined", hints=hints, code=Code.UNKNOWN_NAME, names=(name,))
 
 
 def unbound_local(node: Node, name: str) -> ProgramError:

@@ -23,13 +23,13 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
-from gradcli.errors import ProgramError
-from gradcli.lang.names import class_attributes, tensor_attributes
+from gradcli.errors import Code, ProgramError
+from gradcli.lang.names import class_attributes, left_out, tensor_attributes
 from gradcli.lang.names.graph_attributes import node_attribute, node_names
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values import types
+from gradcli.lang.values import subscripts, types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
 from gradcli.lang.values.special_methods import Instance
@@ -199,6 +199,8 @@ def find_attribute(value: Value, name: str) -> Value:
     method = None if name.startswith("_") else finder(name)(kind)
     if method is not None:
         return BoundMethod(value, name, method)
+    if kind is Tensor:
+        return subscripts.column(value, name)
     dynamic = hidden_method(value, "__getattr__")
     return MISSING if dynamic is None else dynamic(value, name, MISSING)
 
@@ -260,7 +262,13 @@ def missing(value: Value, name: str) -> ProgramError:
         text = f"type object '{value.name}' has no attribute '{name}'"
     else:
         text = f"'{type_name(value)}' object has no attribute '{name}'"
-    return ProgramError("AttributeError", text, hints=suggest(name, names_of(value)), names=(type_name(value),))
+    place = value.path.removeprefix("torch").removeprefix(".") if type(value) is Namespace else left_out.TENSOR
+    if type(value) in (Namespace, Tensor) and left_out.is_left_out(place, name):
+        return ProgramError("AttributeError", left_out.text(place, name), code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
+    hints = suggest(name, names_of(value))
+    if type(value) is Tensor and (columns := value.property_of("columns")):
+        hints.append(f"the columns are {', '.join(columns[:20])}")
+    return ProgramError("AttributeError", text, hints=hints, code=Code.NO_ATTRIBUTE, names=(type_name(value), name))
 
 
 def suggest(name: str, known: Iterable[str]) -> list[str]:
@@ -286,7 +294,7 @@ def names_of(value: Value) -> list[str]:
     if isinstance(value, Node):
         names.update(node_names(value))
     if kind is Tensor:
-        names.update(METHODS, tensor_attributes.METHODS)
+        names.update(METHODS, tensor_attributes.METHODS, value.property_of("columns") or ())
     for at in (kind, _BASES.get(kind, kind)):
         names.update(sequences.METHODS.get(at, ()), _OWN_METHODS.get(at, ()))
     for table in ("SCRIPT_ATTRIBUTES", "SCRIPT_METHODS"):

@@ -7,7 +7,7 @@ from functools import cache
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import EXCEPTION_PARENTS
-from gradcli.lang.names import builtins, importable_modules
+from gradcli.lang.names import builtins, importable_modules, left_out
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED
@@ -55,6 +55,17 @@ REFUSED = frozenset(
 
 #: torch's names that mean nothing bare in a script, because programs use them as variables of their own (`except ... as e`)
 NOT_BARE = frozenset({"e"})
+#: names of other languages and of mathematics, and how they are written here
+OTHER_NAMES = {
+    "true": "True", "TRUE": "True", "false": "False", "FALSE": "False", "null": "None", "nil": "None", "none": "None", "NULL": "None",
+    "NaN": "nan", "NAN": "nan", "Inf": "inf", "Infinity": "inf", "infinity": "inf", "Pi": "pi", "PI": "pi", "E": "e",
+    "tg": "tan", "arctg": "atan", "arcsen": "asin", "sen": "sin", "lg": "log10", "avg": "mean", "average": "mean",
+    "stdev": "std", "stddev": "std", "variance": "var", "magnitude": "norm", "length": "len", "concat": "cat", "concatenate": "cat",
+    "power": "pow", "logistic": "sigmoid", "signum": "sign", "mod": "remainder", "factorial": "math.factorial", "fact": "math.factorial",
+    "ceiling": "ceil", "array": "tensor", "matrix": "tensor", "vector": "tensor", "identity": "eye",
+}  # fmt: skip
+#: names of torch's functions that an expression may use besides
+ALIASES = {"ln": "log"}
 
 
 @cache
@@ -77,18 +88,25 @@ def default(name: str, one_off: bool) -> Value:
 
 def is_torch(name: str, one_off: bool) -> bool:
     """Whether the bare name means `torch.NAME`."""
+    if name in ALIASES:
+        return one_off
     return name in _torch_names() and not is_python(name) and (one_off or name not in NOT_BARE)
 
 
 def torch_value(name: str) -> Value:
     """`torch.NAME`, loaded on first use."""
-    return importable_modules.TORCH.get(name)
+    return importable_modules.TORCH.get(ALIASES.get(name, name))
 
 
 def hints(name: str, variables: dict[str, Value]) -> list[str]:
     """Hints for a name that is not defined."""
     if name in REFUSED:
         return [f"{name} is not part of gradcli's language"]
+    other = ALIASES.get(name) or OTHER_NAMES.get(name)
+    if other is not None:
+        return [f"this is written {other}"]
+    if left_out.is_left_out("", name):
+        return [left_out.text("", name)]
     if name.startswith("_"):
         return []
     known = [*variables, *PYTHON, *importable_modules.PREBOUND, *_torch_names()]

@@ -6,7 +6,7 @@ import difflib
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
-from gradcli.lang.names import bare_names, importable_modules
+from gradcli.lang.names import bare_names, importable_modules, left_out
 from gradcli.lang.names.attributes import suggest
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.value_classes import MISSING, Namespace
@@ -19,6 +19,9 @@ def _find(dotted: str) -> Namespace:
     found = importable_modules.module(dotted)
     if found is not None:
         return found
+    parent, _, last = dotted.removeprefix("torch.").rpartition(".")
+    if dotted.startswith("torch.") and left_out.is_left_out(parent, last):
+        raise ProgramError("ModuleNotFoundError", left_out.text(parent, last))
     known = [*importable_modules.TOP, *(f"torch.{place}" for place in library.MODULES if place)]
     close = difflib.get_close_matches(dotted, known, 1, 0.8)
     hints = [f"did you mean {close[0]}?"] if close else ["gradcli has torch, math and a small numpy; nothing else can be imported"]
@@ -36,6 +39,9 @@ def member(dotted: str, name: str) -> Value:
     place = _find(dotted)
     found = MISSING if name.startswith("_") else place.get(name)
     if found is MISSING:
+        below = dotted.removeprefix("torch").removeprefix(".")
+        if left_out.is_left_out(below, name):
+            raise ProgramError("ImportError", left_out.text(below, name))
         raise ProgramError("ImportError", f"cannot import name '{name}' from '{dotted}'", hints=suggest(name, place.names()))
     return found
 

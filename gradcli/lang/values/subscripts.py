@@ -12,14 +12,23 @@ from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, k
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
 from gradcli.lang.values.special_methods import special
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import NumpyArray
+from gradcli.lang.values.value_classes import MISSING, NumpyArray
 
 
 def getitem(container: Value, index: Value) -> Value:
     """`container[index]`. Raises TypeError, IndexError, KeyError with Python's or PyTorch's texts."""
     kind = type(container)
     if kind is Tensor:
-        return core.getitem(container, index)
+        try:
+            return core.getitem(container, index)
+        except ProgramError:
+            if type(index) is not str or not (names := container.property_of("columns")):
+                raise
+            found = column(container, index)
+            if found is MISSING:
+                hints = [f"the columns are {', '.join(names[:20])}"]
+                raise ProgramError("KeyError", repr(index), args=(index,), hints=hints) from None
+            return found
     if kind is dict:
         return _lookup(container, index)
     if kind in (list, str, range) or isinstance(container, tuple):
@@ -33,6 +42,14 @@ def getitem(container: Value, index: Value) -> Value:
     if kind is NumpyArray:
         raise ProgramError("TypeError", "indexing a numpy array is not part of gradcli's language; index the tensor instead")
     raise not_subscriptable(container)
+
+
+def column(tensor: Tensor, name: Value) -> Value:
+    """The column of that name, where the tensor is a table from a file; else MISSING."""
+    names = tensor.property_of("columns")
+    if not names or type(name) is not str or name not in names:
+        return MISSING
+    return core.getitem(tensor, (slice(None), names.index(name)))
 
 
 def _lookup(container: dict[Value, Value], key: Value) -> Value:

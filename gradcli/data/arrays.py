@@ -1,0 +1,89 @@
+"""Arrays in npy and npz files. The sizes that a file declares are checked before anything is made of them."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.data.bounded import read_bounded, too_large
+from gradcli.errors import DataError
+
+if TYPE_CHECKING:
+    import zipfile
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NPY_MAGIC = b"\x93NUMPY"
+ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+#: characters of a header; numpy's own default
+_MAX_HEADER = 10_000
+
+
+def load_npy(file: BinaryIO, name: str, size: int) -> Array:
+    """The npy array in `file` of `size` bytes. The size that its header declares is checked before the array is made."""
+    file.seek(0)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    try:
+        version = np.lib.format.read_magic(file)
+        read_header = readers.get(version)
+        shape, _, dtype = ((), False, np.dtype("O")) if read_header is None else read_header(file, max_header_size=_MAX_HEADER)
+    except Exception:
+        # numpy hands the header to ast and tokenize, each with errors of its own
+        raise DataError(f"{name}: the header is not that of an npy file") from None
+    if read_header is None:
+        raise DataError(f"{name}: version {version[0]}.{version[1]} of the npy format is not supported")
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise DataError(f"{name}: an array of {dtype} is not supported; numbers or booleans are needed")
+    if any(type(extent) is not int or extent < 0 for extent in shape):
+        raise DataError(f"{name}: the header declares an impossible shape")
+    count = math.prod(shape)
+    limits.check_elements(count, dtype.itemsize)
+    available = size - file.tell()
+    if count * dtype.itemsize > available:
+        raise DataError(f"{name}: the header declares {count * dtype.itemsize:,} bytes of data, the file has {available:,}")
+    file.seek(0)
+    try:
+        array: Array = np.load(file, allow_pickle=False, max_header_size=_MAX_HEADER)
+    except (ValueError, EOFError, OSError):
+        raise DataError(f"{name}: the data is damaged") from None
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def load_npz(file: BinaryIO, name: str, part: str | None) -> Array:
+    """The array `part` of an npz archive, or its only one. Raises DataError, LimitError."""
+    # 7 ms
+    import zipfile
+    from zlib import error as zlib_error
+
+    try:
+        with zipfile.ZipFile(file) as archive:
+            info = _member(archive, name, part)
+            limit = limits.current.bytes
+            if info.file_size > limit:
+                too_large(f"{name}:{info.filename}", limit, "bytes")
+            with archive.open(info) as stream:
+                content = read_bounded(stream, name, min(limit, info.file_size), "bytes")  # type: ignore[arg-type]
+    except (zipfile.BadZipFile, zlib_error, NotImplementedError, EOFError, RuntimeError, ValueError, OSError):
+        # RuntimeError is how zipfile speaks of encrypted members
+        raise DataError(f"{name}: the archive is damaged or of an unsupported kind") from None
+    label = f"{name}:{info.filename.removesuffix('.npy')}"
+    if not content.startswith(NPY_MAGIC):
+        raise DataError(f"{label} is not an npy array")
+    return load_npy(io.BytesIO(content), label, len(content))
+
+
+def _member(archive: zipfile.ZipFile, name: str, part: str | None) -> zipfile.ZipInfo:
+    members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    if part is None and len(members) == 1:
+        return next(iter(members.values()))
+    listing = ", ".join(list(members)[:20]) or "none"
+    if part is None:
+        raise DataError(f"{name} has {len(members)} arrays, say which: @{name}:NAME with one of {listing}")
+    info = members.get(part.removesuffix(".npy"))
+    if info is None:
+        raise DataError(f"{name} has no array {part!r}; it has {listing}")
+    return info
