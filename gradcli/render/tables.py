@@ -89,7 +89,7 @@ class _Layout(Plain):
             changes["linewidth"] -= over
             text = cell.cell(**changes)
         if "precision" in changes and "." in text and "e" not in text:
-            text = cell.cell(**changes | {"precision": max(map(_digits, re.findall(r"\.(\d*)", text)))})
+            text = cell.cell(**changes | {"precision": max(1, *map(_digits, re.findall(r"\.(\d*)", text)))})
         # as PyTorch summarises: ever fewer items at both ends of every axis
         edges = iter((3, 2, 1, 0))
         while text.count("\n") >= self.tallest and (edge := next(edges, None)) is not None:
@@ -205,21 +205,22 @@ def _table(table: _Layout, widths: Sequence[int | None]) -> str:
 
 
 def _records(table: _Layout) -> str:
-    """The rows one below the other: the first two cells of each, and under them the others with their headings.
-
-    Empty cells are left out.
+    """The rows one below the other. A row begins with its first cells, two at most, as long as they are no tensors and no sentences;
+    below stand the others with their headings. Empty cells are left out.
     """
     from rich.console import Group
     from rich.padding import Padding
 
     room = table.look.columns or 0
-    lead = max((width(column.heading) for column in table.columns[2:]), default=0)
+    heads = next((i for i in range(2) if any(isinstance(row[i], (TensorValue, Sentence)) for row in table.rows)), 2)
+    labels = [column.heading for i, column in enumerate(table.columns) if not all(isinstance(row[i], Sentence) for row in table.rows)]
+    lead = max(map(width, labels[heads:]), default=0)
     wide = max(room - lead - 3 * GAP, 8)
     parts: list[Padding] = []
     for cells in table.rows:
-        if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:2] if (text := table.text(cell))):
+        if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:heads] if (text := table.text(cell))):
             parts.append(Padding(styled(fold(head, max(room - GAP, 8), 4), "heading", table.look), (0, 0, 0, GAP)))
-        shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[2:], cells[2:], strict=True)]
+        shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[heads:], cells[heads:], strict=True)]
         found = [
             ("" if isinstance(cell, Sentence) else column.heading, _styled(text, column.role, cell, table.look))
             for column, cell, text in shown

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DASHES: tuple[tuple[float, ...], ...] = ((), (7, 5), (1, 3), (9, 3, 1, 3), (3, 6), (1, 6), (12, 3, 3, 3), (2, 2))
 _MARKERS = "*o+x#@%&"
 #: colours of the terminal, readable on light and dark
-_COLOURS = ("blue", "red", "green", "magenta", "cyan", "yellow", "bright_blue", "bright_magenta")
+_COLOURS = ("bright_blue", "red", "green", "magenta", "cyan", "yellow", "blue", "bright_magenta")
 _BLANK = "\u2800"
 #: of 256 colours: violet over green to yellow, ever lighter
 _HEAT = (53, 54, 55, 60, 24, 31, 37, 36, 72, 77, 113, 149, 185, 227)
