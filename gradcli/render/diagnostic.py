@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError, Label
 from gradcli.render.advice import advice
 from gradcli.render.escape import escape, escape_lines, width
 from gradcli.render.excerpt import Excerpt, marked
-from gradcli.render.folding import fold_prose
+from gradcli.render.folding import cut, fold_prose
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 
@@ -153,10 +153,7 @@ def _calls(error: GradcliError, look: Look) -> list[str]:
     for span, name in list(reversed(error.calls))[:_MAX_CALLS]:
         line, _ = span.source.position(span.start)
         head = f"in {escape(name)}, called on line {line}:"
-        text = " ".join(escape(span.text).split())
-        room = columns - len(head)
-        if len(text) > room:
-            text = text[: max(room - 3, 0)] + "..."
+        text = cut(" ".join(escape(span.text).split()), columns - len(head))
         out.append(f"{_INDENT}{look.paint(head, 'dim')} {highlighted(text, look)}")
     if len(error.calls) > _MAX_CALLS:
         out.append(f"{_INDENT}... and {len(error.calls) - _MAX_CALLS} more calls")

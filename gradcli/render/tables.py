@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
 from gradcli.render.console import draw
-from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.escape import escape_lines, width
 from gradcli.render.fields import GAP, fields, styled, widest
-from gradcli.render.folding import fold, widest_piece
+from gradcli.render.folding import fold, shortened, widest_piece
 from gradcli.render.look import PLAIN, Look
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.results.values import Evaluation, TensorValue, Value
@@ -23,8 +23,6 @@ from gradcli.results.values import Evaluation, TensorValue, Value
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: longer expressions are cut in the middle; JSON has them whole
-_EXPRESSION = 60
 #: where a table must be narrower, texts are not folded to less than this as long as tensors can be folded
 _TEXT = 20
 #: a cell that is folded into so many more lines is better read in a record: a tensor, a text
@@ -260,7 +258,7 @@ def evaluation_table(evaluation: Evaluation, look: Look = PLAIN) -> str:
     """One row for the value of an expression."""
     value = evaluation.value
     extents = shape(value) if isinstance(value, TensorValue) else ""
-    row = ["out", short(evaluation.expression), extents, evaluation.grad_fn or "-", value]
+    row = ["out", shortened(evaluation.expression), extents, evaluation.grad_fn or "-", value]
     return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE], [row], look)
 
 
@@ -270,16 +268,7 @@ def cell(value: Value) -> str:
 
 
 def _cells(row: Row) -> list[Cell]:
-    return [row.name, short(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
-
-
-def short(expression: str) -> str:
-    """An expression for a cell: on one line, cut in the middle where it is long."""
-    text = escape(" ".join(expression.split()))
-    if len(text) <= _EXPRESSION:
-        return text
-    half = (_EXPRESSION - 3) // 2
-    return f"{text[: half + 1]}...{text[-half:]}"
+    return [row.name, shortened(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
 
 
 def shape(value: TensorValue) -> str:
