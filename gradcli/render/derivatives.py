@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradcli.render import csv_text, json_text
+from gradcli.render.folding import shortened
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.plain import number_lines
-from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout, shape, short
+from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout, shape
 from gradcli.results.derivatives import Block, Derivatives, Row
 
 
@@ -19,7 +20,7 @@ def table(found: Derivatives, look: Look = PLAIN) -> str:
     blocks = {(block.row, block.column): block.value for block in found.blocks}
     rows: list[list[Cell]] = []
     for row in (found.output, *found.variables):
-        cells: list[Cell] = [row.name, short(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
+        cells: list[Cell] = [row.name, shortened(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
         for column in names:
             place = (row.name, column) if column else ("out", row.name)
             cells.append(blocks.get(place, ""))

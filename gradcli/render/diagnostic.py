@@ -13,9 +13,9 @@ import json
 
 from gradcli.errors import GradcliError, Label
 from gradcli.render.advice import advice
-from gradcli.render.escape import escape, escape_lines
+from gradcli.render.escape import escape, escape_lines, width
 from gradcli.render.excerpt import Excerpt, marked
-from gradcli.render.folding import fold_prose
+from gradcli.render.folding import cut, fold_prose
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 
@@ -97,16 +97,20 @@ def _sort_hints(error: GradcliError) -> tuple[str, list[str]]:
 
 
 def _hints(hints: list[str], look: Look) -> list[str]:
+    """Advice, folded; commands to try below each other, whole, with their remarks behind them where all have room there."""
     out = []
-    first = True
+    tries = [escape_lines(hint).removeprefix("try ") for hint in hints if hint.startswith("try ")]
+    narrow = look.columns is not None and any(width(line) + 8 > look.columns for text in tries for line in text.split("\n"))
+    lead = "try   "
     for hint in hints:
-        text = escape_lines(hint)
-        if text.startswith("try "):
-            lead = "try   " if first else "      "
-            first = False
-            text = look.paint(lead, "dim") + text.removeprefix("try ")
-        elif look.columns is not None:
-            text = fold_prose(text, look.columns - len(_INDENT))
+        if hint.startswith("try "):
+            text, blank, remark = escape_lines(hint).removeprefix("try ").partition("  (" if narrow else "\0")
+            text = f"{text.rstrip()}\n        ({remark}" if blank else text
+            text = look.paint(lead, "dim") + text
+            lead = "      "
+        else:
+            text = escape_lines(hint)
+            text = text if look.columns is None else fold_prose(text, look.columns - len(_INDENT))
         out += [_INDENT + line for line in text.split("\n")]
     return out
 
@@ -149,10 +153,7 @@ def _calls(error: GradcliError, look: Look) -> list[str]:
     for span, name in list(reversed(error.calls))[:_MAX_CALLS]:
         line, _ = span.source.position(span.start)
         head = f"in {escape(name)}, called on line {line}:"
-        text = " ".join(escape(span.text).split())
-        room = columns - len(head)
-        if len(text) > room:
-            text = text[: max(room - 3, 0)] + "..."
+        text = cut(" ".join(escape(span.text).split()), columns - len(head))
         out.append(f"{_INDENT}{look.paint(head, 'dim')} {highlighted(text, look)}")
     if len(error.calls) > _MAX_CALLS:
         out.append(f"{_INDENT}... and {len(error.calls) - _MAX_CALLS} more calls")

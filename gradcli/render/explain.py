@@ -8,14 +8,12 @@ import io
 from gradcli.render.console import UNBOUNDED, draw
 from gradcli.render.escape import escape, escape_lines, width
 from gradcli.render.fields import styled
-from gradcli.render.folding import fold, fold_prose
+from gradcli.render.folding import fold, fold_prose, shortened
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout
 from gradcli.results.explanations import Arithmetic, Explanation, Made, StepResult
 
-#: longer texts are cut in the middle; JSON has them whole
-_LONGEST = 60
 #: tensors of more lines are summarised
 _TALLEST = 8
 _COLUMNS = (
@@ -46,18 +44,6 @@ def notes(explanation: Explanation, look: Look) -> str:
 def titled(step: StepResult) -> str:
     """The step's text, with the name it was given."""
     return f"{step.variable} = {step.expression}" if step.variable and not step.is_leaf else step.expression
-
-
-def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Printable text on one line, cut in the middle; of `log_softmax(#5) in LONG` the long text around the step."""
-    text = escape(" ".join(text.split()))
-    if len(text) <= longest:
-        return text
-    step, _, around = text.partition(" in ")
-    if around and len(step) + 16 <= longest:
-        return f"{step} in {shortened(around, longest - len(step) - 4)}"
-    half = (longest - 3) // 2
-    return f"{text[: half + 1]}...{text[-half:]}"
 
 
 def _arithmetic(explanation: Explanation, look: Look) -> str:

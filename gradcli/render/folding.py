@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from textwrap import TextWrapper
 
-from gradcli.render.escape import width
+from gradcli.render.escape import escape, width
 
 #: A piece of text that is broken at operators only where it is longer than a line. It ends at a blank that does not follow an
 #: opening bracket, or after a comma.
@@ -15,6 +15,10 @@ _OPERATOR = r"(?=(?:\*\*|//|[+*/@|&%]|(?<![A-Za-z]{2})-)(?<!\de[-+])[^\s=])"
 _PIECE = r"(?:\S|(?<=[\[(])\s)+?"
 _PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}))")
 _SMALL_PIECES = re.compile(rf"(\s+|{_PIECE}(?:{_END}|(?<=[\w)\]]){_OPERATOR}))")
+
+
+#: longer expressions are cut in the middle; JSON has them whole
+_LONGEST = 60
 
 
 class _Expressions(TextWrapper):
@@ -61,3 +65,29 @@ def widest_piece(text: str, indent: int = 1) -> int:
     """The width of the narrowest lines that `text` can be folded to, which are its pieces that are never broken."""
     pieces = ([piece for piece in _SMALL_PIECES.findall(line) if piece.strip()] for line in text.split("\n"))
     return max((width(piece) + indent * (i > 0) for line in pieces for i, piece in enumerate(line)), default=0)
+
+
+def cut(text: str, columns: int) -> str:
+    """The beginning of `text` that there is room for, with dots after it; nothing where only dots would be left."""
+    if width(text) <= columns:
+        return text
+    from rich.cells import set_cell_size
+
+    kept = set_cell_size(text, max(columns - 3, 0)).rstrip()
+    return f"{kept}..." if kept else ""
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Printable text on one line, cut in the middle; of `log_softmax(#5) in LONG` the long text around the step."""
+    text = escape(" ".join(text.split()))
+    if len(text) <= longest:
+        return text
+    step, _, around = text.partition(" in ")
+    if around and len(step) + 16 <= longest:
+        return f"{step} in {shortened(around, longest - len(step) - 4)}"
+    half = (longest - 3) // 2
+    ends = [match.end() for match in _SMALL_PIECES.finditer(text)]
+    # a piece that is as long as half of it all is cut itself
+    first = max((end for end in ends if half // 2 < end <= half + 1), default=half + 1)
+    last = min((end for end in ends if len(text) - half <= end < len(text) - half // 2), default=len(text) - half)
+    return f"{text[:first]}...{text[last:]}"

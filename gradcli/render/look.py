@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradcli.plain import Plain
 
-#: The styles of gradcli's output by role, as rich writes them. They use the terminal's own sixteen colours, which are
-#: readable on light and on dark backgrounds.
+#: The styles of gradcli's output by role, as rich writes them. They use the terminal's own sixteen colours, of which these are
+#: readable on light and on dark backgrounds; blue is too dark for most dark ones.
 STYLES = {
     "error": "bold red",
     "caret": "red",
@@ -18,7 +18,7 @@ STYLES = {
     "gradient": "green",
     "zero": "dim",
     "nonfinite": "bold red",
-    "keyword": "blue",
+    "keyword": "bright_blue",
     "command": "bold cyan",
     "number": "magenta",
     "string": "green",

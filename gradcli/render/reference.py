@@ -102,7 +102,7 @@ def reference_table(entries: Sequence[Entry], look: Look = PLAIN) -> str:
         if any(row[1] for row in rows):
             columns = [NAME, GRAD_FN, Column("derivative", "source")]
         else:
-            columns, rows = [NAME, Column("what it is")], [[row[0], entry.doc] for entry, row in zip(listed, rows, strict=True)]
+            columns, rows = [NAME, Column("what it is")], [[row[0], Sentence(entry.doc)] for entry, row in zip(listed, rows, strict=True)]
         out.append(look.paint(family, "heading") + "\n" + layout(columns, rows, look))
     names = len(entries)
     tail = f"  {names} {'name' if names == 1 else 'names'}; gradcli ops NAME tells all of one, with an example"

@@ -105,6 +105,69 @@
   rove([...document.querySelectorAll("svg.graph g[data-node]")], (one) => one.dataset.node, "box");
   rove([...document.querySelectorAll("#steps tbody tr[data-node]")], (one) => one.dataset.node, "row");
   rove(pieces.filter((one) => one.dataset.node), (one) => one.dataset.node, "text");
+
+  // the graph opens as small as its frame; buttons, keys, the wheel with Ctrl, and dragging look closer
+  const graph = document.querySelector("svg.graph");
+  const frame = graph && graph.closest(".scroll");
+  if (frame) {
+    const { width, height } = graph.viewBox.baseVal;
+    let scale = 1, fitting = true;
+    const fitted = () => Math.min(1, (frame.clientWidth - 2) / width, (0.8 * innerHeight - 20) / height);
+    const zoom = (to, x = frame.clientWidth / 2, y = frame.clientHeight / 2) => {
+      const before = scale, left = frame.scrollLeft, top = frame.scrollTop;
+      scale = Math.min(4, Math.max(fitted(), to));
+      fitting = scale === fitted();
+      graph.style.width = `${width * scale}px`;
+      graph.style.height = `${height * scale}px`;
+      frame.scrollLeft = ((left + x) * scale) / before - x;
+      frame.scrollTop = ((top + y) * scale) / before - y;
+      frame.classList.toggle("close", !fitting);
+    };
+    const ways = {
+      "Fit": ["the whole graph", "0", () => zoom(0)],
+      "1:1": ["full size", "1", () => zoom(1)],
+      "\u2212": ["smaller", "-", () => zoom(scale / 1.4)],
+      "+": ["larger", "+", () => zoom(scale * 1.4)],
+    };
+    const tools = document.getElementById("tools");
+    for (const [text, [label, key, act]] of Object.entries(ways)) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.title = `${label} (${key})`;
+      button.setAttribute("aria-label", label);
+      button.addEventListener("click", act);
+      tools.append(button);
+    }
+    frame.addEventListener("keydown", (event) => {
+      const way = Object.values(ways).find(([, key]) => key === event.key);
+      if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      way[2]();
+    });
+    frame.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const box = frame.getBoundingClientRect();
+      zoom(scale * Math.exp(-event.deltaY / 300), event.clientX - box.left, event.clientY - box.top);
+    }, { passive: false });
+    let held = null;
+    frame.addEventListener("pointerdown", (event) => {
+      if (event.button === 0 && event.pointerType === "mouse") held = [event.clientX, event.clientY, frame.scrollLeft, frame.scrollTop];
+    });
+    frame.addEventListener("pointermove", (event) => {
+      if (!held || !(event.buttons & 1)) return;
+      const dx = event.clientX - held[0], dy = event.clientY - held[1];
+      if (!frame.hasPointerCapture(event.pointerId) && Math.hypot(dx, dy) < 5) return;
+      frame.setPointerCapture(event.pointerId);
+      frame.scrollLeft = held[2] - dx;
+      frame.scrollTop = held[3] - dy;
+    });
+    for (const end of ["pointerup", "pointercancel"]) frame.addEventListener(end, () => { held = null; });
+    addEventListener("resize", () => { if (fitting) zoom(0); });
+    frame.style.minHeight = `${Math.min(height + 2, 460, 0.6 * innerHeight)}px`;
+    zoom(0);
+  }
   const first = document.querySelector("#steps tbody tr[data-node]");
   if (first) show(first.dataset.node, "row");
 })();

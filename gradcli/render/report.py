@@ -16,7 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from gradcli.render.escape import escape, escape_lines
-from gradcli.render.explain import shortened, titled
+from gradcli.render.explain import titled
+from gradcli.render.fields import widest
+from gradcli.render.folding import shortened
 from gradcli.render.pictures.graph_svg import graph_svg
 from gradcli.render.pictures.node_labels import base
 from gradcli.render.pictures.plot_svg import plot_svg
@@ -29,12 +31,10 @@ from gradcli.results.values import TensorValue, Value
 _HERE = Path(__file__)
 _STYLE = re.compile(r"<style>(.*?)</style>\n?", re.S)
 _NODE = re.compile(r'<g id="g-n([^"]*)" class="')
+_DOT = re.compile(r"(?<=\.)(?=[A-Za-z_])")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.A)
-_WIDTH = re.compile(r'<svg[^>]* width="(\d+)"')
-#: graphs up to this many pixels wide are made as small as their place; larger ones scroll in it
-_SHRUNK = 1100
-#: cells of the table are cut at so many lines
-_TALLEST = 7
+#: cells of the tables have at most so many lines; tensors are at most so many characters wide: in the result, in the steps
+_TALLEST, _RESULT, _STEP = 7, 48, 30
 #: more printed text than this is cut
 _LONGEST = 200_000
 
@@ -84,6 +84,11 @@ def _text(text: str) -> str:
     return html.escape(escape(text), quote=True)
 
 
+def _dotted(text: str) -> str:
+    """Text of one line that may go on in the next after the dots of its names."""
+    return "<wbr>".join(map(_text, _DOT.split(text)))
+
+
 def _lines(text: str) -> str:
     """Text of several lines for the page."""
     return html.escape(escape_lines(text), quote=True)
@@ -119,8 +124,8 @@ def _result(report: Report) -> Iterator[str]:
     yield _head(["name", "grad_fn", "shape", "value", "gradient"]) + "<tbody>"
     for name, grad_fn, value, gradient in rows:
         shape = str(value.shape) if isinstance(value, TensorValue) else ""
-        known = "" if value is None else _cut(cell(value))
-        slope = "-" if gradient is None else _cut(cell(gradient))
+        slope = _shown(gradient, _RESULT)
+        known = "" if value is None else _shown(value, _RESULT)
         cells = "".join(f'<td class="mono">{text}</td>' for text in (_text(grad_fn), shape, known))
         yield f'<tr><th scope="row" class="mono">{_text(name)}</th>{cells}<td class="mono grad">{slope}</td></tr>'
     yield "</tbody></table></div></section>"
@@ -131,12 +136,23 @@ def _head(names: Sequence[str]) -> str:
     return f"<thead><tr>{cells}</tr></thead>"
 
 
-def _cut(text: str) -> str:
-    """The text of a value, without its middle where it is tall."""
+def _shown(value: Value | None, columns: int) -> str:
+    """The text of a value: a tensor as PyTorch summarises it, with as many items as there is room for; of other text the beginning."""
+    if value is None:
+        return "-"
+    text = cell(value)
+    # rows that go on in the next line are the last resort
+    ways = iter(({"edgeitems": 3}, {"edgeitems": 2}, {"edgeitems": 1}, {"edgeitems": 1, "linewidth": columns}))
+    while isinstance(value, TensorValue) and _is_large(text, columns) and (way := next(ways, None)) is not None:
+        text = escape_lines(value.cell(threshold=0, **way))
     lines = text.split("\n")
     if len(lines) > _TALLEST:
         lines = [*lines[: _TALLEST - 2], " ...", lines[-1]]
     return _lines("\n".join(lines))
+
+
+def _is_large(text: str, columns: int) -> bool:
+    return text.count("\n") >= _TALLEST or widest([text]) > columns
 
 
 # --- the graph and the steps ----------------------------------------------------------------------
@@ -148,9 +164,7 @@ def _graph(explanation: Explanation | None) -> tuple[str, str]:
         return "", ""
     picture = graph_svg(explanation.replace(notes=()), values=True, grads=True, prefix="g-")
     style = "".join(_STYLE.findall(picture))
-    size = _WIDTH.search(picture)
-    look = "graph fit" if size and float(size[1]) <= _SHRUNK else "graph"
-    picture = _STYLE.sub("", picture).replace('role="img"', f'class="{look}" role="group" aria-label="the graph"', 1)
+    picture = _STYLE.sub("", picture).replace('role="img"', 'class="graph" role="group" aria-label="the graph"', 1)
     return _NODE.sub(r'<g id="g-n\1" data-node="\1" class="', picture), style
 
 
@@ -164,11 +178,24 @@ def _looking(report: Report, graph: str) -> Iterator[str]:
         return
     yield f'<section id="graph"><h2>Graph and {kind}</h2>'
     yield '<p class="quiet">Point at a node, or use the arrow keys: its value, its gradient and its text light up.</p>'
+    yield f'<div class="bar"><ul class="legend quiet">{"".join(_legend(graph))}</ul>'
+    yield '<div id="tools" role="group" aria-label="Size"></div></div>'
     yield f'<div class="looking"><div class="scroll">{graph}</div><div><div id="source">'
     yield from _source(report)
     yield '</div><aside class="detail" id="detail" aria-live="polite" aria-label="The node looked at">'
     yield "<p>The table below tells all.</p></aside>"
     yield "</div></div></section>"
+
+
+def _legend(graph: str) -> Iterator[str]:
+    """What the boxes of the graph and the coloured lines in them are, as far as there are some."""
+    kinds = {"leaf": "a leaf", "step": "a step", "result": "the result", "again": "stands for a node elsewhere: a link to it"}
+    for kind, text in kinds.items():
+        if f'class="{kind}"' in graph:
+            box = f'<rect class="box" x="1.5" y="1.5" width="19" height="11" rx="{6 if kind in ("leaf", "again") else 2}"/>'
+            yield f'<li><svg class="key" viewBox="0 0 22 14" aria-hidden="true"><g class="{kind}">{box}</g></svg>{text}</li>'
+    if 'class="grad"' in graph:
+        yield '<li><span class="grad">grad</span> the gradient of the result</li>'
 
 
 def _steps(explanation: Explanation | None) -> Iterator[str]:
@@ -191,14 +218,12 @@ def _row(step: StepResult, made: Made) -> str:
         marks += f' data-leaf="{_text(step.name)}"'
     elif step.start >= 0:
         marks += f' data-in="{_text(step.source)}" data-from="{step.start}" data-to="{step.end}"'
-    value = "-" if made.value is None else _cut(cell(made.value))
-    gradient = "-" if made.gradient is None else _cut(cell(made.gradient))
+    value, gradient = _shown(made.value, _STEP), _shown(made.gradient, _STEP)
     name = _text(made.name.removeprefix("#"))
     return (
-        f'<tr {marks}><th scope="row" class="mono">{name}</th><td class="mono wrap">{_text(titled(step))}</td>'
+        f'<tr {marks}><th scope="row" class="mono">{name}</th><td class="mono wrap">{_dotted(titled(step))}</td>'
         f'<td class="mono">{_text(step.grad_fn)}</td><td class="mono">{made.shape}</td>'
-        f'<td class="mono"><div class="held">{value}</div></td>'
-        f'<td class="mono grad"><div class="held">{gradient}</div></td><td class="mono wrap came">{_text(made.came)}</td></tr>'
+        f'<td class="mono">{value}</td><td class="mono grad">{gradient}</td><td class="mono wrap came">{_dotted(made.came)}</td></tr>'
     )
 
 

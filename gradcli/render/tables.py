@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
 from gradcli.render.console import draw
-from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.escape import escape_lines, width
 from gradcli.render.fields import GAP, fields, styled, widest
-from gradcli.render.folding import fold, widest_piece
+from gradcli.render.folding import fold, shortened, widest_piece
 from gradcli.render.look import PLAIN, Look
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.results.values import Evaluation, TensorValue, Value
@@ -23,8 +23,6 @@ from gradcli.results.values import Evaluation, TensorValue, Value
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: longer expressions are cut in the middle; JSON has them whole
-_EXPRESSION = 60
 #: where a table must be narrower, texts are not folded to less than this as long as tensors can be folded
 _TEXT = 20
 #: a cell that is folded into so many more lines is better read in a record: a tensor, a text
@@ -89,7 +87,7 @@ class _Layout(Plain):
             changes["linewidth"] -= over
             text = cell.cell(**changes)
         if "precision" in changes and "." in text and "e" not in text:
-            text = cell.cell(**changes | {"precision": max(map(_digits, re.findall(r"\.(\d*)", text)))})
+            text = cell.cell(**changes | {"precision": max(1, *map(_digits, re.findall(r"\.(\d*)", text)))})
         # as PyTorch summarises: ever fewer items at both ends of every axis
         edges = iter((3, 2, 1, 0))
         while text.count("\n") >= self.tallest and (edge := next(edges, None)) is not None:
@@ -205,21 +203,22 @@ def _table(table: _Layout, widths: Sequence[int | None]) -> str:
 
 
 def _records(table: _Layout) -> str:
-    """The rows one below the other: the first two cells of each, and under them the others with their headings.
-
-    Empty cells are left out.
+    """The rows one below the other. A row begins with its first cells, two at most, as long as they are no tensors and no sentences;
+    below stand the others with their headings. Empty cells are left out.
     """
     from rich.console import Group
     from rich.padding import Padding
 
     room = table.look.columns or 0
-    lead = max((width(column.heading) for column in table.columns[2:]), default=0)
+    heads = next((i for i in range(2) if any(isinstance(row[i], (TensorValue, Sentence)) for row in table.rows)), 2)
+    labels = [column.heading for i, column in enumerate(table.columns) if not all(isinstance(row[i], Sentence) for row in table.rows)]
+    lead = max(map(width, labels[heads:]), default=0)
     wide = max(room - lead - 3 * GAP, 8)
     parts: list[Padding] = []
     for cells in table.rows:
-        if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:2] if (text := table.text(cell))):
+        if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:heads] if (text := table.text(cell))):
             parts.append(Padding(styled(fold(head, max(room - GAP, 8), 4), "heading", table.look), (0, 0, 0, GAP)))
-        shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[2:], cells[2:], strict=True)]
+        shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[heads:], cells[heads:], strict=True)]
         found = [
             ("" if isinstance(cell, Sentence) else column.heading, _styled(text, column.role, cell, table.look))
             for column, cell, text in shown
@@ -259,7 +258,7 @@ def evaluation_table(evaluation: Evaluation, look: Look = PLAIN) -> str:
     """One row for the value of an expression."""
     value = evaluation.value
     extents = shape(value) if isinstance(value, TensorValue) else ""
-    row = ["out", short(evaluation.expression), extents, evaluation.grad_fn or "-", value]
+    row = ["out", shortened(evaluation.expression), extents, evaluation.grad_fn or "-", value]
     return layout([NAME, EXPRESSION, SHAPE, GRAD_FN, VALUE], [row], look)
 
 
@@ -269,16 +268,7 @@ def cell(value: Value) -> str:
 
 
 def _cells(row: Row) -> list[Cell]:
-    return [row.name, short(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
-
-
-def short(expression: str) -> str:
-    """An expression for a cell: on one line, cut in the middle where it is long."""
-    text = escape(" ".join(expression.split()))
-    if len(text) <= _EXPRESSION:
-        return text
-    half = (_EXPRESSION - 3) // 2
-    return f"{text[: half + 1]}...{text[-half:]}"
+    return [row.name, shortened(row.expression), shape(row.value), row.grad_fn, row.value, *row.gradients]
 
 
 def shape(value: TensorValue) -> str:

@@ -34,7 +34,11 @@ def curves(expression: str, span: Span, evaluate: Evaluate, name: str, points: A
             # a derivative is shown, and joined to its neighbour, only where the function and its lower derivatives are
             whole = np.logical_and.reduce(joined[number][: of + 1])
             defined = np.logical_and.reduce([np.isfinite(values) for values in row[: of + 1]])
-            found.append(Curve(_label(number, len(table), of, name), of, row[of], whole, defined))
+            label = _label(number, len(table), of, name)
+            found.append(Curve(label, of, row[of], whole, defined))
+            gone = np.isnan(row[of]) & np.logical_not(sum(map(np.isnan, row[:of]), np.zeros(len(points), bool)))
+            if gone.any() and not sampler.missing:
+                notes.append(_where_nan(label, points, gone, name))
     low, high, cut = visible([curve.values[curve.defined] for curve in found], poles)
     if cut:
         notes.append(f"shown from {low:.4g} to {high:.4g}: there is a pole")
@@ -51,6 +55,8 @@ def heat_map(expression: str, span: Span, evaluate: Evaluate, names: tuple[str, 
         raise _several(sampler, span)
     values, *gradients = (column.reshape(len(ys), len(xs)) for column in table[0])
     notes = _notes(sampler, names)
+    if (missing := int(np.isnan(values).sum())) and not sampler.missing:
+        notes.append("every value is nan" if missing == values.size else f"{missing:,} of {values.size:,} values are nan")
     low, high, cut = visible([values.ravel()], bool(np.isinf(values).any()), margin=0.0)
     if cut:
         notes.append(f"shown from {low:.4g} to {high:.4g}: there is a pole")
@@ -88,6 +94,17 @@ def _notes(sampler: Sampler, names: Sequence[str]) -> list[str]:
     if sampler.order and not sampler.has_graph:
         notes.append(f"no gradient: none leads from the value back to {' or '.join(names)}")
     return notes
+
+
+def _where_nan(label: str, points: Array, gone: Array, name: str) -> str:
+    """Where a curve has no value, by the flags of the points."""
+    if gone.all():
+        return f"{label} is nan everywhere"
+    places = np.flatnonzero(gone)
+    if places[-1] - places[0] + 1 > len(places):
+        return f"{label} is nan at {len(places):,} of {len(points):,} points"
+    first, last = points[places[0]], points[places[-1]]
+    return f"{label} is nan at {name} = {first:.4g}" + ("" if first == last else f" to {last:.4g}")
 
 
 def ends(low: object, high: object, name: str) -> tuple[float, float]:

@@ -209,7 +209,8 @@ def test_svg(cli, tmp_path, words: list[str]) -> None:
     assert cli("plot", *words, "-o", str(target)).code == 0
     text = target.read_text()
     root = ElementTree.fromstring(text)
-    assert root.tag.endswith("svg") and "prefers-color-scheme: dark" in text and "nan" not in text.replace("log(x)", "")
+    assert root.tag.endswith("svg") and "prefers-color-scheme: dark" in text and "nan" not in text.replace(">f is nan everywhere<", "")
+    assert (">f is nan everywhere<" in text) == (words[0] == "log(x)*0/0")
     title = root.find("{http://www.w3.org/2000/svg}title")
     assert title is not None and title.text == words[0]
 
@@ -283,3 +284,23 @@ def test_untrusted() -> None:
 def test_a_help_needs_no_plotille() -> None:
     code = "import sys\nfrom gradcli.cli.app import run\nrun(['plot', '--help'])\nassert not {'plotille', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("expression", "note"),
+    [
+        ("sqrt(x-5)", "f is nan everywhere"),
+        ("sqrt(x)+0*x", "f is nan at x = -2 to -0.04"),
+        ("(x-1)/(x-1)", "f is nan at x = 1"),
+        ("sqrt(abs(abs(x)-1)-0.5)", "f is nan at 50 of 101 points"),
+        ("x", ""),
+    ],
+)
+def test_nan_is_told(cli, expression: str, note: str) -> None:
+    notes = json.loads(cli("plot", expression, "x=-2..2:101", "--grad", "--json").out)["notes"]
+    assert [one for one in notes if "nan" in one] == ([note] if note else [])
+
+
+def test_nan_on_a_map_is_told(cli) -> None:
+    assert "\"2 of 4 values are nan\"" in cli("plot", "sqrt(x)+0*y", "x=-1..1:2", "y=0..1:2", "--json").out
+    assert "\"every value is nan\"" in cli("plot", "sqrt(x-3)+0*y", "x=-1..1:2", "y=0..1:2", "--json").out

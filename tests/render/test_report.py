@@ -13,7 +13,7 @@ import pytest
 
 from gradcli.cli.app import run
 
-VOID = {"meta", "br", "img", "input", "link", "hr"}
+VOID = {"wbr", "meta", "br", "img", "input", "link", "hr"}
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> \"'&"
 
 
@@ -82,7 +82,8 @@ def test_an_expression(tmp_path: Path) -> None:
     assert {node["data-node"] for node in page.all("g") if "data-node" in node} == {"5", "4", "3", "2", "1", "x"}
     for part in ("grad(#3) * #1", "[[3., 4.],\n [5., 6.]]", "all 0.25", "after one step of gradient descent"):
         assert part in text
-    assert "graph" in page.all("svg")[0]["class"] and page.all("svg")[1]["class"] == "plot"
+    assert [one["class"] for one in page.all("svg")] == ["key", "key", "key", "graph", "plot"]
+    assert "</svg>a leaf</li>" in text and "</svg>the result</li>" in text and "elsewhere" not in text
 
 
 def test_spans_cover_the_text(tmp_path: Path) -> None:

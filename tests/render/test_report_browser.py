@@ -289,6 +289,48 @@ def test_two_thousand_nodes(browser: Browser, tmp_path: Path) -> None:
     assert browser.js("return document.querySelectorAll('*').length") < 40_000
 
 
+#: in the page: the width and height of the graph, those of its frame, and how far it is scrolled down
+SIZES = """
+const frame = document.querySelector("svg.graph").closest(".scroll"), graph = document.querySelector("svg.graph").getBoundingClientRect();
+return [graph.width, graph.height, frame.clientWidth, frame.clientHeight, frame.scrollTop];
+"""
+
+
+def test_a_large_graph_opens_whole_and_can_be_looked_at_closely(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["module"])
+    wide, high, room, tall, _ = browser.js(SIZES)
+    assert 100 < wide <= room and high <= tall
+    browser.js("document.querySelector('#tools button:nth-child(2)').click()")
+    full = browser.js("const size = document.querySelector('svg.graph').viewBox.baseVal; return [size.width, size.height]")
+    assert full[0] > wide and browser.js(SIZES)[:2] == pytest.approx(full, abs=1)
+    browser.js("for (let i = 0; i < 3; i += 1) document.querySelector('#tools button:last-child').click()")
+    browser.js("document.querySelector('.looking > .scroll').scrollTop = 50")
+    frame = browser.post("/element", {"using": "css selector", "value": ".looking > .scroll"})
+    steps = [("pointerMove", 0), ("pointerDown", 0), ("pointerMove", -120), ("pointerUp", 0)]
+    moves = [
+        {"type": kind, "button": 0} | ({"duration": 0, "x": 0, "y": y, "origin": frame} if kind == "pointerMove" else {})
+        for kind, y in steps
+    ]
+    browser.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": moves}]})
+    assert browser.js(SIZES)[4] == pytest.approx(170, abs=2)
+    browser.js("document.querySelector('svg.graph g').focus()")
+    browser.press("0")
+    assert browser.js(SIZES)[0] == pytest.approx(wide, abs=1)
+    assert browser.messages() == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_cut_off_at_1200_pixels(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.post("/window/rect", {"width": 1200, "height": 1000})
+    try:
+        browser.open(pages[name])
+        cut = "return [...document.querySelectorAll('.scroll, #source pre')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+        assert browser.js(cut) == 0
+        assert browser.js("return document.querySelector('.legend').innerText").startswith("a leaf")
+    finally:
+        browser.post("/window/rect", {"width": 1280, "height": 1000})
+
+
 def test_a_narrow_window(browser: Browser, pages: dict[str, Path]) -> None:
     browser.post("/window/rect", {"width": 520, "height": 900})
     try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gradcli.render.escape import escape
-from gradcli.render.explain import shortened, titled
-from gradcli.render.folding import fold
+from gradcli.render.explain import titled
+from gradcli.render.folding import fold, shortened
 from gradcli.results.explanations import Made, StepResult
 from gradcli.results.values import TensorValue
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
 from gradcli.render.escape import escape, width
+from gradcli.render.folding import cut
 from gradcli.render.look import Look
 from gradcli.render.pictures.axes import pieces, shares, strokes, tick_texts, ticks
 from gradcli.results.plots import Curves, HeatMap
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 DASHES: tuple[tuple[float, ...], ...] = ((), (7, 5), (1, 3), (9, 3, 1, 3), (3, 6), (1, 6), (12, 3, 3, 3), (2, 2))
 _MARKERS = "*o+x#@%&"
 #: colours of the terminal, readable on light and dark
-_COLOURS = ("blue", "red", "green", "magenta", "cyan", "yellow", "bright_blue", "bright_magenta")
+_COLOURS = ("bright_blue", "red", "green", "magenta", "cyan", "yellow", "blue", "bright_magenta")
 _BLANK = "\u2800"
 #: of 256 colours: violet over green to yellow, ever lighter
 _HEAT = (53, 54, 55, 60, 24, 31, 37, 36, 72, 77, 113, 149, 185, 227)
@@ -49,7 +50,7 @@ def curves_text(plot: Curves, area: Area) -> str:
     body = _framed(cells, places, labels, (plot.low, plot.high), margin, area)
     start, end = float(plot.points[0]), float(plot.points[-1])
     head = escape(" ".join(plot.expression.split()))
-    lines = [f"{'':{margin}} {_cut(head, wide)}", *body, *_bottom(start, end, plot.name, margin, wide, area)]
+    lines = [f"{'':{margin}} {cut(head, wide)}", *body, *_bottom(start, end, plot.name, margin, wide, area)]
     lines += _legend(plot, margin, area) + [f"{'':{margin}} {escape(note)}" for note in plot.notes]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -59,10 +60,6 @@ def _box(area: Area) -> Box:
     from rich.box import ASCII2, SQUARE
 
     return SQUARE if area.look.unicode else ASCII2
-
-
-def _cut(text: str, wide: int) -> str:
-    return text if len(text) <= wide else text[: wide - 3] + "..."
 
 
 def _cells(plot: Curves, area: Area, wide: int) -> list[list[str]]:
@@ -78,7 +75,7 @@ def _cells(plot: Curves, area: Area, wide: int) -> list[list[str]]:
                     grid[y][x] = area.look.paint(joined, _COLOURS[k % len(_COLOURS)])
     if plot.low < 0 < plot.high:
         at = area.rows - 1 - int((0 - plot.low) / (plot.high - plot.low) * area.rows)
-        zero = area.look.paint("┈" if area.look.unicode else ".", "dim")
+        zero = area.look.paint("\u2804" if area.look.unicode else ".", "dim")
         grid[at] = [zero if char == " " else char for char in grid[at]]
     return grid
 
@@ -174,7 +171,7 @@ def heat_text(plot: HeatMap, area: Area) -> str:
     arrows = _field(plot, area)
     cells = [[_cell(parts[y, x], arrows.get((y, x), " "), arrows, (y, x), area) for x in range(columns)] for y in reversed(range(rows))]
     ends = (float(plot.ys[0]), float(plot.ys[-1]))
-    lines = [f"{'':{margin}} {_cut(escape(' '.join(plot.expression.split())), columns)}", f"{plot.names[1]:>{margin}}"]
+    lines = [f"{'':{margin}} {cut(escape(' '.join(plot.expression.split())), columns)}", f"{plot.names[1]:>{margin}}"]
     lines += _framed(cells, places, labels, ends, margin, area)
     lines += _bottom(float(plot.xs[0]), float(plot.xs[-1]), plot.names[0], margin, columns, area)
     lines += [f"{'':{margin}} {_scale(plot, area)}"]

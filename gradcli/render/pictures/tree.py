@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from gradcli.plain import Plain
 from gradcli.render.console import UNBOUNDED, draw
 from gradcli.render.escape import escape, width
-from gradcli.render.explain import notes, shortened, titled
+from gradcli.render.explain import notes, titled
 from gradcli.render.fields import NONFINITE
+from gradcli.render.folding import cut, shortened
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.pictures.node_labels import base, numbers
 from gradcli.results.explanations import Explanation, StepResult
@@ -37,9 +38,9 @@ class _Line(Plain):
     node: Tree
     depth: int
 
-    def cut(self, columns: int) -> _Line:
+    def within(self, columns: int) -> _Line:
         """The same with its text cut to what there is room for."""
-        return self.replace(text=_cut(self.text, columns - _GUIDE * self.depth - (len(self.grad_fn) + 2 if self.grad_fn else 0)))
+        return self.replace(text=cut(self.text, columns - _GUIDE * self.depth - (len(self.grad_fn) + 2 if self.grad_fn else 0)))
 
     @property
     def head(self) -> str:
@@ -58,7 +59,7 @@ def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = F
 
     columns = look.columns or UNBOUNDED
     lines = _lines(explanation, values, grads, min(_DEEPEST, max((columns - _HEAD) // _GUIDE, 3)))
-    lines = [line.cut(columns) for line in lines]
+    lines = [line.within(columns) for line in lines]
     lengths = sorted(line.length for line in lines if line.about)
     column = min(lengths[-1], lengths[len(lengths) * 9 // 10] + 8, _COLUMN, max(columns - 30, 0)) if lengths else 0
     widest = 1
@@ -119,16 +120,6 @@ def _described(step: StepResult, name: str, again: bool, values: bool, grads: bo
     if grads and made.gradient is not None:
         about.append(("grad ", made.gradient))
     return step.grad_fn, escape(text) + shape, tuple(about)
-
-
-def _cut(text: str, room: int) -> str:
-    """The beginning of `text` that there is room for; nothing where only dots would be left."""
-    from rich.cells import set_cell_size
-
-    if width(text) <= room:
-        return text
-    kept = set_cell_size(text, max(room - 3, 0)).rstrip()
-    return f"{kept}..." if kept else ""
 
 
 def _label(line: _Line, column: int, columns: int, look: Look) -> Text:
