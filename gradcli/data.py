@@ -42,7 +42,7 @@ _NPY_MAGIC = b"\x93NUMPY"
 _ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 #: characters of a header; numpy's own default
 _MAX_HEADER = 10_000
-_NUMBER = re.compile(r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*", re.I | re.A)
+_NUMBER = r"(?ia)[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*"
 
 
 def stdin_reader(stream: BinaryIO | None, *, is_source: bool = False) -> ReadStdin:
@@ -236,7 +236,7 @@ def _load_csv(text: str, name: str, part: str | None) -> Array:
     if first is None:
         raise DataError(f"{name} is empty")
     width = len(first[1])
-    header = None if all(_NUMBER.fullmatch(cell) for cell in first[1]) else [cell.strip() for cell in first[1]]
+    header = None if all(re.fullmatch(_NUMBER, cell) for cell in first[1]) else [cell.strip() for cell in first[1]]
     numbers: list[float] = [] if header else [float(cell) for cell in first[1]]
     # float() takes underscores and the digits of other scripts too: where there are any, each cell is checked first
     body = text[text.find("\n") + 1 :]
@@ -267,13 +267,13 @@ def _rows(reader: Rows, name: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _strict_float(cell: str) -> float:
-    if not _NUMBER.fullmatch(cell):
+    if not re.fullmatch(_NUMBER, cell):
         raise ValueError
     return float(cell)
 
 
 def _bad_cell(name: str, line: int, cells: list[str], header: list[str] | None) -> NoReturn:
-    index = next(i for i, cell in enumerate(cells) if not _NUMBER.fullmatch(cell))
+    index = next(i for i, cell in enumerate(cells) if not re.fullmatch(_NUMBER, cell))
     cell = cells[index]
     column = f"column {index}" + (f" ({header[index]})" if header else "")
     shown = "is empty" if not cell.strip() else f"is no number: {cell[:40]!r}"

@@ -5,7 +5,6 @@ Annotations are read at run time by typer, so this module keeps them as objects.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from typer import Option
 
 import gradcli
 from gradcli.errors import UsageError
+from gradcli.plain import Plain
 
 FORMATS = ("table", "repr", "plain", "json", "csv")
 COLOURS = ("auto", "always", "never")
@@ -41,8 +41,7 @@ def _choice(option: str, choices: tuple[str, ...]) -> Callable[[str | None], str
 Version = Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")]
 
 
-@dataclass(slots=True)
-class Shared:
+class Shared(Plain):
     """What every command that evaluates something takes."""
 
     file: Annotated[str | None, Option("-f", "--file", metavar="FILE", help="Read the expression from FILE; - is standard input.")] = None
@@ -85,8 +84,7 @@ class Shared:
         return chosen
 
 
-@dataclass(slots=True)
-class Variables:
+class Variables(Plain):
     """Which variables to differentiate by."""
 
     wrt: Annotated[str | None, Option("--wrt", metavar="NAMES", help="Only these variables, e.g. x,y.")] = None
@@ -96,7 +94,6 @@ class Variables:
         return None if self.wrt is None else [name.strip() for name in self.wrt.split(",")]
 
 
-@dataclass(slots=True)
 class Differentiation(Variables):
     """What the commands that walk backward take besides."""
 
@@ -106,19 +103,27 @@ class Differentiation(Variables):
     all: Annotated[bool, Option("--all", help="Every intermediate value too.")] = False
 
 
+def _options(bundle: type[Plain]) -> list[inspect.Parameter]:
+    types = {name: kind for base in reversed(bundle.__mro__) for name, kind in vars(base).get("__annotations__", {}).items()}
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(bundle, name), annotation=types[name])
+        for name in bundle.FIELDS
+    ]
+
+
 def bundled(function: Callable[..., int]) -> Callable[..., int]:
     """`function` for typer: each parameter whose type is a bundle becomes the bundle's options."""
     parameters: list[inspect.Parameter] = []
     bundles: dict[str, Any] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
+        if isinstance(parameter.annotation, type) and issubclass(parameter.annotation, Plain):
             bundles[parameter.name] = parameter.annotation
-            parameters += inspect.signature(parameter.annotation, eval_str=True).parameters.values()
+            parameters += _options(parameter.annotation)
         else:
             parameters.append(parameter)
 
     def command(**values: Any) -> int:
-        made = {name: bundle(**{field.name: values.pop(field.name) for field in fields(bundle)}) for name, bundle in bundles.items()}
+        made = {name: bundle(**{field: values.pop(field) for field in bundle.FIELDS}) for name, bundle in bundles.items()}
         return function(**values, **made)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]

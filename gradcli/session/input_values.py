@@ -40,7 +40,7 @@ def read(text: str, name: str, read_stdin: data.ReadStdin, evaluate: Callable[[S
         return text[1:], None
     if text.startswith("@"):
         return _from_file(text, read_stdin), None
-    if interval := re.compile(_RANGE).fullmatch(text):
+    if ".." in text and (interval := re.fullmatch(_RANGE, text)):
         text = f"linspace({interval[1]}, {interval[2]}, {interval[3] or _RANGE_POINTS})"
     source = Source(name, text)
     return evaluate(source), whole(source)
