@@ -14,7 +14,6 @@ from gradcli.errors import UsageError
 from gradcli.plain import Plain
 
 # compiled when first used, by re itself
-_BINDING = r"(?sa)([^\W\d]\w*)(:?=)(?!=)(.*)"
 _ALMOST_BINDING = r"(?s)([^\s()\[\]{}'\"=<>!:]+)(:?=)(?!=)(.*)"
 _OPTION_LIKE = r"(?s)(?:-([A-Za-z])|--([A-Za-z][A-Za-z-]*))(?:=(?!=).*)?"
 
@@ -32,6 +31,15 @@ class Binding(Plain):
         return f"{self.name}{':=' if self.exact else '='}{self.value}"
 
 
+def _binding(word: str) -> Binding | None:
+    """The binding that a word is, if it is one: `x==1` is an expression."""
+    left, equals, value = word.partition("=")
+    name = left.removesuffix(":")
+    if not equals or value.startswith("=") or not (name.isascii() and name.isidentifier()):
+        return None
+    return Binding(name, value, name != left)
+
+
 def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[str], list[str]]:
     """(options with their values, everything else). `options` says of each option whether it takes a value.
 
@@ -39,7 +47,7 @@ def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[st
     """
     chosen: list[str] = []
     rest: list[str] = []
-    bound = {match[1] for word in words if (match := re.fullmatch(_BINDING, word))}
+    bound = {binding.name for word in words if (binding := _binding(word))}
     queue = list(reversed(words))
     while queue:
         word = queue.pop()
@@ -63,7 +71,7 @@ def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[st
 
 def _refuse_unknown_option(word: str, options: Mapping[str, bool], bound: set[str]) -> None:
     """`-x` is an expression when x is bound, and a mistyped option else."""
-    match = re.fullmatch(_OPTION_LIKE, word)
+    match = re.fullmatch(_OPTION_LIKE, word) if word.startswith("-") else None
     if match is None or (match[1] or match[2]) in bound:
         return
     option = word.split("=")[0]
@@ -81,9 +89,10 @@ def split(words: Sequence[str], command: str, *, has_file: bool) -> tuple[str | 
     expression: str | None = None
     bindings: list[Binding] = []
     for word in words:
-        match = re.fullmatch(_BINDING, word)
-        if match:
-            bindings.append(_binding(match, bindings))
+        binding = _binding(word)
+        if binding:
+            _check_name(binding.name, bindings)
+            bindings.append(binding)
         elif expression is None and not has_file:
             expression = word
         else:
@@ -95,13 +104,11 @@ def split(words: Sequence[str], command: str, *, has_file: bool) -> tuple[str | 
     return expression, bindings
 
 
-def _binding(match: re.Match[str], known: list[Binding]) -> Binding:
-    name = match[1]
+def _check_name(name: str, known: list[Binding]) -> None:
     if keyword.iskeyword(name):
         raise UsageError(f"{name!r} is a word of the language and cannot be a name")
     if any(binding.name == name for binding in known):
         raise UsageError(f"{name!r} is given twice")
-    return Binding(name, match[3], match[2] == ":=")
 
 
 def _unexpected(word: str, words: Sequence[str], command: str, has_file: bool) -> UsageError:
@@ -110,7 +117,7 @@ def _unexpected(word: str, words: Sequence[str], command: str, has_file: bool) -
         return UsageError(f"{almost[1]!r} is not a name: names are ASCII letters, digits and _, and begin with no digit")
     if word.startswith("-"):
         return UsageError(f"no such option: {word}")
-    loose = [other for other in words if not re.fullmatch(_BINDING, other)]
+    loose = [other for other in words if not _binding(other)]
     hints = []
     if has_file:
         hints = ["with -f, the expression is in the file"]

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, get_args
 
 import typer
@@ -17,6 +16,7 @@ from typer import Option
 import gradcli
 from gradcli import limits
 from gradcli.errors import UsageError
+from gradcli.plain import Plain
 
 #: the formats of numbers, which most commands write
 FORMATS = ("table", "repr", "plain", "json", "csv")
@@ -82,8 +82,7 @@ def _separator(value: str | None) -> str | None:
 Version = Annotated[bool, Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")]
 
 
-@dataclass(slots=True)
-class Shared:
+class Shared(Plain):
     """What every command that evaluates something takes."""
 
     file: Annotated[str | None, Option("-f", "--file", metavar="FILE", help="Read the expression from FILE; - is standard input.")] = None
@@ -148,11 +147,12 @@ class Shared:
     debug: Annotated[bool, Option("--debug", help="Show Python tracebacks of errors.")] = False
     version: Version = False
 
-    def __post_init__(self) -> None:
-        if self.no_color:
-            if self.color not in (None, "never"):
-                raise UsageError(f"--no-color and --color {self.color} contradict each other")
-            self.color = "never"
+    def __init__(self, **values: Any) -> None:
+        if values.get("no_color"):
+            if values.get("color") not in (None, "never"):
+                raise UsageError(f"--no-color and --color {values['color']} contradict each other")
+            values["color"] = "never"
+        super().__init__(**values)
 
     @property
     def path(self) -> str | None:
@@ -176,8 +176,7 @@ class Shared:
         return chosen
 
 
-@dataclass(slots=True)
-class Variables:
+class Variables(Plain):
     """Which variables to differentiate by."""
 
     wrt: Annotated[str | None, Option("--wrt", metavar="NAMES", help="Only these variables, e.g. x,y.")] = None
@@ -187,7 +186,6 @@ class Variables:
         return None if self.wrt is None else [name.strip() for name in self.wrt.split(",")]
 
 
-@dataclass(slots=True)
 class Differentiation(Variables):
     """What the commands that walk backward take besides."""
 
@@ -195,6 +193,14 @@ class Differentiation(Variables):
         list[str] | None, Option("-v", "--vector", metavar="V", help="Weights v of the output, for v^T J; repeat for several gradients.")
     ] = None
     all: Annotated[bool, Option("--all", help="Every intermediate value too.")] = False
+
+
+def _options(bundle: type[Plain]) -> list[inspect.Parameter]:
+    types = {name: kind for base in reversed(bundle.__mro__) for name, kind in vars(base).get("__annotations__", {}).items()}
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(bundle, name), annotation=types[name])
+        for name in bundle.FIELDS
+    ]
 
 
 def bundled(function: Callable[..., int], formats: Sequence[str], without: Sequence[str]) -> Callable[..., int]:
@@ -205,15 +211,14 @@ def bundled(function: Callable[..., int], formats: Sequence[str], without: Seque
     parameters: list[inspect.Parameter] = []
     bundles: dict[str, Any] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
+        if isinstance(parameter.annotation, type) and issubclass(parameter.annotation, Plain):
             bundles[parameter.name] = parameter.annotation
-            declared = inspect.signature(parameter.annotation, eval_str=True).parameters.values()
-            parameters += [_fitting(option, formats, without) for option in declared]
+            parameters += [_fitting(option, formats, without) for option in _options(parameter.annotation)]
         else:
             parameters.append(parameter)
 
     def command(**values: Any) -> int:
-        made = {name: bundle(**{field.name: values.pop(field.name) for field in fields(bundle)}) for name, bundle in bundles.items()}
+        made = {name: bundle(**{field: values.pop(field) for field in bundle.FIELDS}) for name, bundle in bundles.items()}
         return function(**values, **made)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]

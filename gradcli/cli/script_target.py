@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
@@ -33,5 +32,5 @@ def prepare_looking(
     if script and shared.file is None:
         if not words:
             raise UsageError("--of NAME needs a script", hints=[f"try gradcli {command} script.py --of {of}"])
-        shared, words = replace(shared, file=words[0]), words[1:]
+        shared, words = shared.replace(file=words[0]), words[1:]
     return prepare(words, command, shared, write=output.write_stderr), (vectors[0] if vectors else None), script

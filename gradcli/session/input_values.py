@@ -57,7 +57,7 @@ def read(text: str, name: str, files: Files, evaluate: Callable[[Source], object
         return text[1:], None
     if text.startswith("@"):
         return _from_file(text, files), None
-    if interval := range_of(text):
+    if ".." in text and (interval := range_of(text)):
         text = f"linspace({interval[0]}, {interval[1]}, {interval[2] or _RANGE_POINTS})"
     source = Source(name, text)
     return evaluate(source), whole(source)

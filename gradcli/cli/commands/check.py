@@ -34,7 +34,6 @@ def command(
     shared: Shared,
 ) -> int:
     """Run, compare, tell."""
-    from dataclasses import replace
 
     from gradcli.cli import output
     from gradcli.cli.progress import progress
@@ -47,7 +46,7 @@ def command(
         raise UsageError("check computes in float64: differences in float32 say little")
     if vector is not None and len(vector) > 1:
         raise UsageError("check takes one -v")
-    request = prepare(words or [], "check", replace(shared, dtype="float64"), write=output.write_stderr)
+    request = prepare(words or [], "check", shared.replace(dtype="float64"), write=output.write_stderr)
     names = None if wrt is None else [name.strip() for name in wrt.split(",")]
     check_names(names, request.bindings)
     with progress(1, shared) as tell:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -45,7 +44,7 @@ def command(
     typed = words or []
     _check(typed, vector, shared)
     script = of is not None or is_script(typed, shared)
-    asked = replace(shared, file=typed[0]) if script and shared.file is None else shared
+    asked = shared.replace(file=typed[0]) if script and shared.file is None else shared
     rest = typed[1:] if asked is not shared else typed
     printed: list[str] = []
     request = prepare(rest, "report", asked, write=printed.append, ranges=True)

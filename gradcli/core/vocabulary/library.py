@@ -181,6 +181,11 @@ def find(name: str) -> Any:
     return dtypes.NAMED.get(name)
 
 
+def has(name: str) -> bool:
+    """Whether `find` finds `torch.NAME`. Loads nothing."""
+    return name in FUNCTIONS or name in PLACES or name in _NUMBERS or name in dtypes.NAMED
+
+
 def _script_value(module: Any, name: str) -> Any:
     """A routine, or the type of a class, which may be one of the rows that a module has in CLASSES."""
     found = getattr(module, name, None)

@@ -90,7 +90,7 @@ def is_torch(name: str, one_off: bool) -> bool:
     """Whether the bare name means `torch.NAME`."""
     if name in ALIASES:
         return one_off
-    return name in _torch_names() and not is_python(name) and (one_off or name not in NOT_BARE)
+    return library.has(name) and not is_python(name) and (one_off or name not in NOT_BARE)
 
 
 def torch_value(name: str) -> Value:

@@ -67,11 +67,12 @@ TOKEN = re.compile(
     r"|(\\(?:\r\n?|\n))"  # 9 a continued line
     r"|(\Z))"  # 10
 )
-_BLANK_LINE = re.compile(r"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z)")
-_INDENT = re.compile(r"[ \t\f]*")
-_GAP = re.compile(r"(?:[ \t\f]|\\\r\n|\\\n|\\\r)*")  # blanks and continued lines
-_AFTER_NUMBER = re.compile(r"(?:and|else|for|if|in|is|not|or)\b|(?=[^A-Za-z0-9_]|\Z)")
-_REFUSED = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+# `re` compiles these when they are first used: most one-off expressions need none of them
+_BLANK_LINE = r"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z)"
+_INDENT = r"[ \t\f]*"
+_GAP = r"(?:[ \t\f]|\\\r\n|\\\n|\\\r)*"  # blanks and continued lines
+_AFTER_NUMBER = r"(?:and|else|for|if|in|is|not|or)\b"
+_REFUSED = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 
 _LOOKALIKES = {
     "\u00d7": "*",
@@ -114,7 +115,9 @@ class Lexer(StringReader):
             size = len(text.encode("utf-8", "surrogatepass"))
             if size > most:
                 raise LimitError("source", f"a text of {size:,} bytes is over the limit of {most:,.0f}")
-        match = _REFUSED.search(text)
+        if text.isascii() and text.isprintable():
+            return
+        match = re.search(_REFUSED, text)
         if match is not None:
             code = ord(match[0])
             what = "lone surrogate" if code > 0xFF else "control character"
@@ -201,11 +204,12 @@ class Lexer(StringReader):
     def _line_start(self, pos: int) -> Tokens:
         """Skip blank lines from `pos`, yield the next line's INDENT or DEDENT tokens, and return where its first token begins."""
         text = self.source.text
-        while pos < len(text) and (blank := _BLANK_LINE.match(text, pos)):
+        blank_line = re.compile(_BLANK_LINE)
+        while pos < len(text) and (blank := blank_line.match(text, pos)):
             pos = blank.end()
         if pos >= len(text):
             return len(text)
-        found = _INDENT.match(text, pos)
+        found = re.compile(_INDENT).match(text, pos)
         assert found is not None
         width = _widths(found[0])
         pos, start = found.end(), pos
@@ -232,7 +236,7 @@ class Lexer(StringReader):
 
     def _with_paren(self, pos: int) -> Tokens:
         """The token of a "(" that directly follows `with`: a terminal of its own."""
-        found = _GAP.match(self.source.text, pos)
+        found = re.compile(_GAP).match(self.source.text, pos)
         assert found is not None
         start = found.end()
         if not self.source.text.startswith("(", start):
@@ -244,9 +248,11 @@ class Lexer(StringReader):
 
     def _check_number_end(self, literal: str, start: int, end: int) -> None:
         """Raise LanguageError where a number runs into a name or a digit, as in `2x` and `3j`; the grammar refuses `1.2.3`."""
-        if _AFTER_NUMBER.match(self.source.text, end):
+        following = self.source.text[end : end + 1]
+        if not (following.isascii() and (following.isalnum() or following == "_")):
             return
-        following = self.source.text[end]
+        if re.compile(_AFTER_NUMBER).match(self.source.text, end):
+            return
         kind = {"x": "hexadecimal", "o": "octal", "b": "binary"}.get(literal[1:2].lower(), "decimal")
         if following in "jJ" and kind == "decimal":
             raise self.error("complex numbers are not part of gradcli's language", start, end + 1)
@@ -291,7 +297,7 @@ class Lexer(StringReader):
     def _no_token(self, pos: int) -> Tokens:
         """Text that the regular expression does not match: the conversion of a field, or an error."""
         text = self.source.text
-        found = _INDENT.match(text, pos)
+        found = re.compile(_INDENT).match(text, pos)
         assert found is not None
         pos = found.end()
         char = text[pos]
@@ -314,9 +320,12 @@ class Lexer(StringReader):
 
 def _skip_blank_lines(text: str, pos: int) -> int:
     """The position of the first token after blank lines, or the end of the text."""
-    while pos < len(text) and (blank := _BLANK_LINE.match(text, pos)):
+    if pos < len(text) and text[pos] not in " \t\f#\r\n":
+        return pos
+    blank_line = re.compile(_BLANK_LINE)
+    while pos < len(text) and (blank := blank_line.match(text, pos)):
         pos = blank.end()
-    found = _INDENT.match(text, pos)
+    found = re.compile(_INDENT).match(text, pos)
     return pos if found is None else found.end()
 
 
