@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any
 
 from gradcli.core.calling import warnings
@@ -41,7 +40,7 @@ class LRScheduler(DeclaredArguments):
         """Make the tables of a class and, if it is known to scripts, its type."""
         own = vars(cls)
         if "FIELDS" in own and "SCRIPT_ATTRIBUTES" not in own:
-            cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | {key: attrgetter(name) for key, name in _entries(cls.FIELDS)}
+            cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | Attributes.read(" ".join(_readable(cls.FIELDS)))
         if "step" in own:
             cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | {"step": Routine(own["step"], f"{cls.__name__}.step")}
         if known:
@@ -177,6 +176,11 @@ class LRScheduler(DeclaredArguments):
 def _entries(text: str) -> list[tuple[str, str]]:
     """Keys and the names of fields: the same where no `=` stands."""
     return [(key, name or key) for key, _, name in (entry.partition("=") for entry in text.split())]
+
+
+def _readable(text: str) -> list[str]:
+    """The keys that scripts may read: those without a leading underscore."""
+    return [key for key, _ in _entries(text) if not key.startswith("_")]
 
 
 def checked(optimizer: Any) -> Optimizer:
