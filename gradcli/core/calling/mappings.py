@@ -140,6 +140,21 @@ class OrderedDict(Mapping):
         return f"OrderedDict({shown(list(self.table.items()))})" if self.table else "OrderedDict()"
 
 
+class Counter(Mapping):
+    """`collections.Counter`, in the state of a schedule with milestones: 0 for a key that is not there."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "Counter"
+
+    def __repr__(self) -> str:
+        often = sorted(self.table.items(), key=lambda item: -item[1])
+        return f"Counter({shown(dict(often))})" if often else "Counter()"
+
+    def absent(self, key: Any) -> Any:
+        return 0
+
+
 class DefaultDict(Mapping):
     """`collections.defaultdict(dict)`, the state of an optimiser: reading a key that is not there makes an empty dict."""
 

@@ -51,6 +51,7 @@ class Function:
         "is_function",
         "inplace",
         "torch_inplace",
+        "written",
         "analytic",
         "aliases",
         "takes_out",
@@ -71,6 +72,7 @@ class Function:
         function: bool = True,
         inplace: bool = False,
         torch_inplace: Sequence[str] = (),
+        written: Sequence[Overload] = (),
         analytic: Callable[..., Any] | None = None,
         aliases: Sequence[str] = (),
         out: bool = False,
@@ -85,9 +87,11 @@ class Function:
         self.samples = tuple(samples)
         self.is_method = method
         self.is_function = function
-        self.inplace = inplace or bool(torch_inplace)
+        self.inplace = inplace or bool(torch_inplace) or bool(written)
         #: the in-place forms that are functions of torch's too, such as `exp_`; of all others there are methods only
         self.torch_inplace = torch_inplace
+        #: the overloads of the in-place forms, where PyTorch gives those a derivative of their own
+        self.written = written
         #: the same function of complex arrays, by numpy alone, where it is analytic: `check` takes complex steps with it
         self.analytic = analytic
         #: further names in the same places; `linalg.x` for another namespace below torch
@@ -188,7 +192,9 @@ class InplaceFunction:
         self.named = of.under(self.name)
         # the in-place forms begin with the tensor and write into nothing else
         self.named.takes_out = False
-        self.named.overloads = tuple(o for o in of.overloads if o[0].startswith(("Tensor", "Operand")) or "|deprecated" in o[0])
+        self.named.overloads = tuple(of.written) or tuple(
+            o for o in of.overloads if o[0].startswith(("Tensor", "Operand")) or "|deprecated" in o[0]
+        )
 
     def __repr__(self) -> str:
         return f"<built-in method {self.name} of type object>"

@@ -334,8 +334,13 @@ class OpNode(Node):
 
 
 def short_name(grad_fn: str) -> str:
-    """The name as error messages give it: `Exp` for `ExpBackward0`."""
+    """The name of the operation: `Exp` for `ExpBackward0`, `Pow` for `PowBackward1`."""
     return grad_fn.rstrip("0123456789").removesuffix("Backward")
+
+
+def message_name(grad_fn: str) -> str:
+    """The name as error messages give it: `Exp` for `ExpBackward0`, `Pow1` for `PowBackward1`."""
+    return "".join(grad_fn.removesuffix("0").rsplit("Backward", 1))
 
 
 _FOUND = (
@@ -351,7 +356,7 @@ _NOT_FOUND = (
 def modified_error(dtype: DType, shape: tuple[int, ...], node: Node | None, number: int, version: int, expected: int) -> ProgramError:
     """PyTorch's error when a saved tensor was written to before backward needed it."""
     kind = "CPUBoolType" if dtype is dtypes.bool_ else f"torch.{dtype.torch_name}Tensor"
-    where = "" if node is None else f", which is output {number} of {short_name(node.name())},"
+    where = "" if node is None else f", which is output {number} of {message_name(node.name())},"
     return runtime_error(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind} {list(shape)}]{where} is at version {version}; expected version {expected} instead. "

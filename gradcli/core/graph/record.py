@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradcli.core.graph.op_node import OpNode, Plan, Saved, short_name
+from gradcli.core.graph.op_node import OpNode, Plan, Saved, message_name
 from gradcli.core.graph.saved_values import Place
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.tensor import dtypes
@@ -291,7 +291,7 @@ def mark_view(out: Tensor, source: Tensor, grad_fn: str, creation: str = "defaul
     base = source if source.view is None else source.view.base
     if source.view is not None and creation == "default":
         creation = source.view.creation
-    out.view = View(base, version.count, creation, short_name(grad_fn))
+    out.view = View(base, version.count, creation, message_name(grad_fn))
     if not state.enabled and base.requires_grad and out.dtype.is_floating_point:
         out.requires_grad = True  # as PyTorch says of a view made without recording, though it has no grad_fn
     if not base.requires_grad:

@@ -7,7 +7,9 @@ from typing import Any
 
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule, no_derivative
-from gradcli.errors import ProgramError
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
 
 UNCHANGED = Rule(lambda grad: grad, "grad")
 NEGATED = Rule(lambda grad: -grad, "-grad")
@@ -24,20 +26,51 @@ ZERO = zero()
 def refused(error: Callable[[], ProgramError]) -> Rule:
     """A derivative that PyTorch does not have: the backward pass raises the error that `error` makes."""
 
-    def refuse(grad: Any) -> Any:
+    def refuse() -> Any:
         raise error()
 
     return Rule(refuse, "")
 
 
+def underived(grad_fn: str, name: str) -> Op:
+    """The record of PyTorch's operator `name`, whose results require gradients and whose derivative PyTorch declares as missing."""
+    error = ProgramError("NotImplementedError", f"the derivative for '{name}' is not implemented.")
+    return Op(grad_fn, lambda x: x, "input", input=refused(lambda: error))
+
+
+def recorded(op: Op, out: Tensor, *inputs: Tensor) -> Tensor:
+    """A result that was computed apart from its record, with a node if an input requires a gradient."""
+    if state.enabled:
+        op.record(out, inputs, ())
+    return out
+
+
+def check_no_gradient(function: str, **arguments: Tensor | None) -> None:
+    """Raise RuntimeError if an argument requires a gradient, by which PyTorch cannot differentiate `function`."""
+    for name, tensor in arguments.items():
+        if tensor is not None and tensor.requires_grad and state.enabled:
+            raise runtime_error(
+                f"The function '{function}' is not differentiable with respect to argument '{name}'. "
+                "This input cannot have requires_grad True."
+            )
+
+
 def not_differentiable(
-    name: str, forward: Callable[..., Any], tensors: str, attrs: str = "", *, elementwise: bool = False, number: str = ""
+    name: str,
+    forward: Callable[..., Any],
+    tensors: str,
+    attrs: str = "",
+    *,
+    elementwise: bool = False,
+    number: str = "",
+    outputs: str = "",
 ) -> Op:
     """The record of PyTorch's operator `aten::name`: its results require gradients, and the backward pass raises RuntimeError.
 
     `number` is the operand that is a Python number.
     """
+    more: Any = {"outputs": outputs, "differentiable": len(outputs.split())} if outputs else {}
     rule = refused(lambda: no_derivative(f"aten::{name}"))
     rules: Any = {operand: None if operand == number else rule for operand in tensors.split()}
     kind = Pointwise if elementwise else Op
-    return kind("NotImplemented", forward, tensors, attrs, full_name="torch::autograd::NotImplemented", **rules)
+    return kind("NotImplemented", forward, tensors, attrs, full_name="torch::autograd::NotImplemented", **more, **rules)

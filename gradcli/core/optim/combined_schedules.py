@@ -6,16 +6,39 @@ from bisect import bisect_right
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes
 from gradcli.core.calling.signature import language
 from gradcli.core.optim.lr_scheduler import LRScheduler, checked
 from gradcli.errors import ProgramError
 
 
-class SequentialLR(LRScheduler):
+class Combined(LRScheduler, known=False):
+    """A schedule whose state holds the states of its parts."""
+
+    schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The fields of the schedule and the state of each part."""
+        return super().state_dict() | {"_schedulers": [part.state_dict() for part in self.schedulers]}
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Set the fields, and those of each part."""
+        super().load_state_dict(state_dict)
+        for part, state in zip(self.schedulers, state_dict["_schedulers"], strict=False):
+            part.load_state_dict(state)
+
+    SCRIPT_METHODS = LRScheduler.SCRIPT_METHODS | {
+        "state_dict": Routine(state_dict, "LRScheduler.state_dict"),
+        "load_state_dict": Routine(load_state_dict, "LRScheduler.load_state_dict"),
+    }
+
+
+class SequentialLR(Combined):
     """One schedule after the other; at each milestone the next begins with its epoch 0."""
 
     ARGUMENTS = {"optimizer": REQUIRED, "schedulers": REQUIRED, "milestones": REQUIRED, "last_epoch": -1}
+    STATE = "_milestones=milestones last_epoch _last_lr=last_rates"
 
     def begin(self, given: dict[str, Any]) -> None:
         schedulers, milestones = given["schedulers"], given["milestones"]
@@ -30,7 +53,7 @@ class SequentialLR(LRScheduler):
                 f"got number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}",
             )
         self.optimizer = checked(given["optimizer"])
-        self.schedulers: list[LRScheduler] = list(schedulers)
+        self.schedulers = list(schedulers)
         self.milestones = list(milestones)
         self.last_epoch = given["last_epoch"] + 1
         self.base_lrs = self.schedulers[0].base_lrs
@@ -55,10 +78,11 @@ class SequentialLR(LRScheduler):
         self.last_rates = scheduler.get_last_lr()
 
 
-class ChainedScheduler(LRScheduler):
+class ChainedScheduler(Combined):
     """Schedules that all step together."""
 
     ARGUMENTS = {"schedulers": REQUIRED, "optimizer": None}
+    STATE = "_last_lr=last_rates"
     SCRIPT_ATTRIBUTES = Attributes.read("optimizer")
 
     def begin(self, given: dict[str, Any]) -> None:
@@ -68,7 +92,7 @@ class ChainedScheduler(LRScheduler):
         self.optimizer = schedulers[0].optimizer if given["optimizer"] is None else given["optimizer"]
         for i, scheduler in enumerate(schedulers):
             _check_part(self, scheduler, self.optimizer, i)
-        self.schedulers: list[LRScheduler] = list(schedulers)
+        self.schedulers = list(schedulers)
         self.last_rates = self.present()
 
     def step(self, epoch: Any = None) -> None:

@@ -50,7 +50,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self.place(epoch)
         self.last_epoch = math.floor(epoch)
-        self.steps += 1
         self.apply(self.rates())
 
     def place(self, epoch: float) -> None:
@@ -110,7 +109,10 @@ class CyclicLR(MomentumCycle):
         "max_momentum": 0.9,
         "last_epoch": -1,
     }
-    FIELDS = "total_size step_ratio mode gamma cycle_momentum max_lrs"
+    FIELDS = "max_lrs total_size step_ratio mode gamma scale_mode cycle_momentum"
+    STATE = f"{LRScheduler.STATE} _scale_fn_custom=held_scale"
+    #: the state holds no function
+    held_scale = None
     mode: str
     gamma: float
 
@@ -128,7 +130,8 @@ class CyclicLR(MomentumCycle):
         if mode not in ("triangular", "triangular2", "exp_range") and self.scale_fn is None:
             raise ProgramError("ValueError", "mode is invalid and scale_fn is None")
         #: whether the height depends on the number of the cycle; else it depends on the epoch
-        self.per_cycle = mode != "exp_range" if self.scale_fn is None else given["scale_mode"] == "cycle"
+        self.scale_mode = given["scale_mode"] if self.scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.per_cycle = self.scale_mode == "cycle"
         self.cycle_momentum = given["cycle_momentum"]
         if self.cycle_momentum:
             self.check_momentum(optimizer)
@@ -136,7 +139,13 @@ class CyclicLR(MomentumCycle):
             self.max_momentums = each_group("max_momentum", given["max_momentum"], groups)
             if begins:
                 self.begin_momentum(groups, self.max_momentums, self.base_momentums)
-        super().begin(given)
+        super().begin(given | {"scale_mode": self.scale_mode})
+
+    def places(self) -> list[tuple[str, str]]:
+        momenta = [(name, name) for name in ("use_beta1", "base_momentums", "max_momentums") if self.cycle_momentum]
+        found = super().places()
+        at = len(self.FIELDS.split())
+        return [*found[:at], *momenta, *found[at:]]
 
     def scale(self, at: Any) -> Any:
         """The height of a cycle, or at an epoch."""
@@ -177,7 +186,7 @@ class OneCycleLR(MomentumCycle):
         "three_phase": False,
         "last_epoch": -1,
     }
-    FIELDS = "total_steps cycle_momentum use_beta1"
+    FIELDS = "total_steps _schedule_phases=phases _anneal_func_type=strategy cycle_momentum use_beta1"
     total_steps: int
 
     def begin(self, given: dict[str, Any]) -> None:
@@ -188,7 +197,7 @@ class OneCycleLR(MomentumCycle):
             raise ProgramError("ValueError", f"Expected float between 0 and 1 pct_start, but got {rise}")
         if strategy not in ("cos", "linear"):
             raise ProgramError("ValueError", f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}")
-        self.linear = strategy == "linear"
+        self.strategy = strategy
         self.cycle_momentum = given["cycle_momentum"]
         self.phases = _phases(total, rise, given["three_phase"])
         self.check_momentum(optimizer)
@@ -207,32 +216,30 @@ class OneCycleLR(MomentumCycle):
         at = self.last_epoch
         if at > self.total_steps:
             raise ProgramError("ValueError", f"Tried to step {at} times. The specified number of total steps is {self.total_steps}")
-        number = sum(at > end for end, _, _ in self.phases[:-1])
-        begin = self.phases[number - 1][0] if number else 0
-        end, rates, momenta = self.phases[number]
-        part = (at - begin) / (end - begin)
+        number = sum(at > phase["end_step"] for phase in self.phases[:-1])
+        begin = self.phases[number - 1]["end_step"] if number else 0
+        phase = self.phases[number]
+        part = (at - begin) / (phase["end_step"] - begin)
         if self.cycle_momentum:
             for group in self.groups:
-                self.set_momentum(group, self.between(group[momenta[0]], group[momenta[1]], part))
-        return [self.between(group[rates[0]], group[rates[1]], part) for group in self.groups]
+                momentum = self.between(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
+                self.set_momentum(group, momentum)
+        return [self.between(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in self.groups]
 
     def between(self, start: float, end: float, part: float) -> float:
         """The value after a part of the way, which is a number from 0 to 1."""
-        if self.linear:
+        if self.strategy == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
 
-Phase = tuple[float, tuple[str, str], tuple[str, str]]
-
-
-def _phases(total: int, part: float, three: bool) -> list[Phase]:
-    """For each phase its last step, and the names of the rates and momenta that it goes between."""
-    rise: Phase = (part * total - 1, ("initial_lr", "max_lr"), ("max_momentum", "base_momentum"))
-    if not three:
-        return [rise, (total - 1, ("max_lr", "min_lr"), ("base_momentum", "max_momentum"))]
-    fall: Phase = (2 * part * total - 2, ("max_lr", "initial_lr"), ("base_momentum", "max_momentum"))
-    return [rise, fall, (total - 1, ("initial_lr", "min_lr"), ("max_momentum", "max_momentum"))]
+def _phases(total: int, part: float, three: bool) -> list[dict[str, Any]]:
+    """For each phase its last step, and the names of the rates and momenta that it goes between, as PyTorch's state has them."""
+    rise = (part * total - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    fall = (2 * part * total - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
+    last = (total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")
+    rows = [rise, fall, last] if three else [rise, (total - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+    return [dict(zip(("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum"), row, strict=True)) for row in rows]
 
 
 def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:

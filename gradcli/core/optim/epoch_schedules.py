@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import math
-from collections import Counter
 from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED
-from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Attributes, sequence_of
+from gradcli.core.calling.mappings import Counter
+from gradcli.core.calling.script_types import sequence_of
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.optim.lr_scheduler import LRScheduler
 from gradcli.errors import ProgramError
@@ -36,14 +36,13 @@ class MultiStepLR(LRScheduler):
 
     ARGUMENTS = {"optimizer": REQUIRED, "milestones": REQUIRED, "gamma": 0.1, "last_epoch": -1}
     FIELDS = "milestones gamma"
-    SCRIPT_ATTRIBUTES = LRScheduler.SCRIPT_ATTRIBUTES | Attributes.read("gamma")
     #: how often each milestone was given
-    milestones: dict[Any, int]
+    milestones: Counter
     gamma: float
 
     def begin(self, given: dict[str, Any]) -> None:
         milestones = sequence_of(given["milestones"])
-        super().begin(given | {"milestones": dict(Counter(milestones))})
+        super().begin(given | {"milestones": Counter(collections.Counter(milestones))})
 
     def rates(self) -> list[Any]:
         if self.last_epoch not in self.milestones:
@@ -98,6 +97,7 @@ class FunctionSchedule(LRScheduler, known=False):
     """A schedule that asks functions of the epoch: one for all groups, or one for each."""
 
     ARGUMENTS = {"optimizer": REQUIRED, "lr_lambda": REQUIRED, "last_epoch": -1}
+    STATE = f"{LRScheduler.STATE} lr_lambdas=held_functions"
 
     def begin(self, given: dict[str, Any]) -> None:
         optimizer, functions = given["optimizer"], given["lr_lambda"]
@@ -114,11 +114,10 @@ class FunctionSchedule(LRScheduler, known=False):
                 raise not_callable(function)
         return [function(self.last_epoch) for function in self.lr_lambdas]
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state with None for each function, as PyTorch has it."""
-        return {"lr_lambdas": [None] * len(self.lr_lambdas)} | super().state_dict()
-
-    SCRIPT_METHODS = LRScheduler.SCRIPT_METHODS | {"state_dict": Routine(state_dict)}
+    @property
+    def held_functions(self) -> list[None]:
+        """What the state has for each function: None, as in PyTorch."""
+        return [None] * len(self.lr_lambdas)
 
 
 class LambdaLR(FunctionSchedule):

@@ -29,15 +29,18 @@ class LRScheduler(DeclaredArguments):
     SCRIPT_ATTRIBUTES = Attributes.read("optimizer last_epoch base_lrs")
     SCRIPT_SETTERS = Attributes.write("last_epoch base_lrs")
     ARGUMENTS = {"optimizer": REQUIRED, "last_epoch": -1}
-    #: names of fields that `state_dict` holds, and that scripts read; arguments of these names become fields
+    #: keys of `state_dict` that scripts read too, with `KEY=NAME` for a field of another name; arguments of these names become fields
     FIELDS = ""
+    #: further keys of `state_dict`
+    STATE = "base_lrs last_epoch _step_count=steps _is_initial=is_initial _get_lr_called_within_step=within_step _last_lr=last_rates"
+    is_initial = False
     optimizer: Optimizer
 
     def __init_subclass__(cls, known: bool = True) -> None:
         """Make the tables of a class and, if it is known to scripts, its type."""
         own = vars(cls)
         if "FIELDS" in own and "SCRIPT_ATTRIBUTES" not in own:
-            cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | Attributes.read(cls.FIELDS)
+            cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | Attributes.read(" ".join(_readable(cls.FIELDS)))
         if "step" in own:
             cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | {"step": Routine(own["step"], f"{cls.__name__}.step")}
         if known:
@@ -150,24 +153,34 @@ class LRScheduler(DeclaredArguments):
             warnings.emit("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return self.rates()
 
+    def places(self) -> list[tuple[str, str]]:
+        """The keys of `state_dict`, each with the attribute that has the value."""
+        return _entries(f"{self.FIELDS} {self.STATE}")
+
     def state_dict(self) -> dict[str, Any]:
         """The fields of the schedule, without the optimiser."""
-        fields = vars(self)
-        made = {name: fields[name] for name in self.FIELDS.split()}
-        made |= {"base_lrs": self.base_lrs, "last_epoch": self.last_epoch, "_step_count": self.steps, "_is_initial": False}
-        return made | {"_get_lr_called_within_step": False, "_last_lr": self.last_rates}
+        return {key: getattr(self, name) for key, name in self.places()}
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Set the fields to those of a `state_dict`; other keys are ignored."""
-        renamed = {"_step_count": "steps", "_last_lr": "last_rates"}
-        for key in (*self.FIELDS.split(), "base_lrs", "last_epoch", *renamed):
+        for key, name in self.places():
             if key in state_dict:
-                vars(self)[renamed.get(key, key)] = state_dict[key]
+                vars(self)[name] = state_dict[key]
 
     SCRIPT_METHODS = {
         function.__name__: Routine(function, f"LRScheduler.{function.__name__}")
         for function in (step, get_last_lr, get_lr, state_dict, load_state_dict)
     }
+
+
+def _entries(text: str) -> list[tuple[str, str]]:
+    """Keys and the names of fields: the same where no `=` stands."""
+    return [(key, name or key) for key, _, name in (entry.partition("=") for entry in text.split())]
+
+
+def _readable(text: str) -> list[str]:
+    """The keys that scripts may read: those without a leading underscore."""
+    return [key for key, _ in _entries(text) if not key.startswith("_")]
 
 
 def checked(optimizer: Any) -> Optimizer:

@@ -26,7 +26,11 @@ class ReduceLROnPlateau(LRScheduler):
         "min_lr": 0,
         "eps": 1e-8,
     }
-    FIELDS = "factor patience cooldown eps best mode threshold threshold_mode num_bad_epochs cooldown_counter min_lrs"
+    FIELDS = (
+        "factor default_min_lr min_lrs patience cooldown eps last_epoch _last_lr=last_rates mode_worse mode threshold threshold_mode best "
+        "cooldown_counter num_bad_epochs"
+    )
+    STATE = ""
     mode: str
     factor: float
     patience: int
@@ -48,7 +52,8 @@ class ReduceLROnPlateau(LRScheduler):
         if threshold_mode not in ("rel", "abs"):
             raise ProgramError("ValueError", f"threshold mode {threshold_mode} is unknown!")
         self.keep(given)
-        self.best = math.inf if mode == "min" else -math.inf
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
+        self.best = self.mode_worse = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = 0
         self.cooldown_counter = 0
         self.last_epoch = 0

@@ -31,6 +31,27 @@ LEAKY_RELU_BACKWARD, LEAKY_RELU = activation(
     formula="where(input > 0, grad, grad * negative_slope)",
     note="the negative slope at 0",
 )
+
+
+def _check_slope(name: str, file: str, slope: float) -> None:
+    """Raise RuntimeError for a slope whose in-place form does not tell from the result which branch was taken."""
+    if slope < 0:
+        raise runtime_error(
+            f"In-place {name} backward calculation is triggered with a negative slope which is not supported. This is caused by "
+            f"calling in-place forward function with a negative slope, please call out-of-place version instead.{file}"
+        )
+
+
+def _leaky_relu_rule(xp: Any, grad: Any, out: Any, negative_slope: float) -> Any:
+    _check_slope(
+        "leakyReLu",
+        " File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
+        "negative slope",
+        negative_slope,
+    )
+    return xp.call(LEAKY_RELU_BACKWARD, grad, out, negative_slope)
+
+
 #: the in-place forms of leaky_relu, elu and celu keep the result, since the input is overwritten
 LEAKY_RELU_INPLACE = Pointwise(
     "LeakyReluBackward1",
@@ -38,22 +59,13 @@ LEAKY_RELU_INPLACE = Pointwise(
     "input",
     "negative_slope",
     input=Rule(
-        lambda xp, grad, out, negative_slope: xp.call(LEAKY_RELU_BACKWARD, grad, out, negative_slope),
+        _leaky_relu_rule,
         "where(out > 0, grad, grad * negative_slope)",
         "the negative slope at 0",
     ),
 )
 leaky_relu = checked(LEAKY_RELU, require_floating, "leaky_relu_cpu")
-
-
-def _leaky_relu_(input: Tensor, negative_slope: float) -> Any:
-    if negative_slope < 0:
-        raise runtime_error(
-            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused by "
-            "calling in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
-            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope"
-        )
-    return writing(LEAKY_RELU_INPLACE)(input, negative_slope)
+_write_leaky_relu = writing(LEAKY_RELU_INPLACE)
 
 
 # --- prelu ---
@@ -194,17 +206,42 @@ CELU = Pointwise(
 )
 
 
-def _elu_from_result(xp: Any, grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    curve = grad * ((out + alpha * scale) * input_scale)
-    return xp.where(np.less_equal(xp.plain(out), 0), curve, grad * scale)
+def _elu_result_gradient(grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    return np.where(np.less_equal(out, 0), grad * input_scale * (out + alpha * scale), grad * scale)
 
 
+def _elu_result_second(xp: Any, grad: Any, grad_output: Any, out: Any, input_scale: float) -> Any:
+    x = xp.plain(out)
+    return scalars.times_data(xp, scalars.times(xp, grad * grad_output, input_scale), np.less(x, 0).astype(x.dtype))
+
+
+def _elu_result_rule(xp: Any, grad: Any, out: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    _check_slope("elu", "", alpha)
+    return xp.call(ELU_RESULT_BACKWARD, grad, out, alpha, scale, input_scale)
+
+
+_FROM_RESULT = "where(result <= 0, grad * input_scale * (result + alpha * scale), grad * scale)"
+ELU_RESULT_BACKWARD: Op = Op(
+    "EluBackwardBackward0",
+    _elu_result_gradient,
+    "grad_output result",
+    "alpha scale input_scale",
+    saved="grad_output self_or_result=result alpha input_scale is_result=True scale",
+    grad_output=Rule(
+        lambda xp, grad, result, alpha, scale, input_scale: xp.call(ELU_RESULT_BACKWARD, grad, result, alpha, scale, input_scale),
+        _FROM_RESULT,
+    ),
+    result=Rule(
+        lambda xp, grad, grad_output, result, input_scale: _elu_result_second(xp, grad, grad_output, result, input_scale),
+        "grad * grad_output * input_scale * (result < 0)",
+    ),
+)
 ELU_INPLACE = Pointwise(
     "EluBackward1",
     _elu,
     "input",
     "alpha scale input_scale",
-    input=Rule(_elu_from_result, "where(out <= 0, grad * input_scale * (out + alpha * scale), grad * scale)", _AT_0),
+    input=Rule(_elu_result_rule, "where(out <= 0, grad * input_scale * (out + alpha * scale), grad * scale)", _AT_0),
 )
 CELU_INPLACE = Pointwise(
     "CeluBackward1",
@@ -212,7 +249,7 @@ CELU_INPLACE = Pointwise(
     "input",
     "alpha",
     input=Rule(
-        lambda xp, grad, out, alpha: _elu_from_result(xp, grad, out, alpha, 1, 1 / alpha),
+        lambda xp, grad, out, alpha: _elu_result_rule(xp, grad, out, alpha, 1, 1 / alpha),
         "where(out <= 0, grad * (out + alpha) / alpha, grad)",
         _AT_0,
     ),
@@ -242,7 +279,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     return CELU(input, alpha)
 
 
-_write_elu = writing(lambda x, alpha: ELU_INPLACE(x, alpha, 1, 1))
+_write_elu = writing(lambda x, alpha, scale=1, input_scale=1: ELU_INPLACE(x, alpha, scale, input_scale))
 _write_selu = writing(lambda x: ELU_INPLACE(x, _SELU_ALPHA, _SELU_SCALE, 1))
 _write_celu = writing(CELU_INPLACE)
 
@@ -270,9 +307,9 @@ FUNCTIONS = (
         "input where positive, negative_slope * input elsewhere.",
         LEAKY_RELU,
         Sample("F.leaky_relu(x, 0.1)", lambda x: np.where(x > 0, x, 0.1 * x), x=_X),
-        write=_leaky_relu_,
+        write=_write_leaky_relu,
     ),
-    *inplace_functions("leaky_relu", "Tensor input, Number negative_slope=0.01", _leaky_relu_, LEAKY_RELU_INPLACE),
+    *inplace_functions("leaky_relu", "Tensor input, Number negative_slope=0.01", _write_leaky_relu, LEAKY_RELU_INPLACE),
     PythonFunction(
         rrelu,
         "rrelu",
@@ -290,7 +327,7 @@ FUNCTIONS = (
         Sample("F.elu(x, 0.7)", lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)), x=_X),
         write=_write_elu,
     ),
-    *inplace_functions("elu", "Tensor input, Number alpha=1.0", _write_elu, ELU_INPLACE),
+    *inplace_functions("elu", "Tensor input, Number alpha=1.0, Number scale=1, Number input_scale=1", _write_elu, ELU_INPLACE),
     Function(
         "selu",
         ("Tensor input", selu),

@@ -9,9 +9,11 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload
+from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, check_sizes, leaf, making
+from gradcli.core.ops.rules import ZERO, not_differentiable, recorded
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
@@ -103,12 +105,23 @@ def _randperm(n: int, given: Generator | None, dtype: DType | None) -> Made:
 # --- distributions whose parameters are tensors ---
 
 
+# PyTorch gives what is drawn a derivative of 0 by the parameters
+_BERNOULLI = Op("BernoulliBackward0", lambda x: x, "input", input=ZERO)
+_BERNOULLI_P = not_differentiable("bernoulli", lambda x: x, "input")
+_NORMAL_MEAN = Op("NormalBackward1", lambda x: x, "mean", saved="mean_sym_sizes", mean=ZERO)
+_NORMAL_STD = Op("NormalBackward2", lambda x: x, "std", saved="std_sym_sizes", std=ZERO)
+_NORMAL_BOTH = Op("NormalBackward3", lambda x, y: x, "mean std", saved="mean_sym_sizes std_sym_sizes", mean=ZERO, std=ZERO)
+
+
 def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
     if type(std) is not Tensor:
         check_deviation(std)
     like = mean if type(mean) is Tensor else std
-    means, stds = (v.array if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
-    return leaf(source(given).normal_tensors(means, stds, like.dtype), like.dtype)
+    means, stds = (np.asarray(v.array) if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
+    made = leaf(source(given).normal_tensors(means, stds, like.dtype), like.dtype)
+    if type(mean) is Tensor and type(std) is Tensor:
+        return recorded(_NORMAL_BOTH, made, mean, std)
+    return recorded(_NORMAL_MEAN if type(mean) is Tensor else _NORMAL_STD, made, like)
 
 
 def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | None, dtype: DType | None) -> Made:
@@ -119,17 +132,17 @@ def _normal_numbers(mean: float, std: float, size: Sizes, given: Generator | Non
 
 
 def _bernoulli(input: Tensor, given: Generator | None) -> Tensor:
-    return leaf(source(given).bernoulli(input.array, input.array.shape, input.dtype), input.dtype)
+    return recorded(_BERNOULLI, leaf(source(given).bernoulli(np.asarray(input.array), input.array.shape, input.dtype), input.dtype), input)
 
 
 def _bernoulli_p(input: Tensor, p: float, given: Generator | None) -> Tensor:
-    return leaf(source(given).bernoulli(p, input.array.shape, input.dtype), input.dtype)
+    return recorded(_BERNOULLI_P, leaf(source(given).bernoulli(p, input.array.shape, input.dtype), input.dtype), input)
 
 
 def _multinomial(input: Tensor, num_samples: int, replacement: bool, given: Generator | None) -> Tensor:
     rows = input.array.shape[0] if input.array.ndim > 1 else 1
     limits.check_elements(rows * max(num_samples, 0), 8)
-    return leaf(source(given).multinomial(input.array, num_samples, replacement, input.dtype), dtypes.int64)
+    return leaf(source(given).multinomial(np.asarray(input.array), num_samples, replacement, input.dtype), dtypes.int64)
 
 
 _GENERATOR = "*, Generator? generator=None"

@@ -78,6 +78,9 @@ SUB_SCALED = Pointwise(
     input=UNCHANGED,
     other=Rule(_minus_scaled_rule, "-grad * alpha"),
 )
+SUB_NUMBER_SCALED = Pointwise(
+    "SubBackward1", lambda a, other, alpha: _minus(a, a.dtype.type(other), alpha), "input", "other alpha", saved="", input=UNCHANGED
+)
 RSUB = Pointwise(
     "RsubBackward1",
     lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else np.subtract(b, a * alpha),
@@ -169,7 +172,7 @@ def _is_bool(operand: Operand) -> bool:
     return operand.dtype is dtypes.bool_ if type(operand) is Tensor else type(operand) is bool
 
 
-def _no_difference(a: Operand, b: Operand) -> ProgramError:
+def no_difference(a: Operand, b: Operand) -> ProgramError:
     """The error of a subtraction with a bool operand."""
     if _is_bool(a) and _is_bool(b):
         return runtime_error(
@@ -186,7 +189,7 @@ def sub(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
     if (a.dtype is dtypes.bool_ if type(a) is Tensor else type(a) is bool) or (
         b.dtype is dtypes.bool_ if type(b) is Tensor else type(b) is bool
     ):
-        raise _no_difference(a, b)
+        raise no_difference(a, b)
     _check_alpha(a, b, alpha)
     return SUB(a, b) if alpha == 1 else SUB_SCALED(a, b, alpha)
 
@@ -194,7 +197,7 @@ def sub(a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
 def rsub(a: Tensor, b: Operand, alpha: Number = 1) -> Tensor:
     """`b - alpha * a`; b may be a number."""
     if _is_bool(a) or _is_bool(b):
-        raise _no_difference(a, b)
+        raise no_difference(a, b)
     _check_alpha(a, b, alpha)
     return RSUB_TENSOR(a, b, alpha) if type(b) is Tensor else RSUB(a, b, alpha)
 
@@ -240,6 +243,10 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     return LERP_TENSOR(input, end, weight) if type(weight) is Tensor else LERP_SCALAR(input, end, weight)
 
 
+def _subtract_number(a: Tensor, other: Number, alpha: Number) -> Tensor:
+    return SUB_NUMBER_SCALED(a, other, alpha) if a.dtype.is_floating_point else sub(a, other, alpha)
+
+
 _TWO = "Operand input, Operand other"
 _BY_NUMBER = "Tensor input, Number other |no out"
 _SCALED = "Tensor input, Number value, Tensor tensor1, Tensor tensor2 |deprecated"
@@ -271,7 +278,7 @@ FUNCTIONS = (
     Function(
         "subtract",
         ("Operand input, Operand other, *, Number alpha=1", sub),
-        ("Tensor input, Number other, Number alpha=1 |no out", sub),
+        ("Tensor input, Number other, Number alpha=1 |no out", _subtract_number),
         doc="As sub.",
         ops=(SUB, SUB_SCALED),
         inplace=True,

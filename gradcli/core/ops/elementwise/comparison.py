@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
-from gradcli.core.graph.record import NONDIFF
+from gradcli.core.graph.record import NONDIFF, Op
 from gradcli.core.ops.checks import Operand
+from gradcli.core.ops.rules import ZERO
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
 
@@ -84,19 +86,42 @@ _TENSORS, _BY_NUMBER = "Tensor input, Tensor other", "Tensor input, Number other
 _CLOSE = "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
 
 
-def _function(name: str, run: Callable[..., Any], symbol: str, *aliases: str, samples: Sequence[Sample] = ()) -> Function:
+def _writing(op: Pointwise) -> tuple[Overload, ...]:
+    """The in-place form of a comparison: 0 and 1 of the tensor's own dtype, whose derivative is 0."""
+    number, tensor = (Op(f"{op.grad_fn[:-1]}{k}", op.forward, "input other", input=ZERO, other=ZERO) for k in (0, 1))
+
+    def run(a: Tensor, b: Operand) -> Tensor:
+        record = tensor if type(b) is Tensor else number
+        made = Tensor(op(a, b).array.astype(a.dtype.np), a.dtype)
+        if state.enabled:
+            record.record(made, (a, b), ())
+        if state.dual is not None:
+            state.dual.push(record, (a, b), (), (made,))
+        return made
+
+    return (_TENSORS, run), (_BY_NUMBER, run)
+
+
+def _function(op: Pointwise, run: Callable[..., Any], symbol: str, *aliases: str, samples: Sequence[Sample] = ()) -> Function:
     return Function(
-        name, (_TENSORS, run), (_BY_NUMBER, run), doc=f"Elementwise {symbol}.", samples=samples, aliases=aliases, inplace=True, out=True
+        op.grad_fn[:2].lower(),
+        (_TENSORS, run),
+        (_BY_NUMBER, run),
+        doc=f"Elementwise {symbol}.",
+        samples=samples,
+        aliases=aliases,
+        written=_writing(op),
+        out=True,
     )
 
 
 FUNCTIONS = (
-    _function("eq", eq, "==", samples=(Sample("tensor([1., 2.]) == tensor([1., 3.])"),)),
-    _function("ne", ne, "!=", "not_equal"),
-    _function("lt", lt, "<", "less"),
-    _function("le", le, "<=", "less_equal"),
-    _function("gt", gt, ">", "greater"),
-    _function("ge", ge, ">=", "greater_equal"),
+    _function(EQ, eq, "==", samples=(Sample("tensor([1., 2.]) == tensor([1., 3.])"),)),
+    _function(NE, ne, "!=", "not_equal"),
+    _function(LT, lt, "<", "less"),
+    _function(LE, le, "<=", "less_equal"),
+    _function(GT, gt, ">", "greater"),
+    _function(GE, ge, ">=", "greater_equal"),
     Function("equal", ("Tensor input, Tensor other", equal), doc="True when shape and all values agree."),
     Function("isclose", (_CLOSE, isclose), doc="Elementwise closeness."),
     Function("allclose", (_CLOSE, allclose), doc="True when all elements are close."),

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
-from gradcli.core.graph.record import Rule
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import Number, Operand, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
 from gradcli.core.ops.rules import UNCHANGED, not_differentiable
@@ -78,7 +78,10 @@ DIV_MODE = Pointwise(
         "-grad * input / other**2 if rounding_mode is None else 0 * grad",
     ),
 )
-FLOOR_DIVIDE = not_differentiable("floor_divide", lambda a, b: _rounded_quotient(a, b, "floor"), "input other", elementwise=True)
+FLOOR_DIVIDE, FLOOR_DIVIDE_INPLACE = (
+    not_differentiable(name, lambda a, b: _rounded_quotient(a, b, "floor"), "input other", elementwise=True)
+    for name in ("floor_divide", "floor_divide_")
+)
 
 
 def _remainder(a: Any, b: Any) -> Any:
@@ -151,10 +154,14 @@ def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
         raise runtime_error("ZeroDivisionError")
 
 
-def floor_divide(a: Operand, b: Operand) -> Tensor:
+def floor_divide(a: Operand, b: Operand, record: Op = FLOOR_DIVIDE) -> Tensor:
     """The floor of `a / b`; one of both may be a number."""
     _check_integers("div_floor_cpu", a, b)
-    return FLOOR_DIVIDE(a, b)  # type: ignore[no-any-return]
+    return record(a, b)  # type: ignore[no-any-return]
+
+
+def _floor_divide_(a: Tensor, b: Operand) -> Tensor:
+    return floor_divide(a, b, FLOOR_DIVIDE_INPLACE)
 
 
 def remainder(a: Operand, b: Operand) -> Tensor:
@@ -244,7 +251,7 @@ FUNCTIONS = (
         (_BY_NUMBER, floor_divide),
         doc="Floor of the quotient; no derivative is defined.",
         ops=(FLOOR_DIVIDE,),
-        inplace=True,
+        written=((_TWO, _floor_divide_), (_BY_NUMBER, _floor_divide_)),
         out=True,
     ),
     Function(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.power import POW_NUMBER
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error
@@ -46,18 +48,23 @@ def frexp(input: Tensor) -> NamedResult:
     return named("frexp", "mantissa", "exponent")((mantissa, wrap(exponent.array)))
 
 
-def _powers_of_two(xp: Any, grad: Any, other: Any) -> Any:
-    return np.exp2(np.asarray(xp.plain(other), xp.plain(grad).dtype))
+def _ldexp_rule(xp: Any, grad: Any, other: Any) -> Any:
+    if type(other) is Tensor and other.requires_grad:
+        return grad * xp.call(POW_NUMBER, other, 2)
+    power, dtype = xp.plain(other), xp.plain(grad).dtype
+    scale = np.exp2(np.asarray(power, dtype))
+    if power.dtype.kind in "iu":  # powers of integers are integers here: 2**-1 is 0
+        scale = np.where(power < 0, np.zeros((), dtype), scale)
+    return scalars.times_data(xp, grad, scale)
 
 
 LDEXP = Pointwise(
     "LdexpBackward0",
     lambda x, other: x * np.exp2(np.asarray(other, x.dtype)),
     "input other",
-    saved="other result",
     kind="float",
-    input=Rule(lambda xp, grad, other: scalars.times_data(xp, grad, _powers_of_two(xp, grad, other)), "grad * 2.**other"),
-    other=None,
+    input=Rule(_ldexp_rule, "grad * 2**other", "0 for negative exponents that are integers"),
+    other=Rule(lambda xp, grad, out: scalars.times(xp, grad * out, math.log(2)), "grad * out * math.log(2)"),
 )
 
 # --- the next number ---
@@ -149,7 +156,7 @@ FUNCTIONS = (
         ("Tensor input, Tensor other", lambda x, other: LDEXP(x, other)),
         doc="input * 2**other.",
         ops=(LDEXP,),
-        samples=(Sample("ldexp(x, tensor([1, 2, -1]))", lambda x: x * np.array([2, 4, 0.5]), x=_X),),
+        samples=(Sample("ldexp(x, tensor([1., 2., -1.]))", lambda x: x * np.array([2, 4, 0.5]), x=_X),),
         torch_inplace=("ldexp_",),
         out=True,
     ),

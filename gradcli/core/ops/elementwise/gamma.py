@@ -25,25 +25,32 @@ LGAMMA = floating("LgammaBackward0", gamma.lgamma, Rule(lambda xp, grad, input: 
 DIGAMMA: Pointwise = floating(
     "DigammaBackward0", gamma.digamma, Rule(lambda xp, grad, input: grad * xp.call(POLYGAMMA, input, 1), "grad * polygamma(1, input)")
 )
-POLYGAMMA: Pointwise = Pointwise(
-    "PolygammaBackward0",
-    gamma.polygamma,
-    "input",
-    "n",
-    kind="float",
-    input=Rule(lambda xp, grad, input, n: grad * xp.call(POLYGAMMA, input, n + 1), "grad * polygamma(n + 1, input)"),
-)
+
+
+def _polygamma(overload: int) -> Pointwise:
+    return Pointwise(
+        f"PolygammaBackward{overload}",
+        gamma.polygamma,
+        "input",
+        "n",
+        kind="float",
+        input=Rule(lambda xp, grad, input, n: grad * xp.call(POLYGAMMA, input, n + 1), "grad * polygamma(n + 1, input)"),
+    )
+
+
+POLYGAMMA: Pointwise = _polygamma(0)
+POLYGAMMA_INPLACE = _polygamma(1)
 #: the factorial of a higher order overflows double precision
 _HIGHEST = 150
 
 
-def polygamma(n: int, input: Tensor) -> Tensor:
+def polygamma(n: int, input: Tensor, record: Pointwise = POLYGAMMA) -> Tensor:
     """The n-th derivative of digamma; raises RuntimeError for n below 0 or above 150."""
     if n < 0:
         raise runtime_error("polygamma(n, x) does not support negative n.")
     if n > _HIGHEST:
         raise runtime_error(f"polygamma(n, x) of an order above {_HIGHEST} is not part of gradcli")
-    return POLYGAMMA(input, n)
+    return record(input, n)
 
 
 def _halves(p: int, dtype: Any) -> Tensor:
@@ -178,7 +185,7 @@ FUNCTIONS = (
         ops=(POLYGAMMA,),
         samples=(Sample("x.polygamma(1)", None, x=_X),),
         function=False,
-        inplace=True,
+        written=(("Tensor input, int n", lambda x, n: polygamma(n, x, POLYGAMMA_INPLACE)),),
     ),
     Function(
         "mvlgamma",

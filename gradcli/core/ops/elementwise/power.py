@@ -14,6 +14,7 @@ from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.checks import Number, Operand, refuse_bool
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.add_multiply import no_difference
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
@@ -30,6 +31,8 @@ def _pow_scalar_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
 
 def _pow_base_rule(xp: Any, grad: Any, input: Any, exponent: Any) -> Any:
     zero = xp.plain(exponent) == 0
+    if xp.plain(exponent).dtype.kind == "b":
+        raise no_difference(True, 1)  # the derivative subtracts 1 from the exponent
     return xp.where(zero, xp.zeros_like(grad), grad * (exponent * input ** scalars.minus(xp, exponent, 1)))
 
 

@@ -77,6 +77,15 @@ FUNCTIONS = (
         ),
         torch_inplace=("round_",),
         out=True,
-        aliases=("special.round",),
+    ),
+    Function(
+        "round",
+        ("Tensor input, *, int decimals=0", _round_decimals),
+        doc="As torch.round.",
+        ops=(ROUND_DECIMALS,),
+        samples=(Sample("torch.special.round(x)", np.round, x=_X),),
+        namespace="torch.special",
+        method=False,
+        out=True,
     ),
 )

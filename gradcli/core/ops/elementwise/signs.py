@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Rule
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.checks import Number, checked, refuse_bool
 from gradcli.core.ops.elementwise.unary import unary
 from gradcli.core.ops.index.masked import MASKED_FILL
@@ -53,19 +53,22 @@ def copysign(input: Tensor, other: Tensor | Number) -> Tensor:
     return COPYSIGN(input, other) if type(other) is Tensor else COPYSIGN_NUMBER(input, other)
 
 
-HEAVISIDE = not_differentiable(
-    "heaviside",
-    lambda x, value: np.asarray(np.where(np.equal(x, 0), value, np.greater(x, 0))).astype(np.result_type(x, value)),
-    "input values",
-    elementwise=True,
+HEAVISIDE, HEAVISIDE_INPLACE = (
+    not_differentiable(
+        name,
+        lambda x, value: np.asarray(np.where(np.equal(x, 0), value, np.greater(x, 0))).astype(np.result_type(x, value)),
+        "input values",
+        elementwise=True,
+    )
+    for name in ("heaviside", "heaviside_")
 )
 
 
-def heaviside(input: Tensor, values: Tensor) -> Tensor:
+def heaviside(input: Tensor, values: Tensor, record: Op = HEAVISIDE) -> Tensor:
     """0 below 0, 1 above 0, `values` at 0; both tensors have one dtype."""
     if input.dtype is not values.dtype:
         raise runtime_error("heaviside is not yet implemented for tensors with different dtypes.")
-    return HEAVISIDE(input, values)  # type: ignore[no-any-return]
+    return record(input, values)  # type: ignore[no-any-return]
 
 
 _X = [0.4, -1.3, 2.7]
@@ -94,7 +97,7 @@ FUNCTIONS = (
         doc="0 below 0, 1 above 0, values at 0.",
         ops=(HEAVISIDE,),
         samples=(Sample("heaviside(tensor([-1., 0., 2.]), tensor(0.5))"),),
-        inplace=True,
+        written=(("Tensor input, Tensor values", lambda x, values: heaviside(x, values, HEAVISIDE_INPLACE)),),
         out=True,
     ),
 )

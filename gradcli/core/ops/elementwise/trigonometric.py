@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph import in_place
+from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
@@ -19,8 +18,7 @@ from gradcli.core.ops.elementwise.exponential import RSQRT
 from gradcli.core.ops.elementwise.power import POW_SCALAR
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
-from gradcli.core.tensor.state import state
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.ops.rules import refused
 from gradcli.errors import ProgramError
 
 
@@ -148,15 +146,11 @@ SINC = floating(
 _X, _Y = [0.5, -1.5, 0.25], [0.3, 0.5, -0.7]
 
 
-def _without_derivative(name: str, op: Pointwise, alias: str) -> Function:
-    """The in-place form of a function whose derivative PyTorch defines only out of place."""
-
-    def run(x: Tensor) -> Any:
-        if state.enabled and x.requires_grad:
-            raise ProgramError("NotImplementedError", f"the derivative for 'inplace version of {name}' is not implemented.")
-        return in_place.apply(x, lambda t: op(t))
-
-    return Function(f"{name}_", ("Tensor input", run), doc=f"{name} in place; it has no derivative.", aliases=(f"{alias}_",))
+def _without_derivative(name: str, op: Pointwise) -> Overload:
+    """The in-place form of a function whose derivative PyTorch defines only out of place: backward raises NotImplementedError."""
+    error = ProgramError("NotImplementedError", f"the derivative for 'inplace version of {name}' is not implemented.")
+    record = floating(f"{name.capitalize()}Backward1", op.forward, refused(lambda: error))
+    return "Tensor input", lambda input: record(input)
 
 
 _TWO = "Tensor input, Tensor other"
@@ -171,12 +165,35 @@ FUNCTIONS = (
     unary("sinh", SINH, "Hyperbolic sine.", np.sinh, _X, analytic=True),
     unary("cosh", COSH, "Hyperbolic cosine.", np.cosh, _X, analytic=True),
     unary("tanh", TANH, "Hyperbolic tangent.", np.tanh, _X, analytic=True),
-    unary("asinh", ASINH, "Inverse hyperbolic sine.", np.arcsinh, _X, aliases=("arcsinh",), inplace=False, analytic=True),
-    _without_derivative("asinh", ASINH, "arcsinh"),
-    unary("acosh", ACOSH, "Inverse hyperbolic cosine.", np.arccosh, [1.5, 2.5, 4.0], aliases=("arccosh",), inplace=False),
-    _without_derivative("acosh", ACOSH, "arccosh"),
-    unary("atanh", ATANH, "Inverse hyperbolic tangent.", np.arctanh, _Y, aliases=("arctanh",), inplace=False, analytic=True),
-    _without_derivative("atanh", ATANH, "arctanh"),
+    unary(
+        "asinh",
+        ASINH,
+        "Inverse hyperbolic sine.",
+        np.arcsinh,
+        _X,
+        aliases=("arcsinh",),
+        written=_without_derivative("asinh", ASINH),
+        analytic=True,
+    ),
+    unary(
+        "acosh",
+        ACOSH,
+        "Inverse hyperbolic cosine.",
+        np.arccosh,
+        [1.5, 2.5, 4.0],
+        aliases=("arccosh",),
+        written=_without_derivative("acosh", ACOSH),
+    ),
+    unary(
+        "atanh",
+        ATANH,
+        "Inverse hyperbolic tangent.",
+        np.arctanh,
+        _Y,
+        aliases=("arctanh",),
+        written=_without_derivative("atanh", ATANH),
+        analytic=True,
+    ),
     Function(
         "tanh",
         ("Tensor input", lambda x: TANH(x)),

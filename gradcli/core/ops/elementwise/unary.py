@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.functions.function import Function, Sample
+from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import Array
@@ -34,12 +34,14 @@ def unary(
     aliases: Sequence[str] = (),
     inplace: bool = True,
     torch_inplace: Sequence[str] | None = None,
+    written: Overload | None = None,
     analytic: bool = False,
 ) -> Function:
     """The function and method `name`, with samples at the points `x`.
 
     `reference` is the same function in numpy; `analytic`: also of complex arrays. `run` checks arguments before it calls `op`.
-    `torch_inplace` are the in-place forms that are functions of torch's too: of all names by default.
+    `torch_inplace` are the in-place forms that are functions of torch's too: of all names by default. `written` is the overload of the
+    in-place form, where PyTorch gives it a derivative of its own.
     """
     if torch_inplace is None:
         torch_inplace = [f"{n}_" for n in (name, *aliases) if "." not in n] if inplace else ()
@@ -51,6 +53,7 @@ def unary(
         samples=(Sample(f"{name}(x)", reference, x=list(x)), Sample(f"x.{name}()", reference, x=x[0])),
         inplace=inplace,
         torch_inplace=torch_inplace,
+        written=() if written is None else (written,),
         analytic=reference if analytic else None,
         out=True,
         aliases=aliases,

@@ -13,9 +13,9 @@ from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.index.selection import check_sorting
-from gradcli.core.ops.rules import refused
+from gradcli.core.ops.rules import recorded, underived
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import ProgramError, shape_error
+from gradcli.errors import shape_error
 
 
 def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
@@ -26,7 +26,7 @@ def unique(input: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
             raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
         dim = wrap_dim(dim, input.array.ndim)
     values, inverse, counts = np.unique(input.array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    parts: list[Tensor] = [Tensor(np.ascontiguousarray(values), input.dtype)]
+    parts: list[Tensor] = [recorded(UNIQUE if dim is None else UNIQUE_DIM, Tensor(np.ascontiguousarray(values), input.dtype), input)]
     if return_inverse:
         parts.append(wrap(np.asarray(inverse, np.int64).reshape(input.array.shape if dim is None else (-1,))))
     if return_counts:
@@ -59,13 +59,14 @@ def unique_consecutive(input: Tensor, return_inverse: bool, return_counts: bool,
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
+UNIQUE, UNIQUE_DIM = underived("Unique2Backward0", "_unique2"), underived("UniqueDimBackward0", "unique_dim")
 RUNS = Op(
     "UniqueConsecutiveBackward0",
     lambda a, kept, dim: a.reshape(-1)[kept] if dim is None else np.take(a, kept, dim),
     "input",
     "kept dim",
     saved="",
-    input=refused(lambda: ProgramError("NotImplementedError", "the derivative for 'unique_consecutive' is not implemented.")),
+    input=underived("UniqueConsecutiveBackward0", "unique_consecutive").rules["input"],
 )
 _ARGUMENTS = "bool return_inverse=False, bool return_counts=False, int? dim=None"
 

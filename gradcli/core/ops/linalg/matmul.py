@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.ops.checks import common_shape
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.products import MM, bmm, check_product, dot, is_column_major, mm, mv
@@ -151,8 +153,14 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
-    """The older form of `multi_dot`, which also takes a single matrix."""
-    return tensors[0] if len(tensors) == 1 else multi_dot(tensors)
+    """The older form of `multi_dot`, which also takes a single matrix. It warns, as PyTorch does."""
+    warnings.emit(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
+        "accepts a list of two or more tensors rather than multiple parameters. (Triggered internally at "
+        "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1102.)",
+        once="chain_matmul",
+    )
+    return CLONE(tensors[0]) if len(tensors) == 1 else multi_dot(tensors)
 
 
 FUNCTIONS: tuple[Function, ...] = (

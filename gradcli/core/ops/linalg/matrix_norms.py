@@ -12,6 +12,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply, divide_remainder
+from gradcli.core.ops.elementwise.floating_point import NAN_TO_NUM
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
@@ -92,7 +93,8 @@ def cond(A: Tensor, p: Any = None) -> Any:
         low, high = narrow(values, -1, values.array.shape[-1] - 1, 1), narrow(values, -1, 0, 1)
         ratio = divide_remainder.div(low, high) if p == -2 else divide_remainder.div(high, low)
         return squeeze_dim(ratio, -1)
-    return add_multiply.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
+    product = add_multiply.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
+    return product if p == "nuc" else NAN_TO_NUM(product, math.inf, math.inf, -math.inf)
 
 
 FUNCTIONS: tuple[Function, ...] = (

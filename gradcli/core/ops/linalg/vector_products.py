@@ -12,6 +12,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.products import VDOT
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
@@ -98,6 +99,8 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     """The dot products along a dimension."""
+    if x.array.ndim == y.array.ndim == 1:
+        return VDOT(x, y)  # type: ignore[no-any-return]
     return sum_mean.sum(add_multiply.mul(x, y), (dim,))
 
 

@@ -17,6 +17,7 @@ from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import LOGIT, SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, W, checked_reduction, legacy_reduction, reduced_array, share, under_torch
 from gradcli.core.ops.loss.samples import SCORES, SQUARE, SQUARE_2, TARGETS
+from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, runtime_error, shape_error
 
@@ -171,6 +172,7 @@ def binary_cross_entropy(
     for name, tensor in (("input", input), ("target", target)):
         if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
             raise runtime_error(f"all elements of {name} should be between 0 and 1")
+    check_no_gradient("binary_cross_entropy", weight=weight)
     factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
     return BCE(input, target, factor, reduction)
 
@@ -194,12 +196,7 @@ def binary_cross_entropy_with_logits(
     require_floating("log_sigmoid_cpu", input.dtype)
     if not target.dtype.is_floating_point:
         raise result_dtype_error(input.dtype.torch_name, target.dtype)
-    for name, extra in (("weight", weight), ("pos_weight", pos_weight)):
-        if extra is not None and extra.requires_grad:
-            raise runtime_error(
-                f"The function 'binary_cross_entropy_with_logits' is not differentiable with respect to argument '{name}'. "
-                "This input cannot have requires_grad True."
-            )
+    check_no_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     factor = None if weight is None else weight.array
     return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
 

@@ -25,6 +25,7 @@ from gradcli.core.ops.loss.loss_reduction import checked_reduction, legacy_reduc
 from gradcli.core.ops.loss.samples import SCORES, TARGETS
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.reduce.sum_mean import sum_all
+from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.views import reshape, view
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -121,6 +122,7 @@ def _likelihood(input: Tensor, target: Tensor, weight: Tensor | None, reduction:
         raise shape_error(f"Expected input batch_size ({sizes}", "ValueError")
     if rank <= 2:
         _check_flat(input, target, weight)
+        check_no_gradient("nll_loss_forward", weight=weight)
         indices = watched(target) if rank == 2 else watched(target).reshape(())
         return NLL(input, indices, None if weight is None else weight.array, reduction, ignore_index)  # type: ignore[no-any-return]
     return _spatial(input, target, weight, reduction, ignore_index)
@@ -162,6 +164,7 @@ def _spatial(input: Tensor, target: Tensor, weight: Tensor | None, reduction: st
     elif target.array.shape != wanted:
         raise shape_error(f"size mismatch (got input: {list(shape)} , target: {list(target.array.shape)}")
     _check(input, target, weight, shape[1])
+    check_no_gradient("nll_loss2d_forward", weight=weight)
     result: Tensor = NLL2D(input, watched(target), None if weight is None else weight.array, reduction, ignore_index)
     if flat and reduction == "none":
         result = view(result, wanted)
@@ -238,7 +241,7 @@ def _soft_labels(input: Tensor, target: Tensor, weight: Tensor | None, ignore_in
 
 def _along(weight: Tensor, axis: int, rank: int) -> Tensor:
     """The weights of the classes, in a shape that broadcasts along the dimension of the classes."""
-    return Tensor(weight.array.reshape([-1 if i == axis else 1 for i in range(rank)]), weight.dtype)
+    return reshape(weight, tuple(-1 if i == axis else 1 for i in range(rank)))
 
 
 def _smoothed(

@@ -24,6 +24,7 @@ from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
+from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -72,11 +73,7 @@ SOFT_MARGIN = Op(
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
     """`log(1 + exp(-target * input))` for targets 1 and -1. Raises ValueError or RuntimeError for arguments that do not fit."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    if target.requires_grad:
-        raise runtime_error(
-            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. "
-            "This input cannot have requires_grad True."
-        )
+    check_no_gradient("soft_margin_loss", target=target)
     if not input.dtype.is_floating_point:
         raise result_dtype_error("Float", input.dtype)
     input, target = broadcast_tensors((input, target))
@@ -174,6 +171,7 @@ def multi_margin_loss(
         raise scalar_type_error(dtypes.int64, target.dtype)
     if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
         raise runtime_error("target out of range")
+    check_no_gradient("multi_margin_loss", weight=weight)
     return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import COPY
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
@@ -43,6 +44,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     parts = [p for p in (prepend, input, append) if p is not None]
     if len(parts) > 1:
         input = cat(parts, dim)
+    if n == 0:
+        return COPY(input)
     for _ in range(min(n, input.array.shape[dim])):
         input = _difference(input, dim)
     return input

@@ -13,9 +13,14 @@ from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import Number, not_implemented, require_floating
+from gradcli.core.ops.rules import not_differentiable, recorded
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
+
+_BINCOUNT = not_differentiable("bincount", lambda x: x, "weights")
+_HISTOGRAM = not_differentiable("histogram", lambda *tensors: tensors[:2], "input bins weight", outputs="hist bin_edges")
 
 
 def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
@@ -33,7 +38,7 @@ def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     if weights.array.shape != x.shape:
         raise runtime_error("weights should be 1-d and have the same length as input")
     counts = np.bincount(x.astype(np.int64), weights.array.astype(np.float64), minlength)
-    return wrap(counts.astype(np.float32 if weights.dtype is dtypes.float32 else np.float64))
+    return recorded(_BINCOUNT, wrap(counts.astype(np.float32 if weights.dtype is dtypes.float32 else np.float64)), weights)
 
 
 def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
@@ -70,7 +75,7 @@ def _edges(input: Tensor, bins: int, range: Sequence[float] | None) -> Array:
     return np.linspace(low, high, bins + 1).astype(values.dtype)
 
 
-def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool) -> NamedResult:
+def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool, bins: Tensor | None = None) -> NamedResult:
     """The pair (hist, bin_edges) for given edges."""
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise not_implemented("histogramdd", input.dtype)
@@ -87,7 +92,10 @@ def _histogram(input: Tensor, edges: Array, weight: Tensor | None, density: bool
     counts = np.bincount(at, None if weights is None else weights[inside], len(edges) - 1).astype(input.array.dtype)
     if density:
         counts = counts / counts.sum() / np.diff(edges)
-    return named("histogram", "hist", "bin_edges")((wrap(counts), wrap(edges)))
+    outs = (wrap(counts), wrap(edges))
+    if state.enabled:
+        _HISTOGRAM.record(outs[0], (input, bins, weight), (), outs)
+    return named("histogram", "hist", "bin_edges")(outs)
 
 
 def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> NamedResult:
@@ -99,7 +107,7 @@ def _histogram_of(input: Tensor, bins: Tensor, weight: Tensor | None, density: b
         raise shape_error(f"torch.histogramdd: bins tensor should {wrong} in the bins tensor for dimension 0")
     if edges.size == 1:
         raise shape_error("torch.histogram(): bins must be > 0, but got 0 for dimension 0")
-    return _histogram(input, edges, weight, density)
+    return _histogram(input, edges, weight, density, bins)
 
 
 def _histogram_in(input: Tensor, bins: int, range: Any, weight: Tensor | None, density: bool) -> NamedResult:
