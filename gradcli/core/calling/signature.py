@@ -50,14 +50,20 @@ def _no_dtype(value: object) -> DType | None:
     return None
 
 
-class Language:
-    """What the language adds to argument parsing: names of its own types, and dtypes for `int`, `float` and `bool`."""
+def _no_array(value: object) -> np.ndarray[Any, Any] | None:
+    return None
 
-    __slots__ = ("type_name", "as_dtype")
+
+class Language:
+    """What the language adds to argument parsing: names of its own types, dtypes for `int`, `float` and `bool`, numpy's arrays."""
+
+    __slots__ = ("type_name", "as_dtype", "as_array")
 
     def __init__(self) -> None:
         self.type_name: Callable[[object], str] = _default_type_name
         self.as_dtype: Callable[[object], DType | None] = _no_dtype
+        #: the array in a value of type `numpy.ndarray`; None for other values
+        self.as_array: Callable[[object], np.ndarray[Any, Any] | None] = _no_array
 
 
 language = Language()

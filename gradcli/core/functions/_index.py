@@ -199,6 +199,7 @@ FUNCTIONS: dict[str, str] = {
     "frac": "elementwise.rounding",
     "frac_": "elementwise.rounding",
     "frexp": "elementwise.floating_point",
+    "from_numpy": "create.from_data",
     "full": "create.constants",
     "full_like": "create.constants",
     "gather": "index.gather_scatter",

@@ -32,15 +32,25 @@ class Pointwise(Op):
     floating first, "compare" bool, "number" that of the tensor and of the number that is the first plain argument.
     """
 
-    __slots__ = ("kind",)
+    __slots__ = ("kind", "row_major")
     elementwise = True
     default_jvp = "elementwise"
 
     def __init__(
-        self, grad_fn: str, forward: Callable[..., Any], tensors: str, attrs: str = "", /, *, kind: str = "arithmetic", **more: Any
+        self,
+        grad_fn: str,
+        forward: Callable[..., Any],
+        tensors: str,
+        attrs: str = "",
+        /,
+        *,
+        kind: str = "arithmetic",
+        layout: memory_format.Layout = "iterated",
+        **more: Any,
     ) -> None:
         super().__init__(grad_fn, forward, tensors, attrs, **more)
         self.kind = kind
+        self.row_major = layout == "contiguous"
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
@@ -58,7 +68,7 @@ class Pointwise(Op):
                 x = blocks.defer(x)
             out = self._made(self.forward(x, *attrs), dtype)
             if x.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:
-                out.array = memory_format.like_operands(out.array, (x,))
+                out.array = memory_format.contiguous(out.array) if self.row_major else memory_format.like_operands(out.array, (x,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
             if state.dual is not None:

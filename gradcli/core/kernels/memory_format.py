@@ -8,6 +8,7 @@ Strides are in elements here; numpy counts bytes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -78,6 +79,23 @@ def _inner_first(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> lis
     return order
 
 
+def inner_first(array: Array) -> list[int]:
+    """The dimensions of an array from the innermost to the outermost in memory."""
+    return _inner_first(array.shape, [element_strides(array)])
+
+
+def in_order(values: Array, array: Array) -> Array:
+    """`values`, which have the shape of `array`, with their dimensions in the order of its memory, the outermost first."""
+    return values.transpose(inner_first(array)[::-1])
+
+
+def filled(array: Array, draw: Callable[[tuple[int, ...]], Array]) -> Array:
+    """`array`, filled in the order of its memory with what `draw` gives for a shape."""
+    ordered = in_order(array, array)
+    ordered[...] = draw(ordered.shape)
+    return array
+
+
 def _dense(shape: Sequence[int], order: Sequence[int]) -> Strides:
     strides = [1] * len(shape)
     step = 1
@@ -91,6 +109,12 @@ def preserved(array: Array) -> Strides:
     """The strides of `empty_like`: those of a dense array, else of a dense one with its dimensions in the same order."""
     shape, strides = array.shape, element_strides(array)
     return strides if is_dense(shape, strides) else _dense(shape, _inner_first(shape, [strides]))
+
+
+def converted(array: Array) -> Strides:
+    """The strides of a copy in another dtype: those of a dense array, else row-major order."""
+    strides = element_strides(array)
+    return strides if is_dense(array.shape, strides) else contiguous_strides(array.shape)
 
 
 def iterated(shape: tuple[int, ...], arrays: Sequence[Array]) -> Strides:
@@ -113,8 +137,13 @@ def empty(shape: tuple[int, ...], strides: Strides, dtype: np.dtype[Any]) -> Arr
     """An array, not filled, with the given strides, which are dense."""
     size = dtype.itemsize
     # numpy forgets the strides of an array without elements, unless it is a view
-    buffer = np.zeros(1, dtype) if 0 in shape else None
+    buffer = np.zeros(math.prod(n or 1 for n in shape), dtype) if 0 in shape else None
     return np.ndarray(shape, dtype, buffer, 0, tuple(s * size for s in strides))
+
+
+def empty_like(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
+    """An array, not filled, with the strides of PyTorch's `empty_like`."""
+    return empty(array.shape, preserved(array), dtype or array.dtype)
 
 
 def laid_out(array: Array, strides: Strides) -> Array:
@@ -126,8 +155,15 @@ def laid_out(array: Array, strides: Strides) -> Array:
     return made
 
 
+def contiguous(array: Array) -> Array:
+    """The array in row-major order, also as its dimensions of size 1 tell: itself, or a copy."""
+    return laid_out(array, contiguous_strides(array.shape)) if array.ndim > 1 else array
+
+
 def like_operands(result: Array, operands: Sequence[Array]) -> Array:
     """The result of an elementwise operation, laid out as PyTorch lays it out for these operands."""
+    if result.flags.c_contiguous and all(a.flags.c_contiguous for a in operands):
+        return result
     return laid_out(result, iterated(result.shape, operands))
 
 
@@ -145,7 +181,7 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(result, np.ndarray) or result.ndim < 2:
             return result
         if layout == "contiguous":
-            return np.ascontiguousarray(result)
+            return contiguous(result)
         if layout == "preserved":
             return laid_out(result, preserved(first)) if first.shape == result.shape else result
         return like_operands(result, [a for a in args if isinstance(a, np.ndarray)])
@@ -157,11 +193,11 @@ def copy(array: Array) -> Array:
     """A copy with PyTorch's strides for `clone`."""
     if array.flags.c_contiguous and array.size:
         return array.copy()
-    made = empty(array.shape, preserved(array), array.dtype)
+    made = empty_like(array)
     made[...] = array
     return made
 
 
 def spelled_out(array: Array) -> Array:
-    """An array without elements with the strides that PyTorch's has, for its views."""
-    return empty(array.shape, element_strides(array), array.dtype)
+    """An array without elements with the strides that PyTorch's has, for its views; any other array as it is."""
+    return array if array.size else empty(array.shape, element_strides(array), array.dtype)

@@ -75,6 +75,11 @@ def check_broadcast(arrays: Sequence[Array]) -> None:
         limits.check_elements(math.prod(common_shape([a.shape for a in arrays])), arrays[-1].itemsize)
 
 
+def is_row_major(memory_format: Any) -> bool:
+    """Whether the argument `memory_format` of a call is `torch.contiguous_format`."""
+    return memory_format is not None and memory_format.name == "contiguous_format"
+
+
 # --- dtypes ---
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.random import checks
 from gradcli.core.random.normals import box_muller32, box_muller64, each, fma32, fma64
 from gradcli.core.tensor import dtypes
@@ -379,7 +379,8 @@ class Generator:
         if not weights.size:
             return np.empty((*weights.shape[:-1], num_samples), np.int64)
         checks.weights_all_at_once(weights)
-        times = self.exponential(weights.shape, dtype)
+        # drawn in the order of memory of a tensor like the weights
+        times = memory_format.filled(memory_format.empty_like(weights, dtype.np), lambda size: self.exponential(size, dtype))
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = dtypes.cast(weights / times, dtype)
         if num_samples == 1:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from gradcli import limits
 from gradcli.core.calling import signature, warnings
-from gradcli.core.kernels import blocks
+from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -42,6 +42,10 @@ def _as_dtype(value: Value) -> DType | None:
     return dtypes.bool_ if value is types.BOOL else None
 
 
+def _as_array(value: object) -> Array | None:
+    return value.array if isinstance(value, value_classes.NumpyArray) else None
+
+
 class Interpreter:
     """Runs programs that share their names.
 
@@ -68,6 +72,7 @@ class Interpreter:
         blocks.keep_freed_memory()
         signature.language.type_name = type_name
         signature.language.as_dtype = _as_dtype
+        signature.language.as_array = _as_array
 
     # --- running ---
 

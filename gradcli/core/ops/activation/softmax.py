@@ -111,6 +111,7 @@ SOFTMAX = Op(
     _softmax,
     "input",
     "dim",
+    layout="contiguous",
     jvp=lambda xp, inputs, attrs, tangents, out: out * (tangents[0] - logsumexp_jvp(xp, inputs[0], tangents[0], attrs[0], True)),
     input=Rule(lambda xp, grad, out, dim: xp.call(SOFTMAX_BACKWARD, grad, out, dim), "out * (grad - (grad * out).sum(dim, True))"),
 )
@@ -132,6 +133,7 @@ LOG_SOFTMAX = Op(
     _log_softmax,
     "input",
     "dim",
+    layout="contiguous",
     jvp=lambda xp, inputs, attrs, tangents, out: tangents[0] - logsumexp_jvp(xp, inputs[0], tangents[0], attrs[0], True),
     input=Rule(lambda xp, grad, out, dim: xp.call(LOG_SOFTMAX_BACKWARD, grad, out, dim), "grad - exp(out) * grad.sum(dim, True)"),
 )

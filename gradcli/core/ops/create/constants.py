@@ -11,8 +11,8 @@ from gradcli import limits
 from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
-from gradcli.core.ops.create.leaf import LIKE, check_sizes, leaf, making
+from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.create.leaf import LIKE, blank, check_sizes, leaf, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -31,11 +31,12 @@ def _filled(name: str, value: Any) -> Overload:
 
 
 def _filled_like(value: Any) -> Overload:
-    return making("Tensor input, *", lambda input, _, dtype: _like(input, value, dtype or input.dtype), LIKE)
+    return making("Tensor input, *", lambda input, *how: _like(input, value, *how), LIKE)
 
 
-def _like(input: Tensor, value: Any, dtype: DType) -> Made:
-    return np.full_like(input.array, value, dtype.np, order="K"), dtype
+def _like(input: Tensor, value: Any, memory_format: Any, dtype: DType | None) -> Made:
+    wanted = dtype or input.dtype
+    return np.full_like(blank(input, memory_format, wanted), value), wanted
 
 
 def _new_filled(value: Any) -> Overload:
@@ -49,7 +50,7 @@ def _full(size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
 
 def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
-    return _like(input, scalar_of(fill_value, wanted), wanted)
+    return _like(input, scalar_of(fill_value, wanted), memory_format, wanted)
 
 
 def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
@@ -82,11 +83,16 @@ def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
 
 # --- a constant in the place of a tensor, which has a gradient ---
 
+
+def _full_of(a: Array, value: Any) -> Array:
+    return np.full_like(memory_format.empty_like(a), value)
+
+
 _NO_INFLUENCE = Rule(lambda xp, grad: xp.zeros_like(grad), "zeros_like(grad)")
-FILL = Op("FillBackward0", lambda a, value: np.full_like(a, value), "input", "value", saved="", jvp="transpose", input=_NO_INFLUENCE)
+FILL = Op("FillBackward0", _full_of, "input", "value", saved="", jvp="transpose", input=_NO_INFLUENCE)
 FILL_TENSOR = Op(
     "FillBackward1",
-    lambda a, value: np.full_like(a, value),
+    _full_of,
     "input value",
     input=_NO_INFLUENCE,
     value=Rule(lambda xp, grad: xp.sum(grad), "grad.sum()"),

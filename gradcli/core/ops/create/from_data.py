@@ -9,11 +9,13 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language, scalar_of
-from gradcli.core.calling.type_errors import not_one_element
+from gradcli.core.calling.type_errors import not_one_element, type_error
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.clone import CLONE
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank
 from gradcli.core.ops.create.leaf import leaf
+from gradcli.core.ops.shape.casting import converted, to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -137,7 +139,11 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
         raise ProgramError("TypeError", "new(): invalid data type 'str'")
     if type(data) is Tensor:
         wanted = dtype or data.dtype
-        return Tensor(dtypes.cast(data.array, wanted), wanted)
+        return Tensor(converted(data.array, wanted), wanted)
+    given = language.as_array(data)
+    if given is not None:
+        wanted = dtype or dtypes.of(given.dtype)
+        return Tensor(converted(given, wanted), wanted)
     sizes = _sizes(data)
     check_rank(len(sizes))
     if 0 in sizes:  # PyTorch does not compare lengths where there is no element to store
@@ -167,6 +173,33 @@ def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
     return from_data(data, dtype)
 
 
+def asarray(obj: Any, dtype: DType | None, device: Any, copy: bool | None, requires_grad: bool) -> Tensor:
+    """`torch.asarray`: the tensor or the memory of the array itself where neither dtype nor `copy` asks for a copy.
+
+    Raises ValueError for `copy=False` where a copy is needed.
+    """
+    made = obj if type(obj) is Tensor else None if language.as_array(obj) is None else from_numpy(obj)
+    if made is None and copy is False:
+        raise ProgramError("ValueError", "can't alias arbitrary sequence into a tensor.")
+    if made is None:
+        made = from_data(obj, dtype)
+    elif dtype is not None and dtype is not made.dtype:
+        if copy is False:
+            raise ProgramError("ValueError", f"can't alias tensor with dtype '{made.dtype.torch_name}' into dtype '{dtype.torch_name}'.")
+        made = to_dtype(made, dtype)
+    elif copy:
+        made = CLONE(made)
+    return leaf(made.array, made.dtype, True) if requires_grad and not made.requires_grad else made
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """The memory of a numpy array as a tensor. Raises TypeError for other values."""
+    array = language.as_array(ndarray)
+    if array is None:
+        raise type_error("expected np.ndarray (got {})", ndarray)
+    return Tensor(array, dtypes.of(array.dtype))
+
+
 def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:
     made = from_data(data, dtype or input.dtype)
     return leaf(made.array, made.dtype, requires_grad)
@@ -184,6 +217,12 @@ FUNCTIONS = (
         method=False,
     ),
     Function("as_tensor", (f"any data, {_AS_TENSOR}", as_tensor), doc="A tensor of data; the tensor itself where it is one.", method=False),
-    Function("asarray", (f"any obj, {_AS_TENSOR}", as_tensor), doc="As as_tensor.", method=False),
+    Function(
+        "asarray",
+        (f"any obj, {_AS_TENSOR}, bool? copy=None, bool requires_grad=False", asarray),
+        doc="As as_tensor; copy asks for a copy, or for none.",
+        method=False,
+    ),
+    Function("from_numpy", ("any ndarray", from_numpy), doc="The memory of a numpy array as a tensor.", method=False),
     Function("new_tensor", (f"Tensor input, {_TENSOR}", _new_tensor), doc="A tensor of data in the same dtype.", function=False),
 )

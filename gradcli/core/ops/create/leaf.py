@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Overload
-from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import check_rank
+from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.checks import check_rank, is_row_major
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
@@ -43,6 +43,11 @@ def making(parameters: str, run: Callable[..., tuple[Array, DType]], options: st
         return leaf(*run(*own, dtype), requires_grad)
 
     return f"{parameters}, {options}", make
+
+
+def blank(input: Tensor, format: Any, dtype: DType) -> Array:
+    """An array, not filled, of the shape of a tensor, in its memory format or in row-major order."""
+    return np.empty(input.array.shape, dtype.np) if is_row_major(format) else memory_format.empty_like(input.array, dtype.np)
 
 
 def check_sizes(size: tuple[int, ...], dtype: DType, name: str = "") -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
 from gradcli.core.graph.record import Op
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.ops.shape.broadcasting import expanded_shape
@@ -27,12 +29,9 @@ def _record(grad_fn: str) -> Op:
 
 def _fill(tensor: Tensor, op: Op, draw: Callable[[Sizes], Array]) -> Tensor:
     """Overwrite with values that are drawn in the order of memory, which is PyTorch's order."""
-    array = tensor.array
-    order = sorted(range(array.ndim), key=lambda i: -abs(array.strides[i]))
-    back = [order.index(i) for i in range(array.ndim)]
 
     def write(array: Array) -> None:
-        array[...] = draw(tuple(array.shape[i] for i in order)).transpose(back)
+        memory_format.filled(array, draw)
 
     return in_place.write_part(tensor, op, (), (), write)
 
@@ -74,7 +73,8 @@ def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tens
     expanded_shape(p, input.array.shape)
 
     def write(array: Array) -> None:
-        array[...] = source(given).bernoulli(p.array, array.shape, input.dtype)
+        chances = memory_format.in_order(np.broadcast_to(p.array, array.shape), array)
+        memory_format.filled(array, lambda _: source(given).bernoulli(chances, None, input.dtype))
 
     return in_place.write_part(input, _BERNOULLI, (), (), write)
 

@@ -10,9 +10,9 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph.record import Op
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import require_floating
-from gradcli.core.ops.create.leaf import LIKE, OPTIONS, check_sizes, leaf, making
+from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, not_differentiable, recorded
 from gradcli.core.random import generator
 from gradcli.core.random.generator import Generator
@@ -67,11 +67,17 @@ def _sized(draw: Callable[[Sizes, DType, Generator | None], Array]) -> Callable[
 
 
 def _like(draw: Callable[[Sizes, DType, Generator | None], Array]) -> Callable[..., Made]:
-    def run(input: Tensor, given: Generator | None, memory_format: Any, dtype: DType | None) -> Made:
+    def run(input: Tensor, given: Generator | None, format: Any, dtype: DType | None) -> Made:
         wanted = dtype or input.dtype
-        return draw(input.array.shape, wanted, given), wanted
+        return memory_format.filled(blank(input, format, wanted), lambda size: draw(size, wanted, given)), wanted
 
     return run
+
+
+def _normal_like(input: Tensor, given: Generator | None, format: Any, dtype: DType | None) -> Made:
+    wanted = dtype or input.dtype
+    array = blank(input, format, wanted)
+    return memory_format.filled(array, lambda size: normal(size, wanted, given, contiguous=array.flags.c_contiguous)), wanted
 
 
 # --- integers ---
@@ -83,9 +89,8 @@ def _randint(low: int, high: int, size: Sizes, given: Generator | None, dtype: D
     return source(given).randint(low, high, size, wanted), wanted
 
 
-def _randint_like(input: Tensor, low: int, high: int, given: Generator | None, memory_format: Any, dtype: DType | None) -> Made:
-    wanted = dtype or input.dtype
-    return source(given).randint(low, high, input.array.shape, wanted), wanted
+def _randint_like(input: Tensor, low: int, high: int, given: Generator | None, format: Any, dtype: DType | None) -> Made:
+    return _like(lambda size, wanted, given: source(given).randint(low, high, size, wanted))(input, given, format, dtype)
 
 
 def _randint_like_to(input: Tensor, high: int | Tensor, *rest: Any) -> Made:
@@ -151,7 +156,7 @@ FUNCTIONS = (
     Function("rand", *_seeded("ints size", _sized(uniform)), doc="Uniform on [0, 1).", method=False, out=True),
     Function("randn", *_seeded("ints size", _sized(normal)), doc="Standard normal.", method=False, out=True),
     Function("rand_like", *_seeded("Tensor input", _like(uniform), LIKE), doc="Uniform on [0, 1) in the same shape.", method=False),
-    Function("randn_like", *_seeded("Tensor input", _like(normal), LIKE), doc="Standard normal in the same shape.", method=False),
+    Function("randn_like", *_seeded("Tensor input", _normal_like, LIKE), doc="Standard normal in the same shape.", method=False),
     Function(
         "randint",
         *_seeded("int high, ints size", lambda high, *rest: _randint(0, high, *rest)),

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import NONDIFF, Op
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Operand
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.state import state
@@ -55,7 +56,7 @@ def _close(a: Tensor, b: Tensor, rtol: float, atol: float, equal_nan: bool) -> A
 
 def isclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """`|a - b| <= atol + rtol * |b|`, elementwise."""
-    return wrap(_close(a, b, rtol, atol, equal_nan))
+    return wrap(memory_format.like_operands(_close(a, b, rtol, atol, equal_nan), (a.array, b.array)))
 
 
 def allclose(a: Tensor, b: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
@@ -77,7 +78,7 @@ def logical_not(input: Tensor) -> Tensor:
 def _logical(name: str, forward: np.ufunc) -> Function:
     def run(a: Tensor, b: Tensor) -> Tensor:
         check_fit(a.array, b.array)
-        return wrap(forward(a.array, b.array))
+        return wrap(memory_format.like_operands(forward(a.array, b.array), (a.array, b.array)))
 
     return Function(f"logical_{name}", (_TENSORS, run), doc=f"Elementwise {name} of truth values.", inplace=True, out=True)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
@@ -18,6 +19,7 @@ from gradcli.core.ops.elementwise.power import POW_NUMBER, POW_SCALAR
 from gradcli.core.ops.elementwise.special_function import SpecialFunction, special_unary
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 
 _LN2 = math.log(2)
@@ -158,6 +160,12 @@ def xlogy(x: Operand, y: Operand) -> Tensor:
     return XLOGY(x, y) if type(y) is Tensor else XLOGY_NUMBER(x, y)
 
 
+def _as_operand(number: float, other: Tensor) -> Tensor:
+    """A number as a 0-d tensor of the dtype that it has beside the other operand."""
+    dtype = dtypes.result_type((number, other))
+    return Tensor(np.array(scalar_of(number, dtype), dtype.np), dtype)
+
+
 def _xlog1py(x: Any, y: Any) -> Any:
     return np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * elementary.log1p(y))).astype(x.dtype)
 
@@ -284,6 +292,8 @@ FUNCTIONS = (
     SpecialFunction(
         "xlog1py",
         ("Tensor input, Tensor other", lambda x, y: XLOG1PY(x, y)),
+        ("Number self, Tensor other", lambda x, y: XLOG1PY(_as_operand(x, y), y)),
+        ("Tensor input, Number other", lambda x, y: XLOG1PY(x, _as_operand(y, x))),
         doc="input * log1p(other), 0 where input is 0.",
         ops=(XLOG1PY,),
         samples=(Sample("torch.special.xlog1py(x, y)", lambda x, y: x * np.log1p(y), x=[0.5, 1.5, 3.25], y=_SHARES),),

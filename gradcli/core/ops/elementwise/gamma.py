@@ -75,6 +75,7 @@ MVLGAMMA = Pointwise(
     "input",
     "p",
     kind="float",
+    layout="contiguous",
     input=Rule(_mvlgamma_rule, "grad * sum([digamma(input - k / 2) for k in range(p)])"),
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
@@ -151,7 +152,7 @@ def _one_bound(name: str, number: Op, tensor: Op, doc: str, reference: np.ufunc)
         dtype = dtypes.result_type((x, bound))
         if dtype is not x.dtype:
             x = Tensor(x.array.astype(dtype.np), dtype)
-        return number(x, bound)
+        return number(x, wrapped(bound, dtype) if type(bound) is int else bound)
 
     bound = name.removeprefix("clamp_")
     return Function(

@@ -94,6 +94,7 @@ POW_NUMBER = Pointwise(
     "exponent",
     "base",
     saved="exponent result self=base",
+    layout="contiguous",
     exponent=Rule(_pow_number_rule, "grad * out * log(tensor(base))"),
 )
 

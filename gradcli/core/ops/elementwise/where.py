@@ -44,6 +44,9 @@ class Choice(Op):
     __slots__ = ()
     default_jvp = "elementwise"
 
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, layout="iterated", **more)
+
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
         values = args[:n]

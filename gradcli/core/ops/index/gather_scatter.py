@@ -65,6 +65,7 @@ GATHER: Op = Op(
     "input",
     "dim index",
     saved="index self dim sparse_grad=False",
+    layout="contiguous",
     input=Rule(
         lambda xp, grad, dim, index, input_shape, input_dtype: xp.call(SCATTER_ADD, xp.zeros(input_shape, input_dtype), grad, dim, index),
         "zeros_like(input).scatter_add(dim, index, grad)",
@@ -77,6 +78,7 @@ SCATTER: Op = Op(
     "input src",
     "dim index",
     saved="index dim",
+    layout="contiguous",
     input=_ZEROED,
     src=Rule(
         lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterBackward0"),
@@ -89,6 +91,7 @@ SCATTER_NUMBER: Op = Op(
     "input",
     "dim index value",
     saved="index dim",
+    layout="contiguous",
     jvp="transpose",
     input=_ZEROED,
 )
@@ -98,6 +101,7 @@ SCATTER_ADD: Op = Op(
     "input src",
     "dim index",
     saved="index dim",
+    layout="contiguous",
     input=UNCHANGED,
     src=Rule(
         lambda xp, grad, dim, index, src_shape: source_gradient(xp, grad, dim, index, src_shape, "ScatterAddBackward0"),

@@ -19,7 +19,7 @@ def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     """Positions of the elements that are not 0: a matrix with a row for each, or a tuple with a vector for each dimension."""
     if as_tuple:
         array = input.array if input.array.ndim else input.array.reshape(1)
-        return tuple(wrap(p.astype(np.int64, copy=False)) for p in np.nonzero(array))
+        return tuple(wrap(np.ascontiguousarray(p, np.int64)) for p in np.nonzero(array))
     return wrap(np.argwhere(input.array).astype(np.int64, copy=False))
 
 

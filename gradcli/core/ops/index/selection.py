@@ -10,6 +10,7 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedResult, named
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
+from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.gather_scatter import SCATTER
@@ -95,15 +96,23 @@ def reducing(grad_fn: str, forward: Any, more: str = "", note: str = "") -> Sele
         _REDUCED,
         note,
     )
-    return Selection(grad_fn, forward, "input", f"dim keepdim {more} indices", saved="indices dim keepdim self_sym_sizes", input=rule)
+    return Selection(
+        grad_fn,
+        forward,
+        "input",
+        f"dim keepdim {more} indices",
+        layout="contiguous",
+        saved="indices dim keepdim self_sym_sizes",
+        input=rule,
+    )
 
 
-def keeping(grad_fn: str, forward: Any, more: str = "") -> Selection:
+def keeping(grad_fn: str, forward: Any, more: str = "", layout: Layout = "preserved") -> Selection:
     """The record of a selection that keeps the dimension, such as sort; `more` are further plain arguments."""
     rule = Rule(
         lambda xp, grad, input_shape, input_dtype, dim, indices: _placed(xp, grad, input_shape, input_dtype, dim, indices, True), _KEPT
     )
-    return Selection(grad_fn, forward, "input", f"dim {more} indices", saved="indices dim self_sym_sizes", input=rule)
+    return Selection(grad_fn, forward, "input", f"dim {more} indices", layout=layout, saved="indices dim self_sym_sizes", input=rule)
 
 
 def result(name: str, pair: tuple[Tensor, Tensor]) -> NamedResult:

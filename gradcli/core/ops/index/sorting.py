@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.core.calling.named_tuples import NamedResult
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.kernels import Array, selection
+from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, wrap_dim
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
 from gradcli.core.tensor import dtypes
@@ -77,7 +77,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     if not input.array.ndim:
         return wrap(np.zeros((), np.int64))
     order = (_order if stable else _unstable_order)(input.array, at, descending)
-    return wrap(np.ascontiguousarray(order, np.int64))
+    return wrap(memory_format.laid_out(order.astype(np.int64, copy=False), memory_format.preserved(input.array)))
 
 
 def msort(input: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def _topk(x: Array, dim: int, k: int, largest: bool, ordered: bool) -> tuple[Arr
     return np.take_along_axis(x, index, dim), index
 
 
-TOPK = keeping("TopkBackward0", _topk, "k largest sorted")
+TOPK = keeping("TopkBackward0", _topk, "k largest sorted", "contiguous")
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> NamedResult:

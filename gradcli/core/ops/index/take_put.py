@@ -39,6 +39,7 @@ TAKE: Op = Op(
     "input",
     "index",
     saved="index self",
+    layout="contiguous",
     input=Rule(
         lambda xp, grad, index, input_shape, input_dtype: xp.call(PUT, xp.zeros(input_shape, input_dtype), grad, index, True),
         "zeros_like(input).put(index, grad, True)",
@@ -50,6 +51,7 @@ PUT: Op = Op(
     "input source",
     "index accumulate",
     saved="index source accumulate",
+    layout="preserved",
     input=Rule(_put_rule, "grad if accumulate else grad.put(index, zeros_like(source))"),
     source=Rule(lambda xp, grad, index, source_shape: xp.reshape(xp.call(TAKE, grad, index), source_shape), "grad.take(index)"),
 )

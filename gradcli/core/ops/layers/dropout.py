@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import apply
 from gradcli.core.graph.write_checks import result_dtype_error
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.elementwise.add_multiply import ADD, MUL
 from gradcli.core.ops.layers.samples import SQUARE
 from gradcli.core.random import generator
@@ -52,7 +52,8 @@ def _noise(input: Tensor, p: float, channels: bool, alpha: bool) -> tuple[Tensor
         if len(shape) < 2:
             raise shape_error("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1 for _ in shape[2:]))
-    kept = generator.default.bernoulli(1 - p, shape, input.dtype)
+    noise = np.empty(shape, input.dtype.np) if channels else memory_format.empty_like(input.array)
+    kept = memory_format.filled(noise, lambda size: generator.default.bernoulli(1 - p, size, input.dtype))
     if not input.dtype.is_floating_point:  # PyTorch raises this after it has drawn
         raise result_dtype_error("Float", input.dtype)
     kind = kept.dtype.type

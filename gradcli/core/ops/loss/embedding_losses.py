@@ -14,6 +14,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.ops.elementwise import scalars
+from gradcli.core.ops.elementwise.add_multiply import sub
 from gradcli.core.ops.elementwise.exponential import SQRT
 from gradcli.core.ops.elementwise.where import where
 from gradcli.core.ops.linalg.distances import pairwise_distance
@@ -41,7 +42,8 @@ def hinge_embedding_loss(
 ) -> Any:
     """The input where the target is 1, max(0, margin - input) where it is -1."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    near = _positive_part(scalars.from_number(traced, margin, input))
+    # PyTorch's C++ takes the margin in the dtype of the input
+    near = _positive_part(sub(Tensor(np.full_like(input.array, margin), input.dtype), input))
     zero = _zeros_like(input)
     return reduced(where(target != 1, near, zero) + where(target != -1, input, zero), reduction)
 
@@ -56,7 +58,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ",
         )
-    return reduced(_positive_part(scalars.plus(traced, -target * (input1 - input2), margin)), reduction)
+    return reduced(_positive_part(scalars.plus(traced, -target * (input1 - input2), float(margin))), reduction)
 
 
 def cosine_embedding_loss(

@@ -66,6 +66,7 @@ SOFT_MARGIN = Op(
     _soft_margin,
     "input",
     "target reduction",
+    layout="iterated",
     input=Rule(lambda xp, grad, input, attrs: xp.call(SOFT_MARGIN_BACKWARD, grad, input, *attrs), _SOFT_MARGIN),
 )
 

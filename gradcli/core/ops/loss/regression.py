@@ -96,6 +96,7 @@ def _difference_loss(
         forward,
         "input target",
         f"reduction {parameter}",
+        layout="iterated",
         input=Rule(lambda xp, grad, input, target, attrs: xp.call(second, grad, input, target, *attrs), f"{N}{slope} / n", note),
         target=Rule(lambda xp, grad, input, target, attrs: xp.call(second, grad, target, input, *attrs), f"{N}-{slope} / n"),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops import operators
 from gradcli.core.ops.checks import wrap_dims
 from gradcli.core.ops.reduce.common import Dims
@@ -24,7 +25,7 @@ def _truth(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
         if dim is not None:
             given = (dim,) if isinstance(dim, int) else dim
             dims = wrap_dims(given, rank) if given else ()  # to these two functions an empty tuple means no dimension
-        result = np.asarray(reduce(input.array.astype(bool, copy=False), axis=dims, keepdims=keepdim))
+        result = memory_format.contiguous(np.asarray(reduce(input.array.astype(bool, copy=False), axis=dims, keepdims=keepdim)))
         # PyTorch once had uint8 for bool: its result is uint8 to this day
         return wrap(result.astype(np.uint8)) if input.dtype is dtypes.uint8 else wrap(result)
 
@@ -37,7 +38,7 @@ all_true, any_true = _truth(np.logical_and.reduce), _truth(np.logical_or.reduce)
 def count_nonzero(input: Tensor, dim: int | Dims = None) -> Tensor:
     """The number of elements that are not 0, along dimensions; None is all of them."""
     dims = wrap_dims((dim,) if isinstance(dim, int) else dim, input.array.ndim)
-    return wrap(np.asarray(np.add.reduce(input.array != 0, axis=dims, dtype=np.int64)))
+    return wrap(memory_format.contiguous(np.asarray(np.add.reduce(input.array != 0, axis=dims, dtype=np.int64))))
 
 
 def _function(name: str, run: Callable[..., Tensor], doc: str, sample: str) -> Function:

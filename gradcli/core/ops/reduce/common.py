@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.graph.record import Op
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.kernels.summation import LARGEST, total
 from gradcli.core.ops.checks import wrap_dims
 from gradcli.core.tensor import dtypes
@@ -82,6 +82,8 @@ class Typed(Op):
         result = np.asarray(self.forward(array, *args[1:]))
         if result.dtype is not dtype.np:
             result = result.astype(dtype.np)
+        if result.ndim > 1:
+            result = memory_format.contiguous(result)
         out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
         if state.enabled:
             if x.requires_grad:

@@ -191,7 +191,7 @@ def _running_extremum(reduce: np.ufunc, beats: Callable[..., Any]) -> Callable[[
         hit[1:] = np.isnan(along[1:]) | beats(along[1:], values[:-1]) if x.dtype.kind == "f" else beats(along[1:], values[:-1])
         steps = np.arange(len(along)).reshape((-1,) + (1,) * (along.ndim - 1))
         indices = np.maximum.accumulate(np.where(hit, steps, 0), axis=0)
-        return np.ascontiguousarray(np.moveaxis(values, 0, dim)), np.ascontiguousarray(np.moveaxis(indices, 0, dim))
+        return np.moveaxis(values, 0, dim), np.moveaxis(indices, 0, dim)
 
     return run
 
@@ -208,6 +208,7 @@ def _running_record(grad_fn: str, reduce: np.ufunc, beats: Callable[..., Any]) -
         "input",
         "dim indices",
         saved="indices self dim",
+        layout="contiguous",
         input=Rule(_extremum_rule, "zeros_like(input).scatter_add(dim, indices, grad)", "to the last of equal elements"),
     )
 

@@ -16,12 +16,11 @@ from gradcli.core.ops.elementwise.add_multiply import add, sub
 from gradcli.core.ops.elementwise.comparison import NE
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.cumulative import cumsum
-from gradcli.core.ops.shape.casting import to_dtype
 from gradcli.core.ops.shape.joining import cat
 from gradcli.core.ops.shape.slicing import narrow, select
 from gradcli.core.ops.shape.views import reshape
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -94,6 +93,8 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
         steps = [1.0 if spacing is None else float(spacing)] * len(places)
     else:
         raise ProgramError("NotImplementedError", "gradient with coordinates as spacing is not part of gradcli; numbers are")
+    if input.dtype is dtypes.uint8:
+        raise runtime_error("torch.gradient does not support uint8 input.")
     for at in places:
         if input.array.shape[at] <= edge_order:
             raise shape_error("torch.gradient expected each dimension size to be at least edge_order+1")
@@ -103,27 +104,30 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
 # --- integrals ---
 
 
-def _floating(y: Tensor) -> Tensor:
-    """Integers as floats; raises RuntimeError for bool."""
-    if y.dtype is dtypes.bool_:
-        raise runtime_error("trapezoid: received a bool input for `y`, but bool is not supported")
-    return y if y.dtype.is_floating_point else to_dtype(y, dtypes.get_default())
+def _refuse_bool(name: str, y: Tensor, x: Tensor | None = None) -> None:
+    """Raise RuntimeError for bool, of which there are no sums here."""
+    if dtypes.bool_ in (y.dtype, y.dtype if x is None else x.dtype):
+        which = "`y`" if x is None else "`x` or `y`"
+        raise runtime_error(f"{name}: received a bool input for {which}, but bool is not supported")
 
 
 def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points that are dx apart."""
-    y = _floating(y)
+    _refuse_bool("trapezoid", y)
     at = wrap_dim(dim, y.array.ndim)
-    if not y.array.size:
-        return wrap(np.zeros((*y.array.shape[:at], *y.array.shape[at + 1 :]), y.dtype.np))
+    if not y.array.shape[at]:
+        return _no_area(y, at)
     ends = scalars.times(traced, add(select(y, at, 0), select(y, at, -1)), 0.5)
     return scalars.times(traced, sub(sum_mean.sum(y, (at,)), ends), dx)  # type: ignore[no-any-return]
 
 
 def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:
     """The integral along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
+    _refuse_bool("trapezoid", y, x)
     at = wrap_dim(dim, y.array.ndim)
-    areas = _steps(y, x, at) * _sums_of_neighbours(y, at)
+    if not y.array.shape[at]:
+        return _no_area(y, at)
+    areas = _steps("trapezoid", y, x, at) * _sums_of_neighbours(y, at)
     return scalars.over(traced, sum_mean.sum(areas, (at,)), 2.0)  # type: ignore[no-any-return]
 
 
@@ -132,11 +136,17 @@ def _sums_of_neighbours(y: Tensor, at: int) -> Any:
     return add(narrow(y, at, 0, size - 1), narrow(y, at, 1, size - 1))
 
 
-def _steps(y: Tensor, x: Tensor, at: int) -> Any:
+def _no_area(y: Tensor, at: int) -> Tensor:
+    """The integrals over no points."""
+    dtype = y.dtype if y.dtype.is_floating_point else dtypes.get_default()
+    return Tensor(np.zeros((*y.array.shape[:at], *y.array.shape[at + 1 :]), dtype.np), dtype)
+
+
+def _steps(name: str, y: Tensor, x: Tensor, at: int) -> Any:
     """The distances of the points x along dimension `at` of y."""
     if x.array.ndim == 1 and y.array.ndim > 1:
         if x.array.shape[0] != y.array.shape[at]:
-            raise runtime_error("trapezoid: There must be one `x` value for each sample point")
+            raise runtime_error(f"{name}: There must be one `x` value for each sample point")
         shape = [1] * y.array.ndim
         shape[at] = -1
         x = reshape(x, shape)
@@ -145,9 +155,17 @@ def _steps(y: Tensor, x: Tensor, at: int) -> Any:
 
 def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     """The integral up to each point along dim by the trapezoidal rule, for points that are dx apart."""
-    y = _floating(y)
+    _refuse_bool("cumulative_trapezoid", y)
     at = wrap_dim(dim, y.array.ndim)
     return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), at)
+
+
+def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
+    """The integral up to each point along dim by the trapezoidal rule, for points x: a vector, or a tensor that broadcasts with y."""
+    _refuse_bool("cumulative_trapezoid", y, x)
+    at = wrap_dim(dim, y.array.ndim)
+    areas = _steps("cumulative_trapezoid", y, x, at) * _sums_of_neighbours(y, at)
+    return scalars.over(traced, cumsum(areas, at), 2.0)
 
 
 _X = [0.5, -1.5, 2.0, 1.25]
@@ -190,9 +208,13 @@ FUNCTIONS = (
     ),
     Function(
         "cumulative_trapezoid",
+        ("Tensor y, Tensor x, *, int dim=-1", cumulative_trapezoid_at),
         ("Tensor y, *, Number dx=1, int dim=-1", cumulative_trapezoid),
         doc="The integral up to each point by the trapezoidal rule.",
-        samples=(Sample("cumulative_trapezoid(x)", lambda x: np.cumsum((x[1:] + x[:-1]) / 2), x=_X),),
+        samples=(
+            Sample("cumulative_trapezoid(x)", lambda x: np.cumsum((x[1:] + x[:-1]) / 2), x=_X),
+            Sample("cumulative_trapezoid(x, y)", lambda x, y: np.cumsum((x[1:] + x[:-1]) * np.diff(y) / 2), x=_X, y=[0.0, 1.0, 3.0, 4.0]),
+        ),
         method=False,
     ),
 )

@@ -41,6 +41,11 @@ def bincount(input: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     return recorded(_BINCOUNT, wrap(counts.astype(np.float32 if weights.dtype is dtypes.float32 else np.float64)), weights)
 
 
+def _shown(bound: float) -> str:
+    """A bound in a message. C++ prints the nan of x86-64 processors with its sign."""
+    return "-nan" if math.isnan(bound) else f"{bound:g}"
+
+
 def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     """How many elements fall into each of `bins` bins of one width from min to max; both 0 mean the range of the elements."""
     require_floating("histogram_cpu", input.dtype)
@@ -54,7 +59,7 @@ def histc(input: Tensor, bins: int, min: Number, max: Number) -> Tensor:
     if low == high:
         low, high = low - 1, high + 1
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise runtime_error(f"torch.histogramdd(): range of [{low:g}, {high:g}] is not finite")
+        raise runtime_error(f"torch.histc: range of [{_shown(low)}, {_shown(high)}] is not finite")
     if low > high:
         raise runtime_error("torch.histc: max must be larger than min")
     inside = x[(x >= low) & (x <= high)]

@@ -77,6 +77,7 @@ def _along(grad_fn: str, reduce: Callable[..., Any]) -> Op:
         lambda x, dim, keepdim: np.asarray(reduce(x, axis=wrap_dims(dim, x.ndim), keepdims=keepdim)),
         "input",
         "dim keepdim",
+        layout="contiguous",
         input=Rule(
             _ties_rule, "s = input.sum(dim, True).shape; at = input == out.reshape(s); grad.reshape(s) / at.sum(dim, True) * at", _EVEN
         ),
@@ -124,6 +125,7 @@ AMINMAX = Op(
     "dim keepdim",
     outputs="min max",
     differentiable=2,
+    layout="contiguous",
     input=Rule(
         _both_rule,
         "s = input.sum(dim, True).shape; low = input == min.reshape(s); high = input == max.reshape(s); "

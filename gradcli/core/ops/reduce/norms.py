@@ -134,6 +134,7 @@ NORM = Op(
     norm_forward,
     "input",
     "p dim keepdim",
+    layout="contiguous",
     input=Rule(
         lambda xp, grad, input, p, out, dim, keepdim: norm_gradient(xp, grad, input, p, out, dim, keepdim),
         norm_formula("p"),
@@ -275,18 +276,6 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
 
 # --- norm_except_dim ---
 
-#: the norm as PyTorch's C++ functions call it; `torch.norm` calls linalg.vector_norm instead
-NORM = Op(
-    "NormBackward1",
-    norm_forward,
-    "input",
-    "p dim keepdim",
-    input=Rule(
-        lambda xp, grad, input, p, out, dim, keepdim: norm_gradient(xp, grad, input, p, out, dim, keepdim),
-        norm_formula("p"),
-        "0 where the norm is 0",
-    ),
-)
 NORM_ALL = Op(
     "NormBackward0",
     lambda x, p: norm_forward(x, p, None, False),

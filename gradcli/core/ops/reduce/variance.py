@@ -88,6 +88,7 @@ VAR = Op(
     lambda x, dim, correction, keepdim: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
     "input",
     "dim correction keepdim",
+    layout="contiguous",
     input=Rule(_var_gradient, _VAR_FORMULA.format("grad")),
 )
 STD = Op(
@@ -95,6 +96,7 @@ STD = Op(
     lambda x, dim, correction, keepdim: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.dtype),
     "input",
     "dim correction keepdim",
+    layout="contiguous",
     input=Rule(_std_gradient, _STD_FORMULA.format("grad", "out"), _STD_NOTE),
 )
 
@@ -133,6 +135,7 @@ VAR_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
+    layout="contiguous",
     input=Rule(_var_mean_rule, _VAR_FORMULA.format("grads[0]") + _MEAN_PART),
 )
 STD_MEAN = Op(
@@ -142,6 +145,7 @@ STD_MEAN = Op(
     "dim correction keepdim",
     outputs="result0 result1",
     differentiable=2,
+    layout="contiguous",
     input=Rule(_std_mean_rule, _STD_FORMULA.format("grads[0]", "result0") + _MEAN_PART, _STD_NOTE),
 )
 
@@ -177,22 +181,56 @@ def _implementations(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..
 # --- covariance ---
 
 
-def cov(input: Tensor, correction: int = 1) -> Tensor:
-    """The covariance matrix of the rows; a 0-d tensor for a vector."""
+def _observation_weights(name: str, kind: str, weights: Tensor, fits: bool, count: int) -> Tensor:
+    """One of the two kinds of weights of `cov`. Raises RuntimeError for a shape, dtype or value that does not fit."""
+    if weights.array.ndim > 1:
+        raise shape_error(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.array.ndim} dimensions")
+    if not fits:
+        raise runtime_error(f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype.torch_name} dtype")
+    if weights.array.size != count:
+        raise shape_error(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.array.size} != {count}"
+        )
+    if weights.array.size and weights.array.min() < 0:
+        raise runtime_error(f"cov(): {name} cannot be negative")
+    return weights
+
+
+def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariance matrix of the rows; a 0-d tensor for a vector. The weights count and weigh the columns."""
     if input.array.ndim > 2:
         raise shape_error(f"cov(): expected input to have two or fewer dimensions but got an input with {input.array.ndim} dimensions")
     if input.dtype is dtypes.bool_:
         raise runtime_error("cov(): bool dtype is not supported for input")
     x = view(input, (1, -1)) if input.array.ndim < 2 else input
     count = x.array.shape[1]
-    x = sub(x, unsqueeze(div(sum_mean.sum(x, (1,)), count), 1))
-    product = catalog.function("mm")(x, t(x))
-    if count - correction <= 0:
-        warnings.emit(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations. (Triggered "
-            "internally at /__w/pytorch/pytorch/aten/src/ATen/native/Correlation.cpp:129.)"
-        )
-    return squeeze(div(product, wrap(np.asarray(max(count - correction, 0), np.int64))))
+    w = None
+    if fweights is not None:
+        w = _observation_weights("fweights", "integral", fweights, fweights.dtype.category == 1, count)
+    if aweights is not None:
+        weights = _observation_weights("aweights", "floating point", aweights, aweights.dtype.is_floating_point, count)
+        w = weights if w is None else w * weights
+    total_weight = wrap(np.asarray(count, np.int64)) if w is None else sum_mean.sum_all(w)
+    if w is not None and not total_weight.item():
+        raise runtime_error("cov(): weights sum to zero, can't be normalized")
+    average = div(sum_mean.sum(x if w is None else x * w, (1,)), count if w is None else total_weight)
+    x = sub(x, unsqueeze(average, 1))
+    product = catalog.function("mm")(x, t(x if w is None else x * w))
+    less: Any = correction
+    if w is not None and aweights is not None and correction:
+        less = div(sum_mean.sum_all(w * aweights) * correction, total_weight)
+    return squeeze(div(product, _degrees_of_freedom(sub(total_weight, less))))
+
+
+def _degrees_of_freedom(degrees: Tensor) -> Tensor:
+    """What a covariance is divided by: 0, with PyTorch's warning, where there is no degree of freedom."""
+    if degrees.item() > 0:
+        return degrees
+    warnings.emit(
+        "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations. (Triggered "
+        "internally at /__w/pytorch/pytorch/aten/src/ATen/native/Correlation.cpp:129.)"
+    )
+    return wrap(np.zeros_like(degrees.array))
 
 
 def corrcoef(input: Tensor) -> Tensor:
@@ -238,7 +276,7 @@ FUNCTIONS = (
     _moments("std_mean", STD_MEAN, "Standard deviation and mean.", np.std, False),
     Function(
         "cov",
-        ("Tensor input, *, int correction=1", cov),
+        ("Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None", cov),
         doc="The covariance matrix of the rows.",
         samples=(Sample("cov(x)", np.cov, x=_M),),
     ),

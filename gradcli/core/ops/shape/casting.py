@@ -12,6 +12,8 @@ from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.record import Op
+from gradcli.core.kernels import Array, memory_format
+from gradcli.core.ops.checks import is_row_major
 from gradcli.core.ops.rules import UNCHANGED
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -20,8 +22,14 @@ from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 
-CONTIGUOUS = Op("CloneBackward0", lambda a: np.array(a, order="C"), "input", input=UNCHANGED)
+CONTIGUOUS = Op("CloneBackward0", lambda a: memory_format.contiguous(np.array(a, order="C")), "input", input=UNCHANGED)
 ALIAS = Op("AliasBackward0", lambda a: a.view(), "input", view=True, input=UNCHANGED)
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """A copy as another dtype, with the strides of a dense array and otherwise in row-major order."""
+    made = dtypes.cast(array, dtype)
+    return made if array.flags.c_contiguous else memory_format.laid_out(made, memory_format.converted(array))
 
 
 class _ToCopy(Op):
@@ -31,7 +39,7 @@ class _ToCopy(Op):
 
     def __call__(self, *args: Any) -> Tensor:
         tensor, dtype = args
-        out = Tensor(dtypes.cast(tensor.array, dtype), dtype)
+        out = Tensor(converted(tensor.array, dtype), dtype)
         if state.enabled and dtype.is_floating_point:
             self.record(out, (tensor,), (dtype,))
         if state.dual is not None:
@@ -81,8 +89,18 @@ def contiguous(input: Tensor) -> Tensor:
     return input if input.array.flags.c_contiguous else CONTIGUOUS(input)
 
 
+def clone(input: Tensor, format: Any = None) -> Tensor:
+    """A copy in the memory format of the input, or in row-major order."""
+    copy: Tensor = (CONTIGUOUS if is_row_major(format) else CLONE)(input)
+    return copy
+
+
 def _caster(dtype: DType) -> Callable[..., Tensor]:
-    return lambda input, memory_format: to_dtype(input, dtype)
+    def cast(input: Tensor, format: Any) -> Tensor:
+        made = to_dtype(input, dtype)
+        return contiguous(made) if is_row_major(format) else made
+
+    return cast
 
 
 _HOW = "bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None"
@@ -92,7 +110,7 @@ _X = [0.5, -1.5, 2.0]
 FUNCTIONS = (
     Function(
         "clone",
-        ("Tensor input, *, memory_format? memory_format=None", lambda a, memory_format: CLONE(a)),
+        ("Tensor input, *, memory_format? memory_format=None", clone),
         doc="A copy.",
         ops=(CLONE,),
         samples=(Sample("clone(x)", np.copy, x=_X),),

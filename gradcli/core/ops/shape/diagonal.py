@@ -64,7 +64,7 @@ DIAG_EMBED: Op = Op("DiagEmbedBackward0", _diag_embed, "input", "offset dim1 dim
 
 def _triangle(name: str, forward: Callable[..., Array]) -> Op:
     rule = Rule(lambda xp, grad, diagonal: xp.call(record, grad, diagonal), f"grad.{name.lower()}(diagonal)")
-    record: Op = Op(f"{name}Backward0", forward, "input", "diagonal", input=rule)
+    record: Op = Op(f"{name}Backward0", forward, "input", "diagonal", layout="contiguous", input=rule)
     return record
 
 

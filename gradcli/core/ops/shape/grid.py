@@ -17,6 +17,7 @@ from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.joining import STACK, cat, stack
 from gradcli.core.ops.shape.squeeze import unsqueeze
 from gradcli.core.ops.shape.views import VIEW, flatten
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
@@ -84,7 +85,8 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if x.requires_grad:
         raise runtime_error("vander of a tensor that requires grad is not part of gradcli; torch.linalg.vander is")
     made = powers if increasing else powers[:, ::-1]
-    return wrap(np.ascontiguousarray(made).astype(x.dtype.np if x.dtype.is_floating_point else np.int64))
+    dtype = x.dtype if x.dtype.is_floating_point else dtypes.int64
+    return Tensor(dtypes.cast(np.ascontiguousarray(made), dtype), dtype)
 
 
 def linalg_vander(x: Tensor, N: int | None = None) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_size, not_implemented, wrap_dim, wrap_dims
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.shape.broadcasting import expand
@@ -44,6 +44,7 @@ REPEAT: Op = Op(
     lambda a, repeats: np.tile(a, repeats),
     "input",
     "repeats",
+    layout="contiguous",
     input=Rule(
         _repeat_back,
         "zeros_like(input).put(arange(input.numel()).reshape(input.shape).repeat(repeats), grad, True)",
@@ -54,6 +55,7 @@ FLIP: Op = Op(
     lambda a, dims: np.flip(a, dims).copy() if a.ndim else a.copy(),
     "input",
     "dims",
+    layout="preserved",
     input=Rule(lambda xp, grad, dims: xp.call(FLIP, grad, dims), "grad.flip(dims)"),
 )
 
@@ -67,13 +69,24 @@ ROLL: Op = Op(
     _roll,
     "input",
     "shifts dims",
+    layout="contiguous",
     input=Rule(
         lambda xp, grad, shifts, dims: xp.call(ROLL, grad, tuple(-s for s in shifts), dims), "grad.roll([-s for s in shifts], dims)"
     ),
 )
+
+
+def _turned(a: Array, k: int, dims: Any) -> Array:
+    """A copy turned by k right angles; by an odd number, it is the transpose of one that is laid out as the input."""
+    if k % 2 == 0:
+        made = FLIP.forward(a, dims) if k % 4 else memory_format.contiguous(np.array(a, order="C"))
+        return np.asarray(made)
+    return np.asarray(FLIP.forward(a, (dims[1 if k % 4 == 1 else 0],))).swapaxes(*dims)
+
+
 ROT90: Op = Op(
     "Rot90Backward0",
-    lambda a, k, dims: np.rot90(a, k, dims).copy(order="K"),
+    _turned,
     "input",
     "k dims",
     input=Rule(lambda xp, grad, k, dims: xp.call(ROT90, grad, -k, dims), "grad.rot90(-k, dims)"),

@@ -51,7 +51,11 @@ def _insert(a: Array, dim: int) -> Array:
     shape = a.shape
     check_rank(len(shape) + 1)
     at = dim if dim >= 0 else dim + len(shape) + 1
-    return a.reshape((*shape[:at], 1, *shape[at:]))
+    if a.flags.c_contiguous and a.size:
+        return a.reshape((*shape[:at], 1, *shape[at:]))
+    step = shape[at] * a.strides[at] if at < len(shape) else a.itemsize
+    strides = (*a.strides[:at], step, *a.strides[at:])
+    return np.lib.stride_tricks.as_strided(a, (*shape[:at], 1, *shape[at:]), strides, writeable=a.flags.writeable)
 
 
 def _unsqueeze_rule(xp: Any, grad: Any, dim: int) -> Any:

@@ -32,6 +32,7 @@ def _scatter(name: str, view: Op, formula: str, src_formula: str) -> Op:
         forward,
         "input src",
         " ".join(view.attrs),
+        layout="preserved",
         input=Rule(input_rule, formula),
         src=Rule(lambda xp, grad, attrs: xp.call(view, grad, *attrs), src_formula),
     )
