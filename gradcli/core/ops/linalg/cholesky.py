@@ -55,7 +55,7 @@ def _cholesky(a: Array, upper: bool, name: str) -> Array:
             f"order {_partial(m)[1] or len(m)} is not positive-definite).",
         ) from None
     # PyTorch returns both triangles column by column in memory
-    return np.asarray(to_column_major(lower.swapaxes(-1, -2)) if upper else to_column_major(lower))
+    return to_column_major(lower.swapaxes(-1, -2)) if upper else to_column_major(lower)
 
 
 def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
@@ -113,7 +113,7 @@ def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) 
         parts = [_partial(m) for m in square.reshape(-1, n, n)]
         made = np.stack([m for m, _ in parts]).reshape(square.shape)
         info = np.array([k for _, k in parts], np.int32).reshape(square.shape[:-2])
-        return np.ascontiguousarray(made.swapaxes(-1, -2)) if upper else made, info
+        return to_column_major(made.swapaxes(-1, -2) if upper else made), info
 
     found = with_info(lambda: cholesky(input, upper), input, check_errors, ("linalg.cholesky", "linalg.cholesky_ex"), unfinished)
     return named("linalg_cholesky_ex", "L", "info")(found)
@@ -135,7 +135,7 @@ def _inverse(a: Array, upper: bool) -> Array:
             "singular.",
         ) from None
     flipped = inverse.swapaxes(-1, -2)
-    return np.asarray(np.matmul(inverse, flipped) if upper else np.matmul(flipped, inverse))
+    return to_column_major(np.matmul(inverse, flipped) if upper else np.matmul(flipped, inverse))
 
 
 def _inverse_rule(xp: Any, grad: Any, input: Any, out: Any, upper: bool) -> Any:
@@ -167,7 +167,7 @@ def _solved(b: Array, a: Array, upper: bool) -> Array:
     """x of L @ L.mT @ x = b; `a` holds L, or with `upper` its transpose."""
     lower = np.triu(a).swapaxes(-1, -2) if upper else np.tril(a)
     try:
-        return np.linalg.solve(lower.swapaxes(-1, -2), np.linalg.solve(lower, b))
+        return to_column_major(np.linalg.solve(lower.swapaxes(-1, -2), np.linalg.solve(lower, b)))
     except np.linalg.LinAlgError:
         return infinite_solution(a, b)
 

@@ -53,7 +53,9 @@ def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def to_column_major(a: Array) -> Array:
     """The same matrices, each of them column by column in memory, which is how LAPACK returns them."""
-    return np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+    columns = np.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    columns[...] = a.swapaxes(-1, -2)
+    return columns.swapaxes(-1, -2)
 
 
 def as_data(like: Any, values: Array) -> Any:
@@ -63,7 +65,7 @@ def as_data(like: Any, values: Array) -> Any:
 
 def infinite_solution(a: Array, b: Array) -> Array:
     """The solution of a triangular system with a zero on the diagonal, by which substitution divides."""
-    return np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.inf, b.dtype)
+    return to_column_major(np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.inf, b.dtype))
 
 
 def first_failure(a: Array, run: Callable[[Array], Any]) -> tuple[str, Array]:

@@ -10,11 +10,11 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, singular_values
 from gradcli.core.ops.linalg.eigen import differences
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matmul import matmul
-from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, is_vector
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, is_vector, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED
 from gradcli.core.ops.shape.slicing import SLICE
@@ -33,7 +33,8 @@ def square_bytes(a: Array) -> float:
 def _svd(a: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     if full_matrices:
         limits.check_room(square_bytes(a))
-    return np.linalg.svd(a, full_matrices)
+    u, s, vh = singular_values.svd(a, full_matrices)
+    return to_column_major(u), s, to_column_major(vh)
 
 
 def _leading(xp: Any, x: Any, dim: int, count: int) -> Any:
@@ -51,25 +52,24 @@ def _svd_rule(xp: Any, grads: Any, U: Any, S: Any, Vh: Any) -> Any:
         if m >= n:
             return xp.matmul(u, xp.expand_dims(gs, -1) * vh)
         return xp.matmul(u * xp.expand_dims(gs, -2), vh)
-    distance = differences(xp, S * S)
     core: Any = None
     if gu is not None:
         inner = xp.matmul(xp.mT(u), gu)
-        core = (inner - xp.mT(inner)) * xp.expand_dims(S, -2) / distance
+        core = (inner - xp.mT(inner)) * xp.expand_dims(S, -2)
     if gvh is not None:
         inner = xp.matmul(vh, xp.mT(gvh))
-        part = xp.expand_dims(S, -1) * (inner - xp.mT(inner)) / distance
+        part = xp.expand_dims(S, -1) * (inner - xp.mT(inner))
         core = part if core is None else core + part
+    core = core / differences(xp, S * S)
     if gs is not None:
         core = core + xp.call(DIAG_EMBED, gs, 0, -2, -1)
-    total = xp.matmul(u, xp.matmul(core, vh))
     if gu is not None and m > k:
         scaled = gu / xp.expand_dims(S, -2)
-        total = total + xp.matmul(scaled - xp.matmul(u, xp.matmul(xp.mT(u), scaled)), vh)
+        return xp.matmul(xp.matmul(u, core) + scaled - xp.matmul(u, xp.matmul(xp.mT(u), scaled)), vh)
     if gvh is not None and n > k:
         scaled = gvh / xp.expand_dims(S, -1)
-        total = total + xp.matmul(u, scaled - xp.matmul(xp.matmul(scaled, xp.mT(vh)), vh))
-    return total
+        return xp.matmul(u, xp.matmul(core, vh) + scaled - xp.matmul(xp.matmul(scaled, xp.mT(vh)), vh))
+    return xp.matmul(u, xp.matmul(core, vh)) if m >= n else xp.matmul(xp.matmul(u, core), vh)
 
 
 _SVD = (

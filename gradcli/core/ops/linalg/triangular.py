@@ -13,7 +13,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, infinite_solution
+from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, infinite_solution, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
@@ -29,8 +29,8 @@ def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) ->
         triangle[..., np.arange(n), np.arange(n)] = 1
     try:
         if left:
-            return np.linalg.solve(triangle, b)
-        return np.ascontiguousarray(np.linalg.solve(triangle.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2))
+            return to_column_major(np.linalg.solve(triangle, b))
+        return to_column_major(np.linalg.solve(triangle.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2))
     except np.linalg.LinAlgError:
         return infinite_solution(a, b)
 
@@ -79,7 +79,7 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
 
 def _old_solved(b: Array, a: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
     left = a.swapaxes(-1, -2) if transpose else a
-    return TRIANGULAR.forward(left, b, upper != transpose, True, unitriangular), np.array(a)
+    return TRIANGULAR.forward(left, b, upper != transpose, True, unitriangular), to_column_major(a)
 
 
 def _old_right_rule(xp: Any, grads: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
