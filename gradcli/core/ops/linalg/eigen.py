@@ -66,7 +66,7 @@ def _checked_eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
         raise runtime_error(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if not A.dtype.is_floating_point:
         raise not_implemented("linalg_eigh_cpu", A.dtype)
-    check_floats("linalg.eigh", A)
+    check_floats("linalg.eigh", A, "linalg_eigh_cpu")
     return EIGH(A, UPLO.upper() == "L")  # type: ignore[no-any-return]
 
 

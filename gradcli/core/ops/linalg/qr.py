@@ -93,9 +93,9 @@ QR: Op = Op(
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R of A = Q @ R. Raises RuntimeError for other shapes or dtypes."""
     check_matrices("linalg.qr", A)
-    check_floats("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise runtime_error(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    check_floats("linalg.qr", A, "geqrf_cpu")
     return named("linalg_qr", "Q", "R")(QR(A, mode))
 
 
