@@ -17,6 +17,8 @@ _SAVED = """
 
 #: the functions that scripts of `script` call; each fact begins with a line `## fact`
 PRELUDE = f"""
+import math
+from math import inf, nan
 import torch
 import torch.nn.functional as F
 import torch.autograd.forward_ad as forward_ad
@@ -104,9 +106,8 @@ def script(call: Call) -> str:
 
 def case(call: Call, fact: str) -> str:
     """A short script for a casebook that prints the fact of the call."""
-    lines = ["import torch", "import torch.nn.functional as F", *call.setup]
-    if "F." not in call.text:
-        del lines[1]
+    uses = {"import math": "math.", "from math import inf, nan": "inf", "import torch": "", "import torch.nn.functional as F": "F."}
+    lines = [line for line, used in uses.items() if used in call.text] + list(call.setup)
     if fact in ("dtype", "shape", "strides"):
         read = {"dtype": "dtype", "shape": "shape", "strides": "stride()"}[fact]
         return "\n".join([*lines, f"y = {call.text}", f"print([t.{read} for t in (y if isinstance(y, (tuple, list)) else [y])])"]) + "\n"

@@ -85,6 +85,7 @@ FAMILIES = (
     "linalg.cholesky",
     "linalg.eigen",
     "linalg.svd",
+    "linalg.least_squares",
     "linalg.qr",
     "linalg.lu",
     "linalg.distances",

@@ -154,8 +154,23 @@ class Numeric:
     @staticmethod
     def call(op: Op, *args: Any) -> Any:
         """Run an operation record on arrays."""
-        result = op.forward(*[a.array if type(a) is Tensor else a for a in args])
-        return result
+        arrays = [a.array if type(a) is Tensor else a for a in args]
+        if op.elementwise and type(arrays[0]) is np.ndarray and arrays[0].dtype == np.float16:
+            return in_single(op.forward)(*arrays)
+        return op.forward(*arrays)
+
+
+def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """`forward`, with half precision computed in single precision and rounded once, as PyTorch's kernels do."""
+
+    def run(*args: Any) -> Any:
+        if not any(isinstance(a, np.ndarray) and a.dtype == np.float16 for a in args):
+            return forward(*args)
+        wide = [a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype == np.float16 else a for a in args]
+        result = np.asarray(forward(*wide))
+        return result.astype(np.float16) if result.dtype == np.float32 else result
+
+    return run
 
 
 class Traced:

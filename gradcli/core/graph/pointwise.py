@@ -30,9 +30,10 @@ class Pointwise(Op):
 
     `kind` says what dtype comes out: "arithmetic" the promoted one, "float" the promoted one with integers made
     floating first, "compare" bool, "number" that of the tensor and of the number that is the first plain argument.
+    Half precision is computed in single precision and rounded once, unless the record looks at the dtype itself (`narrow`).
     """
 
-    __slots__ = ("kind", "row_major")
+    __slots__ = ("kind", "narrow", "row_major")
     elementwise = True
     default_jvp = "elementwise"
 
@@ -46,11 +47,13 @@ class Pointwise(Op):
         *,
         kind: str = "arithmetic",
         layout: memory_format.Layout = "iterated",
+        narrow: bool = False,
         **more: Any,
     ) -> None:
         super().__init__(grad_fn, forward, tensors, attrs, **more)
         self.kind = kind
         self.row_major = layout == "contiguous"
+        self.narrow = narrow
 
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
@@ -66,7 +69,8 @@ class Pointwise(Op):
                 x = x.astype(dtype.np)
             if x.size >= blocks.threshold:
                 x = blocks.defer(x)
-            out = self._made(self.forward(x, *attrs), dtype)
+            half = dtype is dtypes.float16 and not self.narrow
+            out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
             if x.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:
                 out.array = memory_format.contiguous(out.array) if self.row_major else memory_format.like_operands(out.array, (x,))
             if a.requires_grad and state.enabled:
@@ -76,6 +80,8 @@ class Pointwise(Op):
             return out
         operands = args[:n]
         dtype, arrays = self._promoted(operands)
+        if dtype is dtypes.float16 and not self.narrow:
+            arrays = [array.astype(np.float32) for array in arrays]
         try:
             result = self.forward(*arrays, *attrs)
         except ValueError:
@@ -123,6 +129,8 @@ class Pointwise(Op):
             y = np.float32(b) if dtype is dtypes.float16 else b
         else:
             dtype, (x, y) = self._promoted((a, b))
+        if dtype is dtypes.float16 and not self.narrow:
+            x, y = np.asarray(x, np.float32), np.asarray(y, np.float32)
         if x.size >= blocks.threshold:
             x = blocks.defer(x)
         elif of_b is Tensor and y.size >= blocks.threshold:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.ops.rules import ZERO
@@ -25,6 +26,7 @@ def activation(
     note: str = "",
     second: Rule = ZERO,
     saved: tuple[str | None, str | None] = (None, None),
+    narrow: bool = False,
 ) -> tuple[Op, Pointwise]:
     """The records `NAMEBackwardBackward0` and `NAMEBackward0` of an activation, whose derivative PyTorch gives a node of its own.
 
@@ -33,7 +35,7 @@ def activation(
     """
     backward: Op = Op(
         f"{name}BackwardBackward0",
-        gradient,
+        in_single(gradient),
         "grad_output input",
         attrs,
         saved=saved[1],
@@ -41,7 +43,7 @@ def activation(
         input=second,
     )
     rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
-    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, saved=saved[0], input=rule)
+    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, narrow=narrow, saved=saved[0], input=rule)
 
 
 def writing(run: Run) -> Run:

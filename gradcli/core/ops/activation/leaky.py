@@ -117,6 +117,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if input.array.ndim > 1:
             shape[1] = weight.array.size
         weight = reshape(weight, shape)
+    require_floating("prelu_cpu", input.dtype)
     return PRELU(input, weight)
 
 
@@ -169,7 +170,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    return np.where(np.less_equal(x, 0), elementary.expm1(x * input_scale) * (alpha * scale), x * scale)
+    return np.where(np.less(x, 0), elementary.expm1(x * input_scale) * (alpha * scale), x * scale)
 
 
 def _elu_gradient(grad: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:

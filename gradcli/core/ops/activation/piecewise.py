@@ -85,10 +85,12 @@ def hardtanh(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
     """`input` limited to [min_val, max_val]."""
     if min_val > max_val:
         raise ProgramError("ValueError", "min_val cannot be greater than max_val")
-    return _hardtanh(input, min_val, max_val)
+    return _limited(input, min_val, max_val)
 
 
-def _hardtanh(input: Tensor, min_val: Number, max_val: Number) -> Tensor:
+def _limited(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
+    if input.dtype is dtypes.uint8 and min(min_val, max_val) < 0:
+        raise runtime_error("cannot do hardtanh on an unsigned type with negative limits")
     if input.dtype is dtypes.bool_:
         raise runtime_error("Bool inputs not supported for hardtanh")
     return HARDTANH(input, min_val, max_val)
@@ -206,7 +208,7 @@ FUNCTIONS = (
         Sample("F.hardtanh(x)", lambda x: np.clip(x, -1, 1), x=_X),
         write=writing(hardtanh),
     ),
-    *inplace_functions("hardtanh", f"Tensor input, {_BOUNDS}", writing(_hardtanh), HARDTANH),
+    *inplace_functions("hardtanh", f"Tensor input, {_BOUNDS}", writing(_limited), HARDTANH),
     Function(
         "threshold",
         (_LIMIT, threshold),

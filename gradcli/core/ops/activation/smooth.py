@@ -40,10 +40,14 @@ def _wide(x: Any) -> Any:
 
 
 def _gelu(x: Any, approximate: str) -> Any:
-    x = _wide(x)
+    given, x = np.asarray(x), _wide(x)
     if approximate == "tanh":
         return 0.5 * x * (1 + elementary.tanh(_K * (x + _CUBIC * x * x * x)))
-    return x * 0.5 * (1 + erf(x * math.sqrt(0.5)))
+    found = x * 0.5 * (1 + erf(x * math.sqrt(0.5)))
+    if given.dtype == np.float32 and given.size > 1 and given.flags.c_contiguous:
+        # PyTorch's vector code makes nan of infinity
+        found = np.where(x == np.inf, x.dtype.type(np.nan), found)
+    return found
 
 
 def _gelu_gradient(grad: Any, x: Any, approximate: str) -> Any:
@@ -81,6 +85,7 @@ _, GELU = activation(
     _gelu,
     _gelu_gradient,
     "approximate",
+    narrow=True,
     formula=_GELU_PARTS + "grad * (1 + t + input * d) / 2",
     second=Rule(
         _gelu_second,

@@ -11,6 +11,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
@@ -39,14 +40,14 @@ def _softmax(x: Array, dim: int) -> Array:
     powers = _exp(_shifted(_wide(x), dim), dim)
     added = _added(powers, dim)
     # PyTorch multiplies by the reciprocal along the last dimension, and divides along others
-    return np.asarray(powers * (1 / added) if _is_last(x, dim) else powers / added, x.dtype)
+    return np.ascontiguousarray(powers * (1 / added) if _is_last(x, dim) else powers / added, x.dtype)
 
 
 def _log_softmax(x: Array, dim: int) -> Array:
     if not x.ndim:
         return _log_softmax(x.reshape(1), 0).reshape(())
     shifted = _shifted(_wide(x), dim)
-    return np.asarray(shifted - elementary.log(_added(_exp(shifted, dim), dim)), x.dtype)
+    return np.ascontiguousarray(shifted - elementary.log(_added(_exp(shifted, dim), dim)), x.dtype)
 
 
 def _is_last(x: Array, dim: int) -> bool:
@@ -95,7 +96,7 @@ def _softmax_output_rule(xp: Any, grad: Any, grad_output: Any, output: Any, dim:
 
 SOFTMAX_BACKWARD: Op = Op(
     "SoftmaxBackwardDataBackward0",
-    _softmax_gradient,
+    in_single(_softmax_gradient),
     "grad_output output",
     "dim",
     grad_output=Rule(
@@ -117,7 +118,7 @@ SOFTMAX = Op(
 )
 LOG_SOFTMAX_BACKWARD = Op(
     "LogSoftmaxBackwardDataBackward0",
-    _log_softmax_gradient,
+    in_single(_log_softmax_gradient),
     "grad_output output",
     "dim",
     grad_output=Rule(

@@ -90,6 +90,7 @@ def _next_record(forward: Callable[[Any, Any], Array]) -> Pointwise:
         "NextafterBackward0",
         forward,
         "input other",
+        narrow=True,
         input=Rule(
             lambda xp, grad, input, other: xp.where(xp.plain(input) == xp.plain(other), 0.0, grad),
             "where(input == other, 0, grad)",
@@ -126,6 +127,7 @@ NAN_TO_NUM = Pointwise(
     _replace,
     "input",
     "nan posinf neginf",
+    narrow=True,
     saved="self",
     input=Rule(
         lambda xp, grad, input: scalars.times_data(xp, grad, np.isfinite(xp.plain(input))),

@@ -10,7 +10,7 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, substitution
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
@@ -19,7 +19,6 @@ from gradcli.core.ops.linalg.matrices import (
     check_square_floats,
     check_squares,
     first_failure,
-    infinite_solution,
     to_column_major,
     with_info,
 )
@@ -44,18 +43,28 @@ def _partial(matrix: Array) -> tuple[Array, int]:
 
 
 def _cholesky(a: Array, upper: bool, name: str) -> Array:
+    if not a.size:
+        return np.empty_like(a)
     half = a.swapaxes(-1, -2) if upper else a  # numpy reads the lower triangle only
     try:
+        if not np.isfinite(np.tril(half)).all():
+            raise np.linalg.LinAlgError
         lower = np.linalg.cholesky(half)
     except np.linalg.LinAlgError:
-        where, m = first_failure(half, np.linalg.cholesky)
+        where, m = first_failure(half, _finite_cholesky)
         raise ProgramError(
             "_LinAlgError",
             f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
             f"order {_partial(m)[1] or len(m)} is not positive-definite).",
         ) from None
     # PyTorch returns both triangles column by column in memory
-    return np.asarray(to_column_major(lower.swapaxes(-1, -2)) if upper else to_column_major(lower))
+    return to_column_major(lower.swapaxes(-1, -2)) if upper else to_column_major(lower)
+
+
+def _finite_cholesky(matrix: Array) -> None:
+    if not np.isfinite(np.tril(matrix)).all():
+        raise np.linalg.LinAlgError
+    np.linalg.cholesky(matrix)
 
 
 def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
@@ -87,7 +96,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
     Raises RuntimeError for other shapes or dtypes, _LinAlgError for matrices that are not positive definite.
     """
-    check_square_floats("linalg.cholesky", input)
+    check_square_floats("linalg.cholesky", input, "cholesky_cpu")
     return CHOLESKY(input, upper, "linalg.cholesky")  # type: ignore[no-any-return]
 
 
@@ -100,7 +109,10 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:1765.)",
         once="cholesky",
     )
-    check_square_floats("cholesky", input)
+    if not input.array.size:
+        # PyTorch looks at nothing of an empty input
+        return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
+    check_square_floats("cholesky", input, "cholesky_cpu")
     return OLD_CHOLESKY(input, upper, "cholesky")  # type: ignore[no-any-return]
 
 
@@ -113,7 +125,7 @@ def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) 
         parts = [_partial(m) for m in square.reshape(-1, n, n)]
         made = np.stack([m for m, _ in parts]).reshape(square.shape)
         info = np.array([k for _, k in parts], np.int32).reshape(square.shape[:-2])
-        return np.ascontiguousarray(made.swapaxes(-1, -2)) if upper else made, info
+        return to_column_major(made.swapaxes(-1, -2) if upper else made), info
 
     found = with_info(lambda: cholesky(input, upper), input, check_errors, ("linalg.cholesky", "linalg.cholesky_ex"), unfinished)
     return named("linalg_cholesky_ex", "L", "info")(found)
@@ -128,14 +140,15 @@ def _inverse(a: Array, upper: bool) -> Array:
     try:
         inverse = np.linalg.inv(triangle)
     except np.linalg.LinAlgError:
-        zero = int(np.flatnonzero(np.diagonal(triangle, axis1=-2, axis2=-1).reshape(-1) == 0)[0]) % a.shape[-1] + 1
+        element, zero = divmod(int(np.flatnonzero(np.diagonal(triangle, axis1=-2, axis2=-1).reshape(-1) == 0)[0]), a.shape[-1])
+        where = f"(Batch element {element}): " if a.ndim > 2 else ""
         raise ProgramError(
             "_LinAlgError",
-            f"cholesky_inverse: The diagonal element {zero} is zero, the inversion could not be completed because the input matrix is "
-            "singular.",
+            f"cholesky_inverse: {where}The diagonal element {zero + 1} is zero, the inversion could not be completed because the input "
+            "matrix is singular.",
         ) from None
     flipped = inverse.swapaxes(-1, -2)
-    return np.asarray(np.matmul(inverse, flipped) if upper else np.matmul(flipped, inverse))
+    return to_column_major(np.matmul(inverse, flipped) if upper else np.matmul(flipped, inverse))
 
 
 def _inverse_rule(xp: Any, grad: Any, input: Any, out: Any, upper: bool) -> Any:
@@ -165,11 +178,9 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Any:
 
 def _solved(b: Array, a: Array, upper: bool) -> Array:
     """x of L @ L.mT @ x = b; `a` holds L, or with `upper` its transpose."""
-    lower = np.triu(a).swapaxes(-1, -2) if upper else np.tril(a)
-    try:
-        return np.linalg.solve(lower.swapaxes(-1, -2), np.linalg.solve(lower, b))
-    except np.linalg.LinAlgError:
-        return infinite_solution(a, b)
+    lower, other = (a.swapaxes(-1, -2), a) if upper else (a, a.swapaxes(-1, -2))
+    first = substitution.solved(lower, b, False, False, True)
+    return to_column_major(substitution.solved(other, first, True, False, True))
 
 
 def _factor_rule(xp: Any, grad: Any, input2: Any, out: Any, upper: bool) -> Any:

@@ -122,7 +122,7 @@ TRACE: Op = Op(
 
 def det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises RuntimeError for other shapes or dtypes."""
-    check_square_floats("linalg.det", A)
+    check_square_floats("linalg.det", A, "lu_cpu")
     return DET(A)  # type: ignore[no-any-return]
 
 
@@ -139,7 +139,7 @@ def _slogdet(type_name: str) -> Callable[[Tensor], Any]:
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant, nan where the determinant is negative. Raises RuntimeError for other shapes or dtypes."""
     check_squares("logdet", input)
-    check_floats("linalg.slogdet", input)
+    check_floats("logdet", input)
     sign, logarithm = SLOGDET(input)
     return where(wrap(sign.array == -1), math.nan, logarithm)
 

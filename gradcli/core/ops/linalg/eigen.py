@@ -9,10 +9,11 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array, symmetric_eigenvalues
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_squares
+from gradcli.core.ops.linalg.matrices import as_data, check_floats, check_squares, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED
 from gradcli.core.tensor.tensor import Tensor
@@ -23,6 +24,12 @@ def differences(xp: Any, values: Any) -> Any:
     """The matrix of value_j - value_i, with ones on the diagonal, so that one can divide by it."""
     between = xp.expand_dims(values, -2) - xp.expand_dims(values, -1)
     return between + as_data(values, np.eye(values.shape[-1], dtype=xp.plain(values).dtype))
+
+
+def _eigh(a: Array, lower: bool) -> tuple[Array, Array]:
+    small = symmetric_eigenvalues.fits(a)
+    values, vectors = symmetric_eigenvalues.eigh(a, lower) if small else np.linalg.eigh(a, "L" if lower else "U")
+    return values, to_column_major(vectors)
 
 
 def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
@@ -39,7 +46,7 @@ def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 EIGH: Op = Op(
     "LinalgEighBackward0",
-    lambda a, lower: np.linalg.eigh(a, "L" if lower else "U"),
+    _eigh,
     "A",
     "lower",
     saved="eigenvalues eigenvectors",
@@ -59,7 +66,7 @@ def _checked_eigh(A: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
         raise runtime_error(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if not A.dtype.is_floating_point:
         raise not_implemented("linalg_eigh_cpu", A.dtype)
-    check_floats("linalg.eigh", A)
+    check_floats("linalg.eigh", A, "linalg_eigh_cpu")
     return EIGH(A, UPLO.upper() == "L")  # type: ignore[no-any-return]
 
 

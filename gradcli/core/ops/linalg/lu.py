@@ -18,7 +18,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, lu
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import as_data
+from gradcli.core.ops.linalg.matrices import as_data, to_column_major
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
@@ -117,7 +117,8 @@ _PARTS = (
 
 def _factorized(a: Array) -> tuple[Array, Array, Array]:
     limits.check_work(float(a.size) * min(a.shape[-2:], default=0))
-    return lu.factorized(a)
+    packed, pivots, info = lu.factorized(a)
+    return to_column_major(packed), pivots, info
 
 
 def _lu(a: Array) -> tuple[Array, Array, Array]:

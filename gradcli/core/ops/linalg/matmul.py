@@ -132,6 +132,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     if len(tensors) < 2:
         raise runtime_error(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     ready = list(tensors)
+    for which, t in (("first", ready[0]), ("last", ready[-1])):
+        if t.array.ndim not in (1, 2):
+            raise shape_error(f"multi_dot(): the {which} tensor must be 1D or 2D but got {t.array.ndim}D")
     shape: list[int] = []
     if ready[0].array.ndim == 1:
         ready[0] = UNSQUEEZE(ready[0], 0)
@@ -153,13 +156,16 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
-    """The older form of `multi_dot`, which also takes a single matrix. It warns, as PyTorch does."""
+    """The older form of `multi_dot`, which also takes a single matrix, and no vectors. It warns, as PyTorch does."""
     warnings.emit(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
         "accepts a list of two or more tensors rather than multiple parameters. (Triggered internally at "
         "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1102.)",
         once="chain_matmul",
     )
+    for t in tensors:
+        if t.array.ndim != 2:
+            raise shape_error(f"Tensor dimension is {t.array.ndim}, expected 2 instead.")
     return CLONE(tensors[0]) if len(tensors) == 1 else multi_dot(tensors)
 
 

@@ -9,16 +9,22 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def check_floats(name: str, A: Tensor, low: bool = False) -> None:
-    """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype."""
+def check_floats(name: str, A: Tensor, kernel: str = "", low: bool = False) -> None:
+    """Raise RuntimeError unless the dtype is float32 or float64, or, with `low`, any floating dtype.
+
+    For half precision it is NotImplementedError where PyTorch finds out in a kernel.
+    """
     if not A.dtype.is_floating_point:
         raise runtime_error(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.torch_name}")
     if not low and A.dtype in (dtypes.float16, dtypes.bfloat16):
+        if kernel:
+            raise not_implemented(kernel, A.dtype)
         raise runtime_error(f"{name}: Low precision dtypes not supported. Got {A.dtype.torch_name}")
 
 
@@ -40,10 +46,10 @@ def check_squares(name: str, A: Tensor) -> None:
         raise runtime_error(f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices")
 
 
-def check_square_floats(name: str, A: Tensor) -> None:
-    """Raise RuntimeError unless the matrices are square and of dtype float32 or float64."""
+def check_square_floats(name: str, A: Tensor, kernel: str = "") -> None:
+    """Raise RuntimeError unless the matrices are square and of dtype float32 or float64; as `check_floats` for half precision."""
     check_squares(name, A)
-    check_floats(name, A)
+    check_floats(name, A, kernel)
 
 
 def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -53,17 +59,14 @@ def is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def to_column_major(a: Array) -> Array:
     """The same matrices, each of them column by column in memory, which is how LAPACK returns them."""
-    return np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+    columns = np.empty((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    columns[...] = a.swapaxes(-1, -2)
+    return columns.swapaxes(-1, -2)
 
 
 def as_data(like: Any, values: Array) -> Any:
     """The values for a rule: as an array, or as a tensor that needs no gradient where `like` is a tensor."""
     return wrap(values) if type(like) is Tensor else values
-
-
-def infinite_solution(a: Array, b: Array) -> Array:
-    """The solution of a triangular system with a zero on the diagonal, by which substitution divides."""
-    return np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.inf, b.dtype)
 
 
 def first_failure(a: Array, run: Callable[[Array], Any]) -> tuple[str, Array]:

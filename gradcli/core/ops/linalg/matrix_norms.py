@@ -12,10 +12,12 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import add_multiply, divide_remainder
+from gradcli.core.ops.elementwise.divide_remainder import RECIPROCAL
 from gradcli.core.ops.elementwise.floating_point import NAN_TO_NUM
-from gradcli.core.ops.linalg.inverse import inv
+from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.ops.linalg.inverse import inv_ex
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.linalg.svd import svdvals
 from gradcli.core.ops.reduce import sum_mean
@@ -85,15 +87,31 @@ def norm(A: Tensor, ord: Any = None, dim: Sequence[int] | None = None, keepdim: 
 
 
 def cond(A: Tensor, p: Any = None) -> Any:
-    """The condition number: the norm of A times the norm of its inverse; for p 2 and -2 the ratio of singular values."""
-    check_matrices("linalg.cond", A)
-    check_floats("linalg.cond", A)
+    """The condition number: the norm of A times the norm of its inverse; for p 2 and -2 the ratio of singular values.
+
+    Raises RuntimeError for other shapes, dtypes or norms.
+    """
+    shown = "" if p is None else f"linalg.cond(ord={p if isinstance(p, (str, int)) else format(p, 'f')})"
+    if isinstance(p, str):
+        check_squares(shown, A)
+    elif A.array.ndim < 2:
+        raise shape_error("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p not in (None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"):
+        raise runtime_error(f"linalg.cond got an invalid norm type: {p}")
+    if not A.array.size:
+        return Tensor(np.zeros(A.array.shape[:-2], A.dtype.np), A.dtype)
+    if p == "nuc":
+        values = svdvals(A)
+        return add_multiply.mul(sum_mean.sum(values, (-1,)), sum_mean.sum(RECIPROCAL(values), (-1,)))
     if p in (None, 2, -2):
         values = svdvals(A)
         low, high = narrow(values, -1, values.array.shape[-1] - 1, 1), narrow(values, -1, 0, 1)
         ratio = divide_remainder.div(low, high) if p == -2 else divide_remainder.div(high, low)
         return squeeze_dim(ratio, -1)
-    product = add_multiply.mul(matrix_norm(A, p), matrix_norm(inv(A), p))
+    check_squares(shown, A)
+    inverse, info = inv_ex(A)
+    inverse = MASKED_FILL(inverse, info.array[..., None, None] > 0, math.inf)
+    product = add_multiply.mul(matrix_norm(A, p), matrix_norm(inverse, p))
     return product if p == "nuc" else NAN_TO_NUM(product, math.inf, math.inf, -math.inf)
 
 

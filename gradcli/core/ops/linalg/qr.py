@@ -13,11 +13,11 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_matrices
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.linalg.svd import square_bytes
 from gradcli.core.ops.linalg.triangular import TRIANGULAR
-from gradcli.core.ops.shape.diagonal import TRIU
+from gradcli.core.ops.shape.diagonal import TRIL, TRIU
 from gradcli.core.ops.shape.joining import CAT
 from gradcli.core.ops.shape.slicing import SLICE
 from gradcli.core.tensor.tensor import Tensor
@@ -26,10 +26,11 @@ from gradcli.errors import runtime_error
 
 def _qr(a: Array, mode: str) -> tuple[Array, Array]:
     if mode == "r":
-        return np.empty((0,), a.dtype), np.asarray(np.linalg.qr(a, "r"))
+        return np.empty((0,), a.dtype), to_column_major(np.asarray(np.linalg.qr(a, "r")))
     if mode == "complete":
         limits.check_room(square_bytes(a))
-    return np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
+    q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
+    return to_column_major(q), to_column_major(r)
 
 
 def _square_qr_rule(xp: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
@@ -59,16 +60,18 @@ def _qr_rule(xp: Any, grads: Any, Q: Any, R: Any, mode: str, A_dtype: Any) -> An
         raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     if m >= n:
         return _square_qr_rule(xp, Q, R, gq, gr)
-    # the first m columns of a wide matrix determine Q; its other columns are Q times the other columns of R
+    # the first m columns of a wide matrix determine Q
     left = xp.call(SLICE, R, -1, 0, m, 1)
-    if gr is None:
-        square = _square_qr_rule(xp, Q, left, gq, None)
-        return xp.call(CAT, [square, xp.zeros((*R.shape[:-1], n - m), A_dtype)], -1, (m, n - m))
-    rest = xp.call(SLICE, gr, -1, m, n, 1)
-    columns = xp.matmul(Q, xp.call(SLICE, R, -1, m, n, 1))
-    through = xp.matmul(columns, xp.mT(rest))
-    square = _square_qr_rule(xp, Q, left, through if gq is None else gq + through, xp.call(SLICE, gr, -1, 0, m, 1))
-    return xp.call(CAT, [square, xp.matmul(Q, rest)], -1, (m, n - m))
+    core: Any = None
+    if gq is not None:
+        core = xp.matmul(xp.mT(Q), gq)
+    if gr is not None:
+        through = xp.matmul(gr, xp.mT(R))
+        core = -through if core is None else core - through
+    core = xp.call(TRIL, core - xp.mT(core), 0)
+    square = xp.matmul(Q, xp.call(TRIANGULAR, xp.mT(left), core, False, False, False))
+    total = xp.call(CAT, [square, xp.zeros((*R.shape[:-1], n - m), A_dtype)], -1, (m, n - m))
+    return total if gr is None else total + xp.matmul(Q, gr)
 
 
 QR: Op = Op(
@@ -90,9 +93,9 @@ QR: Op = Op(
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R of A = Q @ R. Raises RuntimeError for other shapes or dtypes."""
     check_matrices("linalg.qr", A)
-    check_floats("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise runtime_error(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    check_floats("linalg.qr", A, "geqrf_cpu")
     return named("linalg_qr", "Q", "R")(QR(A, mode))
 
 

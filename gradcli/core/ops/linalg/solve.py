@@ -71,7 +71,7 @@ SOLVE: Op = Op(
 
 def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
     """X of A @ X = B, or of X @ A = B unless `left`. Raises RuntimeError for shapes or dtypes that do not fit."""
-    check_floats("linalg.solve", A)
+    check_floats("linalg.solve", A, "lu_cpu")
     check_squares("linalg.solve", A)
     if A.dtype is not B.dtype:
         raise runtime_error(

@@ -1,4 +1,4 @@
-"""Singular value decomposition, and what rests on it: the pseudo-inverse, the rank, least squares."""
+"""Singular value decomposition."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from gradcli import limits
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, singular_values
 from gradcli.core.ops.linalg.eigen import differences
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matmul import matmul
-from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, is_vector
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, first_failure, to_column_major
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.shape.diagonal import DIAG_EMBED
 from gradcli.core.ops.shape.slicing import SLICE
-from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
 from gradcli.core.ops.shape.transpose import mT
-from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import shape_error
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def square_bytes(a: Array) -> float:
@@ -33,7 +31,13 @@ def square_bytes(a: Array) -> float:
 def _svd(a: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     if full_matrices:
         limits.check_room(square_bytes(a))
-    return np.linalg.svd(a, full_matrices)
+    try:
+        u, s, vh = singular_values.svd(a, full_matrices)
+    except np.linalg.LinAlgError:
+        where, _ = first_failure(a, np.linalg.svd)
+        text = f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained non-finite values."
+        raise ProgramError("_LinAlgError", text) from None
+    return to_column_major(u), s, to_column_major(vh)
 
 
 def _leading(xp: Any, x: Any, dim: int, count: int) -> Any:
@@ -51,25 +55,24 @@ def _svd_rule(xp: Any, grads: Any, U: Any, S: Any, Vh: Any) -> Any:
         if m >= n:
             return xp.matmul(u, xp.expand_dims(gs, -1) * vh)
         return xp.matmul(u * xp.expand_dims(gs, -2), vh)
-    distance = differences(xp, S * S)
     core: Any = None
     if gu is not None:
         inner = xp.matmul(xp.mT(u), gu)
-        core = (inner - xp.mT(inner)) * xp.expand_dims(S, -2) / distance
+        core = (inner - xp.mT(inner)) * xp.expand_dims(S, -2)
     if gvh is not None:
         inner = xp.matmul(vh, xp.mT(gvh))
-        part = xp.expand_dims(S, -1) * (inner - xp.mT(inner)) / distance
+        part = xp.expand_dims(S, -1) * (inner - xp.mT(inner))
         core = part if core is None else core + part
+    core = core / differences(xp, S * S)
     if gs is not None:
         core = core + xp.call(DIAG_EMBED, gs, 0, -2, -1)
-    total = xp.matmul(u, xp.matmul(core, vh))
     if gu is not None and m > k:
         scaled = gu / xp.expand_dims(S, -2)
-        total = total + xp.matmul(scaled - xp.matmul(u, xp.matmul(xp.mT(u), scaled)), vh)
+        return xp.matmul(xp.matmul(u, core) + scaled - xp.matmul(u, xp.matmul(xp.mT(u), scaled)), vh)
     if gvh is not None and n > k:
         scaled = gvh / xp.expand_dims(S, -1)
-        total = total + xp.matmul(u, scaled - xp.matmul(xp.matmul(scaled, xp.mT(vh)), vh))
-    return total
+        return xp.matmul(u, xp.matmul(core, vh) + scaled - xp.matmul(xp.matmul(scaled, xp.mT(vh)), vh))
+    return xp.matmul(u, xp.matmul(core, vh)) if m >= n else xp.matmul(xp.matmul(u, core), vh)
 
 
 _SVD = (
@@ -93,100 +96,39 @@ SVD: Op = Op(
 
 def svd_parts(A: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and Vh of A = U @ diag(S) @ Vh. Raises RuntimeError for other shapes or dtypes."""
+    if A.array.ndim < 2:
+        raise shape_error(f"linalg.svd: input should have at least 2 dimensions, but has {A.array.ndim} dimensions instead")
     check_matrices("linalg.svd", A)
-    check_floats("linalg.svd", A)
+    check_floats("linalg.svd", A, "linalg_svd_cpu")
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
 
 
 def svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> Any:
     """U, S and Vh as named results; S is descending."""
+    _check_driver(driver)
     return named("linalg_svd", "U", "S", "Vh")(svd_parts(A, full_matrices))
 
 
 def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """The older form, which returns V in place of its transpose."""
-    u, s, vh = svd_parts(input, not some)
+    """The older form, which returns V in place of its transpose; without `compute_uv`, U and V are zeros."""
+    u, s, vh = svd_parts(input, not some and compute_uv)
+    if not compute_uv:
+        m, n = input.array.shape[-2:]
+        limits.check_room(2 * square_bytes(input.array))
+        zeros = [Tensor(np.zeros((*input.array.shape[:-2], k, k), input.dtype.np), input.dtype) for k in (m, n)]
+        return named("svd", "U", "S", "V")((zeros[0], s, zeros[1]))
     return named("svd", "U", "S", "V")((u, s, mT(vh)))
 
 
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values, descending."""
+    _check_driver(driver)
     return svd_parts(A, False)[1]
 
 
-# --- the pseudo-inverse ---
-
-
-def _pinv_rule(xp: Any, grad: Any, out: Any, A: Any) -> Any:
-    """The gradient of the pseudo-inverse (G. Golub and V. Pereyra, 1973), by products of the smaller side."""
-    m, n = A.shape[-2:]
-    ph, gh = xp.mT(out), xp.mT(grad)
-    if m <= n:
-        k = xp.matmul(gh, out)
-        kp = xp.matmul(k, ph)
-        first = -xp.mT(xp.matmul(out, k)) + kp
-        return first - xp.matmul(xp.matmul(A, out), kp) + xp.matmul(xp.matmul(ph, out), gh - xp.matmul(k, A))
-    k = xp.matmul(out, gh)
-    pk = xp.matmul(ph, k)
-    first = -xp.mT(xp.matmul(k, out)) + xp.matmul(xp.matmul(gh - xp.matmul(A, k), out), ph)
-    return first + pk - xp.matmul(xp.matmul(pk, out), A)
-
-
-PINV: Op = Op(
-    "LinalgPinvBackward0",
-    lambda a, rcond: np.linalg.pinv(a, rcond),
-    "A",
-    "rcond",
-    saved="result self=A",
-    A=Rule(_pinv_rule, "g = grad.mT; -out.mT @ grad @ out.mT + (g - A @ out @ g) @ out @ out.mT + out.mT @ out @ (g - g @ out @ A)"),
-)
-
-
-def pinv(A: Tensor, rcond: float | None = None) -> Tensor:
-    """The Moore-Penrose inverse; singular values up to `rcond` times the largest count as 0.
-
-    Raises RuntimeError for other shapes or dtypes.
-    """
-    if A.array.ndim < 2 or not A.dtype.is_floating_point:
-        raise shape_error(
-            f"linalg.pinv({A.dtype.torch_name}{{{list(A.array.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
-            "cfloat or cdouble types",
-        )
-    check_matrices("linalg.pinv", A)
-    if rcond is None:
-        rcond = float(np.finfo(A.dtype.np).eps) * max(A.array.shape[-2:])
-    return PINV(A, rcond)  # type: ignore[no-any-return]
-
-
-def matrix_rank(input: Tensor, tol: float | None = None, hermitian: bool = False) -> Tensor:
-    """The number of singular values above `tol`, by default eps * larger side * largest singular value."""
-    check_matrices("torch.linalg.matrix_rank", input, "input")
-    check_floats("linalg.matrix_rank", input)
-    values = np.linalg.svd(input.array, compute_uv=False)
-    if tol is None:
-        bound = values.max(-1, keepdims=True, initial=0) * np.finfo(input.dtype.np).eps * max(input.array.shape[-2:])
-    else:
-        bound = np.asarray(tol)
-    return wrap(np.asarray((values > bound).sum(-1), np.int64))
-
-
-def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | None = None) -> Any:
-    """The X that makes the norm of input @ X - b smallest, residuals, rank. Raises RuntimeError for other shapes or dtypes."""
-    check_matrices("linalg.lstsq", input, "input")
-    check_floats("linalg.lstsq", input)
-    vector = is_vector(input.array.shape, b.array.shape)
-    right = unsqueeze(b, -1) if vector else b
-    solution = matmul(pinv(input), right)
-    rank = matrix_rank(input)
-    n, m = input.array.shape[-2:]
-    residuals = empty = Tensor(np.zeros((0,), input.dtype.np), input.dtype)
-    if vector:
-        solution = squeeze_dim(solution, -1)
-    elif n > m and bool((rank.array == m).all()):
-        difference = np.matmul(input.array, solution.array) - right.array
-        residuals = Tensor(np.square(difference).sum(-2), input.dtype)
-    result = named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
-    return result((solution, residuals, rank, empty))
+def _check_driver(driver: str | None) -> None:
+    if driver is not None:
+        raise runtime_error("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -212,29 +154,6 @@ FUNCTIONS: tuple[Function, ...] = (
         ("Tensor A, *, str? driver=None", svdvals),
         doc="Singular values, descending.",
         samples=(Sample("torch.linalg.svdvals(x)", lambda x: np.linalg.svd(x, compute_uv=False), x=WIDE),),
-        out=True,
-    ),
-    LinalgFunction(
-        "pinv",
-        ("Tensor A, float? rcond=None", pinv),
-        doc="The Moore-Penrose inverse.",
-        ops=(PINV,),
-        samples=(
-            Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=WIDE),
-            Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=WIDE),
-        ),
-    ),
-    Function("pinverse", ("Tensor input, float rcond=1e-15", pinv), doc="The Moore-Penrose inverse."),
-    LinalgFunction(
-        "matrix_rank",
-        ("Tensor input, float? tol=None, bool hermitian=False", matrix_rank),
-        doc="How many singular values are not 0 up to rounding.",
-    ),
-    LinalgFunction(
-        "lstsq",
-        ("Tensor input, Tensor b, float? rcond=None, *, str? driver=None |outs", lstsq),
-        doc="X that makes the norm of input @ X - b smallest.",
-        samples=(Sample("torch.linalg.lstsq(x.t(), y)[0]", lambda x, y: np.linalg.lstsq(x.T, y)[0], x=WIDE, y=[[1.0], [2.0], [0.5]]),),
         out=True,
     ),
 )

@@ -11,28 +11,25 @@ from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, substitution
+from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, infinite_solution
+from gradcli.core.ops.linalg.matrices import check_matrices, check_square_floats, to_column_major
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.shape.broadcasting import expand
 from gradcli.core.ops.shape.diagonal import TRIL, TRIU
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
 
 def _solved(a: Array, b: Array, upper: bool, left: bool, unitriangular: bool) -> Array:
     """x of a @ x = b, or of x @ a = b unless `left`; only one triangle of a counts."""
-    triangle = np.triu(a) if upper else np.tril(a)
-    if unitriangular:
-        n = a.shape[-1]
-        triangle[..., np.arange(n), np.arange(n)] = 1
-    try:
-        if left:
-            return np.linalg.solve(triangle, b)
-        return np.ascontiguousarray(np.linalg.solve(triangle.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2))
-    except np.linalg.LinAlgError:
-        return infinite_solution(a, b)
+    limits.check_work(float(b.size) * a.shape[-1])
+    if left:
+        return to_column_major(substitution.solved(a, b, upper, unitriangular, True))
+    found = substitution.solved(a.swapaxes(-1, -2), b.swapaxes(-1, -2), not upper, unitriangular, False)
+    return to_column_major(found.swapaxes(-1, -2))
 
 
 def _matrix_rule(xp: Any, grad: Any, A: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
@@ -64,7 +61,7 @@ TRIANGULAR: Op = Op(
 
 def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X of A @ X = B, or of X @ A = B unless `left`, for triangular A. Raises RuntimeError for shapes or dtypes that do not fit."""
-    check_square_floats("linalg.solve_triangular", A)
+    check_square_floats("linalg.solve_triangular", A, "triangular_solve_cpu")
     check_matrices("linalg.solve_triangular", B, "B")
     a, b = A.array.shape, B.array.shape
     if a[-1] != (b[-2] if left else b[-1]):
@@ -79,7 +76,7 @@ def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool = True, unitr
 
 def _old_solved(b: Array, a: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
     left = a.swapaxes(-1, -2) if transpose else a
-    return TRIANGULAR.forward(left, b, upper != transpose, True, unitriangular), np.array(a)
+    return TRIANGULAR.forward(left, b, upper != transpose, True, unitriangular), to_column_major(a)
 
 
 def _old_right_rule(xp: Any, grads: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
@@ -145,6 +142,8 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
     if input.array.ndim > 2 or A.array.ndim > 2:
         batch = np.broadcast_shapes(input.array.shape[:-2], A.array.shape[:-2])
         b, a = (expand(t, (*batch, *t.array.shape[-2:])) for t in (input, A))
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise not_implemented("triangular_solve_cpu", input.dtype)
     found = OLD_TRIANGULAR(b, a, upper, transpose, unitriangular)
     return named("triangular_solve", "solution", "cloned_coefficient")(found)
 

@@ -12,6 +12,7 @@ from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import add_multiply
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_floats
 from gradcli.core.ops.linalg.products import VDOT
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
@@ -20,7 +21,7 @@ from gradcli.core.ops.shape.casting import CONTIGUOUS
 from gradcli.core.ops.shape.views import UNSAFE_VIEW, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import shape_error
+from gradcli.errors import runtime_error, shape_error
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -98,7 +99,13 @@ def _old_cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 def vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
-    """The dot products along a dimension."""
+    """The dot products along a dimension. Raises RuntimeError for integers and for two dtypes."""
+    check_floats("linalg.vecdot", x, low=True)
+    if x.dtype is not y.dtype:
+        raise runtime_error(
+            f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.torch_name} and y of type "
+            f"{y.dtype.torch_name} instead"
+        )
     if x.array.ndim == y.array.ndim == 1:
         return VDOT(x, y)  # type: ignore[no-any-return]
     return sum_mean.sum(add_multiply.mul(x, y), (dim,))

@@ -1,0 +1,301 @@
+"""The pseudo-inverse of a matrix, its rank, and least squares: what rests on singular values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.named_tuples import named
+from gradcli.core.functions.function import Function, Sample
+from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import Array
+from gradcli.core.ops.linalg.eigen import EIGH
+from gradcli.core.ops.linalg.linalg_function import LinalgFunction
+from gradcli.core.ops.linalg.matrices import check_matrices, check_squares, is_vector
+from gradcli.core.ops.linalg.samples import WIDE
+from gradcli.core.ops.linalg.svd import SVD
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor, wrap
+from gradcli.errors import ProgramError, runtime_error, shape_error
+
+Tolerance = Tensor | float | None
+
+
+def _bound(largest: Array, tolerances: tuple[Any, Any]) -> Any:
+    """Up to which size singular values count as 0, with a dimension to compare with them: the absolute or the relative tolerance."""
+    absolute, relative = (np.asarray(t, largest.dtype)[..., None] for t in tolerances)
+    return np.maximum(absolute, relative * largest)
+
+
+def _tolerances(A: Tensor, atol: Tolerance, rtol: Tolerance) -> tuple[Any, Any]:
+    """Both tolerances as numbers or arrays; the relative one is the longer side times eps where neither is given."""
+    found = [t.array if type(t) is Tensor else t for t in (atol, rtol)]
+    if found[1] is None:
+        given = found[0] is not None and bool(np.any(np.asarray(found[0]) > 0))
+        usual = float(np.finfo(A.dtype.np).eps) * max(A.array.shape[-2:])
+        found[1] = (np.where(np.asarray(found[0]) > 0, 0.0, usual) if isinstance(found[0], np.ndarray) else 0.0) if given else usual
+    return 0.0 if found[0] is None else found[0], found[1]
+
+
+# --- the pseudo-inverse ---
+
+
+def _pinv(a: Array, absolute: Any, relative: Any, hermitian: bool) -> Array:
+    """By singular values, or by eigenvalues where the matrix is symmetric."""
+    if not a.size:
+        return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    if hermitian:
+        values, vectors = EIGH.forward(a, True)
+        left, right, sizes = vectors, vectors.swapaxes(-1, -2), np.abs(values)
+    else:
+        u, values, vh = SVD.forward(a, False)
+        left, right, sizes = vh.swapaxes(-1, -2), u.swapaxes(-1, -2), values
+    kept = sizes > _bound(sizes.max(-1, keepdims=True), (absolute, relative))
+    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(a.dtype)
+    return np.asarray(np.matmul(left, inverse[..., None] * right))
+
+
+def _pinv_rule(xp: Any, grad: Any, out: Any, A: Any) -> Any:
+    """The gradient of the pseudo-inverse (G. Golub and V. Pereyra, 1973), by products of the smaller side."""
+    m, n = A.shape[-2:]
+    ph, gh = xp.mT(out), xp.mT(grad)
+    if m <= n:
+        k = xp.matmul(gh, out)
+        kp = xp.matmul(k, ph)
+        first = -xp.mT(xp.matmul(out, k)) + kp
+        return first - xp.matmul(xp.matmul(A, out), kp) + xp.matmul(xp.matmul(ph, out), gh - xp.matmul(k, A))
+    k = xp.matmul(out, gh)
+    pk = xp.matmul(ph, k)
+    first = -xp.mT(xp.matmul(k, out)) + xp.matmul(xp.matmul(gh - xp.matmul(A, k), out), ph)
+    return first + pk - xp.matmul(xp.matmul(pk, out), A)
+
+
+PINV: Op = Op(
+    "LinalgPinvBackward0",
+    _pinv,
+    "A",
+    "absolute relative hermitian",
+    saved="result self=A",
+    A=Rule(_pinv_rule, "g = grad.mT; -out.mT @ grad @ out.mT + (g - A @ out @ g) @ out @ out.mT + out.mT @ out @ (g - g @ out @ A)"),
+)
+
+
+def pinv(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitian: bool = False) -> Tensor:
+    """The Moore-Penrose inverse; singular values up to `atol`, or up to `rtol` times the largest, count as 0.
+
+    Raises RuntimeError for other shapes or dtypes.
+    """
+    if input.array.ndim < 2 or input.dtype not in (dtypes.float32, dtypes.float64):
+        raise shape_error(
+            f"linalg.pinv({input.dtype.torch_name}{{{list(input.array.shape)}}}): expected a tensor with 2 or more dimensions of float, "
+            "double, cfloat or cdouble types",
+        )
+    check_matrices("linalg.pinv", input)
+    if hermitian:
+        check_squares("linalg.eigh", input)
+    return PINV(input, *_tolerances(input, atol, rtol), hermitian)  # type: ignore[no-any-return]
+
+
+def _pinv_of_rcond(input: Tensor, rcond: Tolerance, hermitian: bool = False) -> Tensor:
+    return pinv(input, 0.0, rcond, hermitian)
+
+
+# --- the rank ---
+
+
+def _check_epsilon(A: Tensor) -> None:
+    if A.dtype not in (dtypes.float32, dtypes.float64):
+        raise runtime_error("This function doesn't handle types other than float and double")
+
+
+def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitian: bool = False) -> Tensor:
+    """The number of singular values above both tolerances. Raises RuntimeError for other shapes or dtypes."""
+    check_matrices("torch.linalg.matrix_rank", input, "input")
+    if rtol is None:
+        _check_epsilon(input)
+    if not input.array.size:
+        return wrap(np.zeros(input.array.shape[:-2], np.int64))
+    if hermitian:
+        check_squares("linalg.eigh", input)
+        values = np.abs(np.linalg.eigvalsh(input.array))
+    else:
+        values = SVD.forward(input.array, False)[1]
+    bound = _bound(values.max(-1, keepdims=True), _tolerances(input, atol, rtol))
+    return wrap(np.asarray((values > bound).sum(-1), np.int64))
+
+
+def _rank_above(input: Tensor, tol: Tolerance, hermitian: bool = False) -> Tensor:
+    return matrix_rank(input, tol, 0.0, hermitian)
+
+
+# --- least squares ---
+
+
+def _solved(a: Array, b: Array, driver: str, rcond: float, vector: bool) -> tuple[Array, Array]:
+    """The solution, and the sums of squares of what is left where PyTorch computes these."""
+    right = b[..., None] if vector else b
+    m, n = a.shape[-2:]
+    found = np.matmul(_pinv(a, 0.0, rcond, False), right)
+    # the solution lies where the right side was
+    columns = np.zeros((*found.shape[:-2], found.shape[-1], max(m, n)), a.dtype)
+    columns[..., :n] = found.swapaxes(-1, -2)
+    solution = columns[..., :n].swapaxes(-1, -2)
+    residuals = np.zeros(0, a.dtype)
+    if m > n and driver != "gelsy" and bool((_rank(a, 0.0 if driver == "gels" else rcond)[0] == n).all() or driver == "gels"):
+        residuals = np.square(np.matmul(a, solution) - right).sum(-2)
+        residuals = residuals[..., 0] if vector and a.ndim > 2 else residuals
+    return (solution[..., 0] if vector else solution), residuals
+
+
+def _rank(a: Array, rcond: float) -> tuple[Array, Array]:
+    """The rank of each matrix, and its singular values."""
+    if not a.size:
+        return np.zeros(a.shape[:-2], np.int64), np.zeros((*a.shape[:-2], 0), a.dtype)
+    values = SVD.forward(a, False)[1]
+    return np.asarray((values > rcond * values.max(-1, keepdims=True)).sum(-1), np.int64), values
+
+
+def _columns(xp: Any, x: Any, vector: bool) -> Any:
+    return xp.expand_dims(x, -1) if vector else x
+
+
+def _left(xp: Any, b: Any, A: Any, solution: Any, vector: bool) -> Any:
+    """What the solution leaves of the right side."""
+    return _columns(xp, b, vector) - xp.matmul(A, _columns(xp, solution, vector))
+
+
+def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: float, vector: bool) -> Any:
+    total: Any = None
+    if grads[0] is not None:
+        inverse = xp.call(PINV, A, 0.0, rcond, False)
+        total = _pinv_rule(xp, xp.matmul(_columns(xp, grads[0], vector), xp.mT(_columns(xp, b, vector))), inverse, A)
+    if grads[1] is not None:
+        weighted = xp.expand_dims(grads[1], -2) * _left(xp, b, A, solution, vector) * 2.0
+        part = -xp.matmul(weighted, xp.mT(_columns(xp, solution, vector)))
+        total = part if total is None else total + part
+    return total
+
+
+def _right_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: float, vector: bool) -> Any:
+    total: Any = None
+    if grads[0] is not None:
+        total = xp.matmul(xp.mT(xp.call(PINV, A, 0.0, rcond, False)), _columns(xp, grads[0], vector))
+    if grads[1] is not None:
+        part = xp.expand_dims(grads[1], -2) * _left(xp, b, A, solution, vector) * 2.0
+        total = part if total is None else total + part
+    return xp.reshape(total, b.shape) if vector else total
+
+
+LSTSQ: Op = Op(
+    "LinalgLstsqBackward0",
+    _solved,
+    "A b",
+    "driver rcond vector",
+    outputs="solution residuals",
+    differentiable=2,
+    jvp="transpose",
+    saved="b self=A solution",
+    A=Rule(
+        _matrix_rule,
+        "x = solution[..., None] if vector else solution; y = b[..., None] if vector else b; "
+        "g = grads[0][..., None] if vector else grads[0]; p = torch.linalg.pinv(A); q = (g @ y.mT).mT; r = y - A @ x; "
+        "-p.mT @ q.mT @ p.mT + (q - A @ p @ q) @ p @ p.mT + p.mT @ p @ (q - q @ p @ A) - 2 * (r * grads[1][..., None, :]) @ x.mT",
+    ),
+    b=Rule(_right_rule, "(torch.linalg.pinv(A).mT @ grads[0] + 2 * grads[1][..., None, :] * (b - A @ solution))"),
+)
+
+
+def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | None = None) -> Any:
+    """The X that makes the norm of input @ X - b smallest, residuals, rank, singular values; the `driver` says which of them.
+
+    Raises RuntimeError for other shapes or dtypes, _LinAlgError where `gels` meets a matrix without full rank.
+    """
+    name, method = "torch.linalg.lstsq", driver or "gelsy"
+    vector = _check_system(name, input, b)
+    if method not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise runtime_error(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    _check_epsilon(input)
+    if rcond is None:
+        rcond = float(np.finfo(input.dtype.np).eps) * max(input.array.shape[-2:])
+    rank, values = _rank(input.array, rcond)
+    m, n = input.array.shape[-2:]
+    if method == "gels" and input.array.size and bool(_deficient(values).any()):
+        at = int(np.flatnonzero(_deficient(values))[0])
+        where = f"(Batch element {at}): " if values.ndim > 1 else ""
+        raise ProgramError(
+            "_LinAlgError",
+            f"{name}: {where}The least squares solution could not be computed because the input matrix does not have full rank "
+            f"(error code: {min(m, n)}).",
+        )
+    solution, residuals = LSTSQ(input, b, method, rcond, vector)
+    if method == "gels":
+        rank = np.zeros(0, np.int64)
+    sizes = values if method in ("gelsd", "gelss") else np.zeros(0, input.dtype.np)
+    result = named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+    return result((solution, residuals, wrap(np.asarray(rank)), Tensor(sizes, input.dtype)))
+
+
+def _deficient(values: Array) -> Array:
+    """Which matrices have a singular value of 0, unless all of them are."""
+    return np.asarray((values == 0).any(-1) & (values != 0).any(-1))
+
+
+def _check_system(name: str, A: Tensor, b: Tensor) -> bool:
+    """Whether the right side is a vector. Raises RuntimeError for shapes or dtypes that do not fit."""
+    if A.array.ndim < 2:
+        raise shape_error(f"{name}: input must have at least 2 dimensions.")
+    if b.array.ndim < 1:
+        raise shape_error(f"{name}: other must have at least 1 dimension.")
+    check_matrices(name, A, "input")
+    if A.dtype is not b.dtype:
+        raise runtime_error(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.torch_name} and other's dtype "
+            f"{b.dtype.torch_name}"
+        )
+    if not 0 <= A.array.ndim - b.array.ndim <= 1:
+        raise shape_error(f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
+    vector = is_vector(A.array.shape, b.array.shape)
+    at = -1 if vector else -2
+    if A.array.shape[-2] != b.array.shape[at]:
+        raise shape_error(f"{name}: input.size(-2) should match other.size({at})")
+    return vector
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    LinalgFunction(
+        "pinv",
+        ("Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False", pinv),
+        ("Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False", pinv),
+        ("Tensor input, Tensor rcond, bool hermitian=False", _pinv_of_rcond),
+        ("Tensor input, float rcond, bool hermitian=False", _pinv_of_rcond),
+        doc="The Moore-Penrose inverse.",
+        ops=(PINV,),
+        samples=(
+            Sample("torch.linalg.pinv(x)", np.linalg.pinv, x=WIDE),
+            Sample("torch.linalg.pinv(x.t())", lambda x: np.linalg.pinv(x.T), x=WIDE),
+        ),
+        out=True,
+    ),
+    Function("pinverse", ("Tensor input, float rcond=1e-15", _pinv_of_rcond), doc="The Moore-Penrose inverse."),
+    LinalgFunction(
+        "matrix_rank",
+        ("Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False", matrix_rank),
+        ("Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False", matrix_rank),
+        ("Tensor input, Tensor tol, bool hermitian=False", _rank_above),
+        ("Tensor input, float tol, bool hermitian=False", _rank_above),
+        doc="How many singular values are not 0 up to rounding.",
+        out=True,
+    ),
+    LinalgFunction(
+        "lstsq",
+        ("Tensor input, Tensor b, float? rcond=None, *, str? driver=None |outs", lstsq),
+        doc="X that makes the norm of input @ X - b smallest.",
+        ops=(LSTSQ,),
+        samples=(
+            Sample("torch.linalg.lstsq(x.t(), y)[0]", lambda x, y: np.linalg.lstsq(x.T, y)[0], x=WIDE, y=[[1.0], [2.0], [0.5]]),
+            Sample("torch.linalg.lstsq(x.t(), y, driver='gels').residuals", None, x=WIDE, y=[[1.0], [2.0], [0.5]]),
+        ),
+        out=True,
+    ),
+)
