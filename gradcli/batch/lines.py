@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 
-from gradcli.errors import DataError, UsageError
+from gradcli.batch.messages import Number, decode
+from gradcli.errors import DataError, GradcliError, UsageError
 
 #: the number of a line, from 1, and its bytes; None for a line that was too long to be kept
 Line = tuple[int, bytes | None]
@@ -108,7 +108,7 @@ def _last_line(descriptor: int, end: int) -> tuple[bytes | None, int, int]:
 
 def _number_of(line: bytes) -> int | None:
     try:
-        number = json.loads(line)["line"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        number = decode(line, Number).line
+    except GradcliError:
         return None
-    return number if type(number) is int and number > 0 else None
+    return number if number > 0 else None

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+import msgspec
 import pytest
 
+from gradcli.batch import messages
 from gradcli.cli.app import run
 
 pytestmark = pytest.mark.slow
@@ -102,6 +106,58 @@ def test_a_bad_line_is_answered_and_the_rest_go_on(ask):
         assert not bad["ok"] and set(bad["error"]) - {"hints"} == {"kind", "message", "span", "exit"}, line[:80]
         assert (bad["error"]["kind"], bad["error"]["exit"]) == (kind, code), (line[:80], bad)
         assert after["value"] == 2
+
+
+def test_an_error_names_the_path_of_a_wrong_type(ask):
+    answers = ask(
+        {"id": 1, "expr": 3}, {"expr": "1", "want": ["value", "all"]}, {"expr": "1", "limits": {"time": True}}, {"expr": "1", "more": 2}
+    )
+    assert [answer["error"]["message"] for answer in answers] == [
+        "Expected str | null, got int - at $.expr",
+        "Invalid enum value 'all' - at $.want[1]",
+        "Expected int | float | str, got bool - at $.limits[...]",
+        "Object contains unknown field more",
+    ]
+    assert answers[0]["id"] == 1 and "--schema" in answers[0]["error"]["hints"][0]
+
+
+def test_what_only_pythons_json_reads(ask):
+    """Half of a surrogate pair, a number beyond the largest float, and a key that comes twice, the first time with a wrong type."""
+    answers = ask(
+        b'{"id": "\\ud800", "expr": "1"}',
+        b'{"id": 1e400, "expr": "x", "vars": {"x": -1e400}}',
+        b'{"expr": 1, "expr": "2"}',
+        b'{"id": "\xff", "expr": "1"}',
+    )
+    assert answers[0] == {"id": "\ud800", "line": 1, "ok": True, "value": 1, "type": "int"}
+    assert (answers[1]["id"], answers[1]["value"], answers[2]["value"]) == ("inf", "-inf", 2)
+    assert (answers[3]["id"], answers[3]["error"]["kind"]) == (None, "DataError")
+
+
+@pytest.mark.quick
+def test_answers_are_what_the_schema_says(ask):
+    wanted = ["value", "grad", "grad_fn", "jacobian", "hessian"]
+    answers = ask(
+        {"expr": "(x**2).sum()", "vars": {"x": [1, 2]}, "want": wanted, "script": "print(1)"},
+        {"expr": "1"},
+        {"expr": "1 +"},
+        {"expr": "nope"},
+        "bad",
+    )
+    for answer in answers:
+        kind = messages.Answer if answer["ok"] else messages.Failure
+        assert msgspec.to_builtins(msgspec.convert(answer, kind)) == answer
+
+
+def test_the_schema_of_requests_and_answers(capsys, tmp_path):
+    assert run(["batch", "--schema"]) == 0
+    out, _ = capsys.readouterr()
+    parts = json.loads(out)["$defs"]
+    assert parts.keys() == {"Request", "Answer", "Failure", "Error", "Place"}
+    assert parts["Request"]["properties"].keys() == set(messages.Request.__struct_fields__) and not parts["Request"]["additionalProperties"]
+    assert run(["batch", "--schema", "-o", str(tmp_path / "schema.json")]) == 0
+    assert (tmp_path / "schema.json").read_text() == out
+    assert run(["batch", "--schema", "x"]) == 2
 
 
 def test_no_request_reaches_another(ask):

@@ -53,6 +53,7 @@ def command(
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", callback=_positive, help="Answer with N processes; 1 unless given.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the last line that the output answers.")] = False,
     trusted: Annotated[bool, typer.Option("--trusted", help="The ordinary bounds instead of those of --untrusted.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of requests and answers, and answer nothing.")] = False,
     shared: Shared,
 ) -> int:
     """Answer every line."""
@@ -61,6 +62,8 @@ def command(
     from gradcli.batch.pool import Batch
     from gradcli.cli.progress import progress
 
+    if schema:
+        return _write_schema(words or [], shared)
     name = _input_name(words or [], shared, trusted)
     if not hasattr(os, "fork"):
         raise UsageError("batch needs a system on which processes can be forked")
@@ -80,6 +83,19 @@ def command(
 
             Batch(lines, make_job(bounds, shared), jobs, target.write, watch).run()
         target.finish()
+    return 0
+
+
+def _write_schema(words: list[str], shared: Shared) -> int:
+    from gradcli.batch import messages
+    from gradcli.cli import output
+
+    if words:
+        raise UsageError(f"unexpected argument {words[0]!r}; --schema answers nothing")
+    if shared.output is None:
+        output.write_stdout(messages.schema(), safe=True)
+    else:
+        output.write_file(shared.output, messages.schema().encode())
     return 0
 
 
@@ -103,9 +119,8 @@ def _input_name(words: list[str], shared: Shared, trusted: bool) -> str:
 def make_job(bounds: Limits, shared: Shared) -> Job:
     """How lines are answered; everything that evaluation loads is loaded now, once for all workers."""
     from gradcli import limits
-    from gradcli.batch import pool, requests
+    from gradcli.batch import answers, messages, pool, requests
     from gradcli.cli import guard
-    from gradcli.render import answers
 
     guard.preload()
 
@@ -120,22 +135,23 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
         start = limits.memory.total()
 
     def work(number: int, line: bytes) -> bytes:
-        identity: object = None
         spoiled = False
         limits.use(bounds)  # not those of the request before
         try:
-            content = requests.decode(line)
-            identity = content.get("id")
-            content.setdefault("seed", shared.seed)
-            content.setdefault("dtype", shared.dtype)
-            request = requests.read(content, bounds)
-            text = _timed(request.bounds, lambda: answers.answer_json(identity, number, requests.answer(request)))
+            request = messages.decode(line, messages.Request)
+            requests.check(request)
+            tight = requests.tightened(request, bounds)
+
+            def found() -> str:
+                return answers.answer_json(request.id, number, requests.answer(request, tight, dtype=shared.dtype, seed=shared.seed))
+
+            text = _timed(tight, found)
             limits.check_output(len(text))
         except GradcliError as error:
-            text = answers.failure_json(identity, number, error)
+            text = answers.failure_json(_identity(line), number, error)
             spoiled = isinstance(error, InternalFault) or (isinstance(error, LimitError) and error.limit in ("time", "bytes"))
         except Exception as error:
-            text = answers.failure_json(identity, number, _fault(error))
+            text = answers.failure_json(_identity(line), number, _fault(error))
             spoiled = True
         if spoiled or grown():
             raise pool.Leave(text.encode())
@@ -178,10 +194,10 @@ def _fault(error: Exception) -> GradcliError:
 
 
 def _identity(line: bytes) -> object:
-    from gradcli.batch import requests
+    from gradcli.batch import messages
 
     with suppress(GradcliError):
-        return requests.decode(line).get("id")
+        return messages.decode(line, messages.Identity).id
     return None
 
 
