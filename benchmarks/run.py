@@ -28,7 +28,6 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from gradcli.core.vocabulary import settings  # noqa: E402
 from gradcli.lang.interpreter.interpreter import Interpreter  # noqa: E402
 from gradcli.lang.syntax import parser  # noqa: E402
 from gradcli.source import Source  # noqa: E402
@@ -102,7 +101,6 @@ def unit(seconds: float) -> str:
 
 
 def interpreter() -> Interpreter:
-    settings.reset()
     return Interpreter(write=lambda _: None, warn=lambda *_: None, one_off=True)
 
 

@@ -17,11 +17,11 @@ from gradcli.core.graph.op_node import OpNode
 from gradcli.core.graph.record import Op
 from gradcli.core.tensor.node import AccumulateGrad
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.vocabulary import settings
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax.parser import parse_expression, parse_input
 from gradcli.source import Source
+from tests import settings
 from tests.analysis.formula_samples import SAMPLES
 
 #: records that no sample reaches, because only another spelling of the call uses them

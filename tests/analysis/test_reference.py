@@ -8,9 +8,10 @@ from gradcli.analysis.reference import entries, lookup, run_examples
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import InplaceFunction
 from gradcli.core.random import seeds
-from gradcli.core.vocabulary import library, settings
+from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
 from gradcli.results.reference import Entry
+from tests import settings
 
 ENTRIES = entries.all_entries()
 NAMES = {name for entry in ENTRIES for name in (entry.name, *entry.aliases)}

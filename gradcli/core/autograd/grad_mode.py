@@ -97,14 +97,6 @@ def check_flag(function: str, value: Any) -> bool:
     return value
 
 
-def reset_modes() -> None:
-    """Put all modes back as they are in a fresh session."""
-    state.enabled, state.grad_mode, state.inference = True, True, False
-    state.anomaly, state.anomaly_nan, state.anomaly_turns = False, True, ()
-    state.multithreading = True
-    state.dual = None
-
-
 # --- as scripts call them ---
 
 

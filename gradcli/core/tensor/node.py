@@ -89,11 +89,6 @@ class Node:
         """Forget what was saved; a later walk through this node raises."""
 
 
-def bound_nodes() -> None:
-    """Put the bound on nodes in force; nodes made before do not count until the first count."""
-    state.recount = state.sequence + limits.current.nodes
-
-
 def recount() -> None:
     """Count the nodes that are alive. Raises LimitError where they are more than the bound.
 

@@ -6,19 +6,10 @@ from typing import Any
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.signature import language
-from gradcli.core.random import generator
 from gradcli.core.tensor import dtypes, printing
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
-
-
-def reset(seed: int = 0) -> None:
-    """Settings as in a fresh session. The seed is fixed, so that the same text gives the same numbers every time."""
-    printing.options = printing.PrintOptions()
-    dtypes.set_default(dtypes.float32)
-    generator.default.manual_seed(seed)
-
 
 # --- dtypes and printing ---
 

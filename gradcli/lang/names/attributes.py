@@ -7,7 +7,7 @@ Names with a leading underscore are left out, except those that PyTorch users re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 
 from gradcli import limits
@@ -157,15 +157,10 @@ class _ByType(dict[type, Method | None]):
         return found
 
 
-_finders: dict[str, _ByType] = {}
-
-
+@lru_cache(maxsize=1024)
 def finder(name: str) -> Callable[[type], Method | None]:
-    """A fast `find_method` for one name. All calls of a method of that name share it."""
-    known = _finders.get(name)
-    if known is None:
-        known = _finders[name] = _ByType(name)
-    return known.__getitem__
+    """A fast `find_method` for one name. Calls of a method of that name share it; the names come from scripts, so that few are kept."""
+    return _ByType(name).__getitem__
 
 
 # --- reading --------------------------------------------------------------------------------------

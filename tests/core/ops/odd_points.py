@@ -10,10 +10,10 @@ import numpy as np
 from gradcli.core.autograd import torch_autograd
 from gradcli.core.functions import catalog
 from gradcli.core.tensor.tensor import wrap
-from gradcli.core.vocabulary import settings
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax.parser import parse_expression
 from gradcli.source import Source
+from tests import settings
 
 NAN, INF = math.nan, math.inf
 

@@ -11,10 +11,10 @@ from gradcli.core.autograd import torch_autograd
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.core.vocabulary import settings
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax.parser import parse_expression
 from gradcli.source import Source
+from tests import settings
 from tools import make_index
 
 CASES = [(f, s) for f in catalog.all_functions() for s in f.samples]

@@ -209,3 +209,10 @@ def test_errors_are_opaque():
     session = Session()
     session.run("try:\n    1 / 0\nexcept Exception as e:\n    kept = e\n")
     assert attributes.names_of(session.interpreter.get("kept")) == ["args"]
+
+
+def test_few_names_of_methods_are_kept() -> None:
+    """They come from scripts."""
+    for number in range(3000):
+        attributes.finder(f"name{number}")
+    assert attributes.finder.cache_info().currsize < 3000
