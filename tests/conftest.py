@@ -28,14 +28,24 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the quick tests: all that are not slow, but of a test with many cases only every twentieth."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the quick tests: all that are not slow and draw no examples, but of a test with many cases only every twentieth.
+
+    With `-m quick` the others are left out at once: hypothesis reads all modules for constants where one of its tests is left.
+    """
     seen: Counter[str] = Counter()
+    quick = []
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if not item.get_closest_marker("slow") and seen[test] % STRIDE == 0:
+        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if not drawn and not item.get_closest_marker("slow") and seen[test] % STRIDE == 0:
             item.add_marker("quick")
+        if item.get_closest_marker("quick"):
+            quick.append(item)
         seen[test] += 1
+    if config.option.markexpr == "quick":
+        config.hook.pytest_deselected(items=[item for item in items if not item.get_closest_marker("quick")])
+        items[:] = quick
 
 
 @pytest.fixture

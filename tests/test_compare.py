@@ -113,6 +113,7 @@ def test_calls_depend_on_their_number_and_the_seed_alone() -> None:
     assert len({calls.make(subject, n, 1).text + str(calls.make(subject, n, 1).setup) for n in range(30)}) > 20
 
 
+@pytest.mark.slow
 def test_every_function_has_calls_that_parse() -> None:
     for subject in SUBJECTS.values():
         for number in range(3):

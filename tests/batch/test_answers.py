@@ -134,7 +134,6 @@ def test_what_only_pythons_json_reads(ask):
     assert (answers[3]["id"], answers[3]["error"]["kind"]) == (None, "DataError")
 
 
-@pytest.mark.quick
 def test_answers_are_what_the_schema_says(ask):
     wanted = ["value", "grad", "grad_fn", "jacobian", "hessian"]
     answers = ask(

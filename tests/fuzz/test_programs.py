@@ -37,6 +37,7 @@ def test_generated_programs_end_well(text: str) -> None:
     check.check(text)
 
 
+@pytest.mark.slow
 def test_many_seeds() -> None:
     ends = [check.check(programs.program(seed)) for seed in range(150)]
     assert ends.count("ok") > 3 and ends.count("error") > 20

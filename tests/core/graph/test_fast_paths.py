@@ -173,6 +173,7 @@ def test_walk_fast_path_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert x.grad is not None and np.allclose(x.grad.array, [4.0, 16 / 3, 20 / 3])
 
 
+@pytest.mark.slow
 def test_walk_fast_path_gives_the_ordinary_gradients_of_every_operation(monkeypatch: pytest.MonkeyPatch) -> None:
     for _, sample in WITH_INPUTS:
 

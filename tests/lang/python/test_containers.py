@@ -298,6 +298,7 @@ def nested(kind, depth):
     return value
 
 
+@pytest.mark.slow
 def test_deep_keys_are_refused():
     comparing.check_hashable(nested(tuple, 198))
     for depth in (200, 100_000):

@@ -285,6 +285,7 @@ def test_sets_have_one_order(ops):
     assert reprs.repr_host([set()], ops.repr_of) == "[set()]"
 
 
+@pytest.mark.slow
 def test_a_template_of_many_fields_takes_linear_time(ops):
     count = 100_000
     assert format_string(ops, "{}" * count, tuple(range(10)) * (count // 10), {}) == string.digits * (count // 10)
