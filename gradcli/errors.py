@@ -162,6 +162,7 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
     "RecursionError": "RuntimeError",
     "_LinAlgError": "RuntimeError",
     "GradcheckError": "RuntimeError",
+    "FrozenInstanceError": "AttributeError",
     "StopIteration": "Exception",
     "TypeError": "Exception",
     "ValueError": "Exception",
@@ -172,7 +173,11 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
 
 
 #: how Python prints the names of PyTorch's types
-QUALIFIED = {"_LinAlgError": "torch._C._LinAlgError", "GradcheckError": "torch.autograd.gradcheck.GradcheckError"}
+QUALIFIED = {
+    "FrozenInstanceError": "dataclasses.FrozenInstanceError",
+    "_LinAlgError": "torch._C._LinAlgError",
+    "GradcheckError": "torch.autograd.gradcheck.GradcheckError",
+}
 
 
 class ProgramError(GradcliError):

@@ -31,7 +31,7 @@ CORE = [
     *("vocabulary", "data", "nn", "optim", "transforms", "ops", "autograd"),
     *("functions", "graph", "random", "calling", "tensor", "kernels"),
 ]
-LANG = ["prompt", "interpreter", "names", "classes", "values", "python", "syntax"]
+LANG = ["prompt", "interpreter", "names", "libraries", "classes", "values", "python", "syntax"]
 
 
 def _downward(folder: str, wings: list[str], *others: str) -> dict[str, set[str]]:

@@ -61,6 +61,9 @@ def make_class(
     made.host = _host(made.native)
     _note_abstract(made)
     made.host.prepare(made)
+    prepare = made.trait("prepare")
+    if prepare is not MISSING:
+        prepare(made)
     _tell_base(made, {key: value for key, value in keywords.items() if key != "metaclass"})
     return made
 

@@ -284,7 +284,7 @@ def _class(scope: Scope, node: ClassDef, stack: list[Node]) -> None:
     stack += [*node.decorators, *node.bases, *node.keywords]
     child = Scope(node, scope)
     scope.children[node] = child
-    _collect(child, node.body)
+    _collect(child, reversed(node.body))  # the last node is visited first, and names keep the order of the text
     _declarations(child)
 
 

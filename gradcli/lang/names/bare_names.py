@@ -33,7 +33,7 @@ _TYPES = {
 _TYPES |= {kind.name: kind for kind in (types.PROPERTY, types.STATICMETHOD, types.CLASSMETHOD)}
 
 #: exception types that are torch's, not Python's
-_NOT_PYTHON = ("_LinAlgError", "GradcheckError")
+_NOT_PYTHON = ("_LinAlgError", "GradcheckError", "FrozenInstanceError")
 
 PYTHON: dict[str, Value] = {
     **builtins.FUNCTIONS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -20,7 +19,7 @@ from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import operators, representation, special_methods
 from gradcli.lang.values.calls import call, is_callable
 from gradcli.lang.values.execution import emit, execution
-from gradcli.lang.values.object_operations import OPS, format_text, index_of, iterate, stepping
+from gradcli.lang.values.object_operations import OPS, deterministic_hash, format_text, index_of, iterate, stepping
 from gradcli.lang.values.special_methods import Instance, length_from, special, truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import is_instance, is_subclass
@@ -292,19 +291,6 @@ def _id(value: Value, /) -> int:
     return execution.addresses.of(value)
 
 
-def _hash(value: Value, /) -> int:
-    """A hash that is the same in each run: of texts it is not Python's, which differs from run to run."""
-    OPS.hashable(value)
-    kind = type(value)
-    if kind is tuple:
-        return hash(tuple([_hash(item) for item in value]))
-    if kind is str:
-        return int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")
-    if kind in (int, float, bool) or special(value, "__hash__") is not None:
-        return hash(value)
-    return execution.addresses.of(value)
-
-
 def _super(*args: Value) -> Value:
     if len(args) != 2:
         raise ProgramError("RuntimeError", "super(): no arguments")
@@ -385,7 +371,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "dir": _dir,
     "callable": is_callable,
     "id": _id,
-    "hash": _hash,
+    "hash": deterministic_hash,
     "repr": representation.repr_text,
     "ascii": representation.ascii_repr,
     "format": _format,

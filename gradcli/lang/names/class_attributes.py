@@ -97,6 +97,9 @@ def _of_class(cls: UserClass, name: str) -> Value:
         return bind(found, None, cls)
     if name == "__doc__":
         return None
+    further = cls.trait("attributes")
+    if further is not MISSING and name in further:
+        return further[name](cls)
     own = cls.host.of_class(cls, name)
     if own is not MISSING:
         return own

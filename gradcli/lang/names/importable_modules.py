@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
@@ -73,6 +74,9 @@ TORCH = torch()
 #: the top-level modules; modules below torch are made when first asked for
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
+#: modules of Python's standard library, each with the module of ours that has its names
+LIBRARIES = {name: f"gradcli.lang.libraries.{name}" for name in ("abc", "dataclasses", "enum", "typing")}
+
 #: bound before a program starts
 PREBOUND: dict[str, Namespace] = {
     "torch": TORCH,
@@ -88,5 +92,7 @@ def module(dotted: str) -> Namespace | None:
     """The module of a dotted name; None if there is none."""
     top, _, rest = dotted.partition(".")
     if not rest:
+        if top in LIBRARIES and top not in TOP:
+            TOP[top] = Namespace(top, dict(import_module(LIBRARIES[top]).MEMBERS))
         return TOP.get(top)
     return torch(rest) if top == "torch" and rest in library.MODULES else None

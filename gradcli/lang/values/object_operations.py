@@ -20,7 +20,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.python.reprs import iterate_set
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import COMPARE, equal
-from gradcli.lang.values.execution import check_time, counting, ticking
+from gradcli.lang.values.execution import check_time, counting, execution, ticking
 from gradcli.lang.values.representation import repr_text, str_text, text_from
 from gradcli.lang.values.special_methods import Instance, special, truth
 from gradcli.lang.values.type_names import type_name
@@ -44,7 +44,7 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
         return iter(value)
     if kind is NumpyArray:
         return iter(value.array.tolist())
-    if isinstance(value, Instance):
+    if isinstance(value, Instance) or special(value, "__iter__") is not None:
         return _iterate_instance(value, message)
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__iter__" in methods:
@@ -52,7 +52,7 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
     raise type_error(message, value)
 
 
-def _iterate_instance(value: Instance, message: str) -> Iterator[Value]:
+def _iterate_instance(value: Value, message: str) -> Iterator[Value]:
     """The items that `__iter__` or, as Python has it too, `__getitem__` of a class of the program gives. Raises TypeError."""
     begin = special(value, "__iter__")
     if begin is None:
@@ -204,3 +204,18 @@ def format_text(value: Value, spec: str) -> str:
 def as_size(result: Value) -> Value:
     """A tuple of integers as a torch.Size: slices and sums of a torch.Size are torch.Size too."""
     return Size(result) if type(result) is tuple and all(type(item) is int for item in result) else result
+
+
+def deterministic_hash(value: Value, /) -> int:
+    """`hash(value)`: a hash that is the same in each run: of texts it is not Python's, which differs from run to run."""
+    comparing.check_hashable(value)
+    kind = type(value)
+    if kind is tuple:
+        return hash(tuple([deterministic_hash(item) for item in value]))
+    if kind is str:
+        import hashlib
+
+        return int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")
+    if kind in (int, float, bool) or special(value, "__hash__") is not None:
+        return hash(value)
+    return execution.addresses.of(value)

@@ -25,6 +25,7 @@ from gradcli.lang.values.user_classes import BoundUserMethod, Super, UserClass
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import (
     FUNCTIONS,
+    MISSING,
     BoundMethod,
     Builtin,
     ExceptionType,
@@ -96,6 +97,11 @@ def text_from(found: Value, name: str) -> str:
     return found
 
 
+def _repr_class(value: UserClass) -> str:
+    own = value.trait("class repr")
+    return f"<class '__main__.{value.qualified}'>" if own is MISSING else str(own(value))
+
+
 def _repr_bound_user(value: BoundUserMethod) -> str:
     owner = value.owner
     qualified = value.function.code.qualified if type(value.function) is UserFunction else value.name
@@ -138,7 +144,7 @@ _OWN: dict[type, Callable[[Value], str]] = {
     Namespace: lambda value: f"<module '{value.path}'>",
     NumpyArray: repr,
     ProgramError: _repr_error,
-    UserClass: lambda value: f"<class '__main__.{value.qualified}'>",
+    UserClass: _repr_class,
     BoundUserMethod: _repr_bound_user,
     Super: lambda value: f"<super: {repr_text(value.after)}, <{value.after.name} object>>",
     IteratorValue: lambda value: f"<{value.kind} object at {address(value)}>",

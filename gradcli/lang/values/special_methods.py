@@ -138,7 +138,8 @@ def run(function: Value, args: Sequence[Value], kwargs: Mapping[str, Value] = NO
 def special(value: Value, name: str) -> Callable[..., Value] | None:
     """The special method `name` of an instance, bound; None for other values, and where its class has none."""
     if not isinstance(value, Instance):
-        return None
+        of_class = getattr(type(value), "special", None)
+        return None if of_class is None else of_class(value, name)
     function = value.cls.find(name)
     if function is MISSING:
         native: Value = value.native(name)

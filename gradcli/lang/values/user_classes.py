@@ -6,7 +6,8 @@ is ever an attribute of a Python object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, ScriptType
@@ -15,7 +16,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import MISSING, Builtin, ExceptionType, TypeValue, register
+from gradcli.lang.values.value_classes import MISSING, Builtin, ExceptionType, TypeValue, register, wrong_call
 
 #: a base that is not defined by the program: `object`, an exception type, a class of torch
 Native = TypeValue | ExceptionType | ScriptType
@@ -63,6 +64,11 @@ class UserClass:
             if type(one) is UserClass and name in one.traits:
                 return one.traits[name]
         return MISSING
+
+    def special(self, name: str) -> Callable[..., Value] | None:
+        """What the class itself answers to a special method: an Enum is iterated and subscripted by traits of its base."""
+        found = self.trait(name)
+        return None if found is MISSING else partial(found, self)
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         """Make an instance: `__init__` is called with it and the arguments. Raises TypeError."""
@@ -113,6 +119,24 @@ class BoundUserMethod:
 
     def __hash__(self) -> int:
         return hash((id(self.owner), id(self.function)))
+
+
+class NativeMethod:
+    """A method of a class that is no function of the program, such as the `__repr__` of a dataclass."""
+
+    __slots__ = ("__weakref__", "function", "name")
+
+    SCRIPT_NAME = "function"
+
+    def __init__(self, name: str, function: Callable[..., Value]) -> None:
+        self.name = name
+        self.function = function
+
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
+        try:
+            return self.function(*args, **kwargs)
+        except TypeError as error:
+            raise wrong_call(Builtin(self.name, self.function), error, args, kwargs) from None
 
 
 class Property(Scripted):
@@ -182,7 +206,7 @@ class Super:
         self.owner = owner
 
 
-register(UserClass, UserObject, BoundUserMethod, Property, StaticMethod, ClassMethod, Super)
+register(UserClass, UserObject, BoundUserMethod, NativeMethod, Property, StaticMethod, ClassMethod, Super)
 
 
 def may_be_base(base: Value) -> bool:
@@ -204,7 +228,7 @@ def private_name(owner: str, name: str) -> str:
 def bind(found: Value, instance: Value, cls: ClassOfInstances) -> Value:
     """What an attribute of the class `cls` is when it is read from `instance`, or from the class itself if that is None."""
     kind = type(found)
-    if kind is UserFunction:
+    if kind is UserFunction or kind is NativeMethod:
         return found if instance is None else BoundUserMethod(found, instance)
     if kind is StaticMethod:
         return found.function

@@ -1,0 +1,138 @@
+"""`enum`: classes whose members are constants."""
+
+from __future__ import annotations
+
+from gradcli.core.calling.type_errors import type_error
+from gradcli.errors import ProgramError
+from gradcli.lang.classes.creation import make_class
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.comparison import COMPARE, equal
+from gradcli.lang.values.representation import repr_text
+from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance
+from gradcli.lang.values.user_classes import ClassMethod, NativeMethod, Property, StaticMethod, UserClass, UserObject
+from gradcli.lang.values.user_functions import UserFunction
+from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue, TypeValue
+
+#: kinds of attributes of an Enum's body that are no members
+_NO_MEMBERS = (UserFunction, Property, StaticMethod, ClassMethod, NativeMethod, UserClass)
+
+
+class Auto:
+    """`auto()`: the value is the next whole number."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "auto"
+    SCRIPT_ATTRIBUTES: dict[str, Value] = {}
+
+
+def _prepare(cls: UserClass) -> None:
+    """Turn the constants of the body into members. Raises TypeError for an Enum that is derived from one with members."""
+    for base in cls.mro[1:]:
+        if type(base) is UserClass and base.traits.get("members"):
+            raise ProgramError("TypeError", f"<enum '{cls.name}'> cannot extend <enum '{base.name}'>")
+    members: dict[str, Value] = {}
+    last = 0
+    for name, value in list(cls.fields.items()):
+        if name.startswith("_") or isinstance(value, _NO_MEMBERS):
+            continue
+        if type(value) is Auto:
+            value = last + 1
+        last = value if type(value) is int else last
+        same = next((one for one in members.values() if equal(one.fields["_value_"], value)), None)
+        members[name] = same or _member(cls, name, value)
+        cls.fields[name] = members[name]
+    cls.traits["members"] = members
+
+
+def _member(cls: UserClass, name: str, value: Value) -> Instance:
+    made = UserObject.new(cls, ())
+    made.fields |= {"_name_": name, "_value_": value}
+    return made
+
+
+def _distinct(cls: UserClass) -> list[Value]:
+    return list(dict.fromkeys(cls.traits["members"].values()))
+
+
+def _construct(cls: UserClass, value: Value) -> Value:
+    for one in _distinct(cls):
+        if equal(one.fields["_value_"], value):
+            return one
+    raise ProgramError("ValueError", f"{repr_text(value)} is not a valid {cls.qualified}")
+
+
+def _item(cls: UserClass, name: Value) -> Value:
+    found = cls.traits["members"].get(name)
+    if found is None:
+        raise ProgramError("KeyError", repr_text(name), args=(name,))
+    return found
+
+
+def _text(one: Value) -> str:
+    return f"{one.cls.name}.{one.fields['_name_']}"
+
+
+def _whole(symbol: str) -> Value:
+    def compare(one: Value, other: Value) -> Value:
+        value = other.fields.get("_value_", other) if isinstance(other, Instance) else other
+        return COMPARE[symbol](one.fields["_value_"], value) if type(value) in (int, float, bool) else NOT_IMPLEMENTED
+
+    return compare
+
+
+def _hash(one: Value) -> int:
+    return hash(one.fields["_value_"]) if type(one.fields["_value_"]) is int else object.__hash__(one)
+
+
+_COMPARISONS = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__eq__": "=="}
+_FIELDS: dict[str, Value] = {
+    "name": Property(NativeMethod("name", lambda one: one.fields["_name_"])),
+    "value": Property(NativeMethod("value", lambda one: one.fields["_value_"])),
+    "__repr__": NativeMethod("__repr__", lambda one: f"<{_text(one)}: {repr_text(one.fields['_value_'])}>"),
+    "__str__": NativeMethod("__str__", _text),
+}
+_TRAITS: dict[str, Value] = {
+    "prepare": _prepare,
+    "construct": _construct,
+    "class repr": lambda cls: f"<enum '{cls.name}'>",
+    "__iter__": lambda cls: IteratorValue("generator", iter(_distinct(cls))),
+    "__len__": lambda cls: len(_distinct(cls)),
+    "__getitem__": _item,
+    "__contains__": lambda cls, one: one in _distinct(cls),
+    "attributes": {"__members__": lambda cls: dict(cls.traits["members"])},
+}
+
+
+def _base(name: str, *bases: Value, **fields: Value) -> UserClass:
+    made = make_class(name, name, bases, {**_FIELDS, **fields}, {}, {})
+    made.traits |= {**_TRAITS, "members": {}}
+    return made
+
+
+ENUM = _base("Enum")
+INT_ENUM = _base(
+    "IntEnum",
+    **{name: NativeMethod(name, _whole(symbol)) for name, symbol in _COMPARISONS.items()},
+    __hash__=NativeMethod("__hash__", _hash),
+    __int__=NativeMethod("__int__", lambda one: one.fields["_value_"]),
+    __index__=NativeMethod("__index__", lambda one: one.fields["_value_"]),
+    __str__=NativeMethod("__str__", lambda one: repr_text(one.fields["_value_"])),
+)
+
+
+def _unique(cls: Value) -> Value:
+    if type(cls) is not UserClass or cls.trait("members") is MISSING:
+        raise type_error("unique() takes an Enum, not '{}'", cls)
+    twice = [f"{name} -> {one.fields['_name_']}" for name, one in cls.traits["members"].items() if one.fields["_name_"] != name]
+    if twice:
+        raise ProgramError("ValueError", f"duplicate values found in <enum '{cls.name}'>: {', '.join(twice)}")
+    return cls
+
+
+MEMBERS: dict[str, Value] = {
+    "Enum": ENUM,
+    "IntEnum": INT_ENUM,
+    "auto": TypeValue("enum.auto", lambda value: type(value) is Auto, Auto),
+    "unique": Builtin("unique", _unique),
+}

@@ -1,0 +1,63 @@
+"""`typing`: names for annotations, which nothing reads."""
+
+from __future__ import annotations
+
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Scripted
+from gradcli.lang.classes.creation import make_class
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.representation import repr_text
+from gradcli.lang.values.value_classes import Builtin, ExceptionType, TypeValue
+
+
+class Annotation(Scripted):
+    """A type for annotations, such as `List[int]`."""
+
+    __slots__ = ("__weakref__", "text")
+
+    SCRIPT_NAME = "_GenericAlias"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __getitem__(self, arguments: Value) -> Annotation:
+        items = arguments if type(arguments) is tuple else (arguments,)
+        return Annotation(f"{self.text}[{', '.join(map(_shown, items))}]")
+
+    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+        return args[0] if args else None
+
+    SCRIPT_METHODS = {"__getitem__": Routine(__getitem__, "__getitem__")}
+
+
+def _shown(value: Value) -> str:
+    return value.name if type(value) in (TypeValue, ExceptionType) else repr_text(value)
+
+
+def _type_variable(name: Value, *bounds: Value, **more: Value) -> Annotation:
+    return Annotation(f"~{name}")
+
+
+_GENERIC = make_class("Generic", "Generic", (), {}, {}, {})
+_GENERIC.traits["__getitem__"] = Builtin("__class_getitem__", lambda arguments: _GENERIC)
+_NAMES = (
+    *("Any", "Callable", "ClassVar", "Collection", "Deque", "DefaultDict", "Dict", "Final", "FrozenSet", "Generator", "Hashable"),
+    *("Iterable", "Iterator", "List", "Literal", "Mapping", "MutableMapping", "NoReturn", "Optional", "OrderedDict", "Self"),
+    *("Sequence", "Set", "Sized", "Text", "Tuple", "Type", "Union"),
+)
+
+MEMBERS: dict[str, Value] = {
+    **{name: Annotation(f"typing.{name}") for name in _NAMES},
+    "Generic": _GENERIC,
+    "Protocol": _GENERIC,
+    "TypeVar": Builtin("TypeVar", _type_variable),
+    "NewType": Builtin("NewType", lambda name, kind: kind),
+    "cast": Builtin("cast", lambda kind, value: value),
+    "overload": Builtin("overload", lambda function: function),
+    "final": Builtin("final", lambda function: function),
+    "no_type_check": Builtin("no_type_check", lambda function: function),
+    "TYPE_CHECKING": False,
+}
