@@ -11,13 +11,15 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, reduce
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import gradcli
 from gradcli.core.functions import _index, catalog
 from gradcli.core.graph import namespaces
 from gradcli.core.tensor import tensor
@@ -195,6 +197,13 @@ def test_tables_of_names_follow_the_table() -> None:
 def test_the_composition_root_provides_what_lower_wings_declare() -> None:
     for provided in (tensor.provided, namespaces.provided, catalog.provided):
         assert all(hasattr(provided, name) for name in provided.__slots__)
+
+
+def test_every_module_is_reached_by_its_dotted_name() -> None:
+    """`import a.b.c as c` reads attributes: no package binds another value to the name of one of its modules."""
+    for module in SOURCES:
+        if module != "gradcli.__main__":
+            assert import_module(module) is reduce(getattr, module.split(".")[1:], gradcli), module
 
 
 def test_only_the_parser_imports_lark() -> None:

@@ -34,5 +34,39 @@ def test_a_table_needs_what_draws_tables_alone() -> None:
     assert loaded(code, more) == {"rich.table"}
 
 
+#: what one-off expressions of numbers and operators have no use for, by what it is for
+UNUSED = {
+    "programs": ("gradcli.lang.interpreter.statement_table", "gradcli.lang.interpreter.compile_functions", "gradcli.lang.names.imports"),
+    "files": ("gradcli.data.tables", "gradcli.data.arrays", "csv"),
+    "attributes of nodes": ("gradcli.lang.names.graph_attributes", "gradcli.core.autograd.hooks", "gradcli.core.calling.mappings"),
+    "functions": ("gradcli.core.ops.elementwise.exponential", "gradcli.core.ops.reduce.sum_mean", "gradcli.core.graph.in_place"),
+    "libraries": ("gradcli.core.nn.module", "gradcli.core.optim.optimizer", "gradcli.core.data", "gradcli.core.transforms"),
+    "analysis": ("gradcli.analysis", "gradcli.session.derivatives", "gradcli.render.diagnostic", "gradcli.cli.progress"),
+}
+
+
+@pytest.mark.parametrize("words", [["grad", "x**3+2*x", "x=2"], ["eval", "x**3+2*x", "x=2"]])
+def test_a_polynomial_loads_what_it_uses(words: list[str]) -> None:
+    unused = tuple(name for names in UNUSED.values() for name in names)
+    assert loaded(f"from gradcli.cli.app import run; run({words!r})", unused) == set()
+
+
+@pytest.mark.parametrize(("words", "most"), [(["--help"], 20), (["eval", "x**3+2*x", "x=2"], 170), (["grad", "x**3+2*x", "x=2"], 175)])
+def test_how_many_modules_a_command_loads(words: list[str], most: int) -> None:
+    code = f"from gradcli.cli.app import run; run({words!r}); print(sum(m.split('.')[0] == 'gradcli' for m in sys.modules))"
+    probe = subprocess.run([sys.executable, "-c", f"import sys; {code}"], capture_output=True, text=True, check=True)
+    assert int(probe.stdout.split()[-1]) <= most
+
+
+def test_the_process_leaves_the_collector_as_programs_have_it() -> None:
+    code = """import atexit, gc, sys
+from gradcli.__main__ import main
+atexit.register(lambda: print(gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 0))
+sys.argv = ["gradcli", "--version"]
+main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True 100000 True"
+
+
 def test_core_needs_numpy_alone() -> None:
     assert loaded("import gradcli.core.tensor.tensor, gradcli.core.autograd.backward") == {"numpy"}

@@ -12,9 +12,9 @@ from typing import Any
 from gradcli.core.functions import catalog
 from gradcli.core.graph import namespaces
 from gradcli.core.ops import operators
-from gradcli.core.tensor import tensor
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import provided as tensor_needs
 
 
 def _load_family(name: str) -> tuple[Any, ...]:
@@ -36,8 +36,8 @@ def _to_dtype(value: Tensor, dtype: DType) -> Tensor:
     return to_dtype(value, dtype)
 
 
-tensor.provided.operators = operators.WITHIN_CORE
-tensor.provided.refresh_view = _refresh_view
+tensor_needs.operators = operators.WITHIN_CORE
+tensor_needs.refresh_view = _refresh_view
 namespaces.provided.function = catalog.function
 namespaces.provided.method = catalog.method
 namespaces.provided.to_dtype = _to_dtype

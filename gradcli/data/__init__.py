@@ -1,7 +1,7 @@
 """Files and standard input as arrays and as program text."""
 
 from gradcli.data.files import Loaded, ReadStdin, content_of, load, open_regular, read_source, stdin_reader
-from gradcli.data.tables import MISSING, ORDINARY, Form
+from gradcli.data.form import MISSING, ORDINARY, Form
 
 __all__ = [
     "MISSING",

@@ -11,15 +11,16 @@ import io
 import os
 import stat
 from collections.abc import Callable, Sequence
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from weakref import WeakKeyDictionary
 
 from gradcli import limits
-from gradcli.data import arrays, tables
-from gradcli.data.arrays import Array
 from gradcli.data.bounded import read_bounded, too_large
-from gradcli.data.tables import ORDINARY, Form
+from gradcli.data.form import ORDINARY, Form
 from gradcli.errors import DataError
+
+if TYPE_CHECKING:
+    from gradcli.data.arrays import Array
 
 ReadStdin = Callable[[], bytes]
 
@@ -125,6 +126,8 @@ def _text(content: bytes, name: str) -> str:
 
 def _decode(file: BinaryIO, name: str, part: str | None, form: Form) -> Loaded:
     """What is in `file`. Its first bytes tell the format, as its name may not."""
+    from gradcli.data import arrays, tables
+
     start = file.read(len(arrays.NPY_MAGIC))
     file.seek(0)
     if start == arrays.NPY_MAGIC:

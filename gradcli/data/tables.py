@@ -13,26 +13,12 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.data.arrays import Array
+from gradcli.data.form import Form
 from gradcli.errors import DataError, Repair
 
-#: what is done with a row that has an empty cell
-MISSING = ("error", "nan", "drop")
-
-
-class Form:
-    """How tables are read: what is done with missing numbers, one of MISSING, and the separator, None to find it."""
-
-    __slots__ = ("missing", "separator")
-
-    def __init__(self, missing: str = "error", separator: str | None = None) -> None:
-        self.missing = missing
-        self.separator = separator
-
-
-ORDINARY = Form()
 _HOW = {"drop": "without such rows", "nan": "with nan there"}
 
-_NUMBER = re.compile(r"[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*", re.I | re.A)
+_NUMBER = r"(?ia)[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*"
 #: cells that stand for a number nobody knows
 _EMPTY = frozenset({"", "na", "n/a", "null", "none", "-", "?"})
 #: separators that are looked for where there is no comma
@@ -124,10 +110,10 @@ def _rows(text: str, name: str, separator: str, width: int = 0, *, has_header: b
 
 def _is_header(first: Sequence[str], second: Sequence[str] | None) -> bool:
     """Whether the first row names the columns: it has text above a number, or nothing but text, or one row of numbers would be lost."""
-    text = [not _NUMBER.fullmatch(cell) for cell in first]
+    text = [not re.fullmatch(_NUMBER, cell) for cell in first]
     if second is None or len(second) != len(first) or all(text) or not any(text):
         return any(text)
-    return any(above and _NUMBER.fullmatch(cell) for above, cell in zip(text, second, strict=True))
+    return any(above and re.fullmatch(_NUMBER, cell) for above, cell in zip(text, second, strict=True))
 
 
 def _all_numbers(text: str, name: str, separator: str, width: int, has_header: bool) -> Array | None:
@@ -147,7 +133,7 @@ def _all_numbers(text: str, name: str, separator: str, width: int, has_header: b
 
 
 def _strict_float(cell: str) -> float:
-    if not _NUMBER.fullmatch(cell):
+    if not re.fullmatch(_NUMBER, cell):
         raise ValueError
     return float(cell)
 
@@ -166,7 +152,7 @@ def _mixed(text: str, name: str, part: str | None, separator: str, header: tuple
     kept = [at for at in wanted if part is not None or not is_text[at]] or list(wanted)
     for line, row in rows:
         for at in kept:
-            if not _NUMBER.fullmatch(row[at]) and (form.missing == "error" or not _is_missing(row[at])):
+            if not re.fullmatch(_NUMBER, row[at]) and (form.missing == "error" or not _is_missing(row[at])):
                 _bad_cell(name, line, at, row[at], header)
     table = np.array([[math.nan if _is_missing(cell) else float(cell) for cell in cells[at]] for at in kept], dtype=np.float64).T
     if form.missing == "drop":
@@ -188,7 +174,7 @@ def _is_missing(cell: str) -> bool:
 
 
 def _is_text(column: Sequence[str]) -> bool:
-    return not any(_NUMBER.fullmatch(cell) for cell in column) and not all(map(_is_missing, column))
+    return not any(re.fullmatch(_NUMBER, cell) for cell in column) and not all(map(_is_missing, column))
 
 
 def _bad_cell(name: str, line: int, at: int, cell: str, header: tuple[str, ...]) -> NoReturn:

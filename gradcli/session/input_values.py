@@ -37,7 +37,7 @@ class Files:
 
 def range_of(text: str) -> tuple[str, str, int | None] | None:
     """The texts of both ends of LO..HI or LO..HI:N, and N or None; None for a word that is no range."""
-    found = None if text.startswith(("@", "\\@")) else re.compile(_RANGE).fullmatch(text)
+    found = re.fullmatch(_RANGE, text) if ".." in text and not text.startswith(("@", "\\@")) else None
     if found is None:
         return None
     if ":" in found[2] and "[" not in found[2]:

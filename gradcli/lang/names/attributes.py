@@ -25,7 +25,6 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import torch_types
 from gradcli.errors import Code, ProgramError
 from gradcli.lang.names import class_attributes, left_out, tensor_attributes
-from gradcli.lang.names.graph_attributes import node_attribute, node_names
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.python.object_protocol import Value
@@ -183,6 +182,8 @@ def find_attribute(value: Value, name: str) -> Value:
         if found is not MISSING:
             return found
     if isinstance(value, Node):
+        from gradcli.lang.names.graph_attributes import node_attribute
+
         found = node_attribute(value, name)
         if found is not MISSING:
             return found
@@ -287,6 +288,8 @@ def names_of(value: Value) -> list[str]:
         return class_attributes.names(value)
     names: set[str] = set(GETTERS.get(kind, ()))
     if isinstance(value, Node):
+        from gradcli.lang.names.graph_attributes import node_names
+
         names.update(node_names(value))
     if kind is Tensor:
         names.update(METHODS, tensor_attributes.METHODS, value.property_of("columns") or ())
