@@ -16,7 +16,7 @@ from gradcli.render.tables import NAME, SHAPE, Cell, Column, layout
 from gradcli.results.checks import CheckResult, Comparison, InputCheck, Origin
 from gradcli.source import Source, Span
 
-#: so many elements of an input are listed
+#: how many elements of an input are listed at most
 _MOST = 10
 _COLUMNS = (
     NAME.replace(heading="input"),
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 
 def check_text(result: CheckResult, look: Look = PLAIN) -> str:
-    """The whole verdict for people."""
+    """The verdict as text."""
     rows = [_row(one) for one in result.inputs]
     table = layout(_COLUMNS, rows, look)
     lines: list[str] = []
@@ -63,7 +63,7 @@ def place(name: str, one: Comparison) -> str:
 
 
 def number(value: float) -> str:
-    """A number in a few digits, as torch lays out one."""
+    """A number with four digits after the point, scientific where PyTorch writes it so."""
     if not math.isfinite(value):
         return str(value)
     return f"{value:.4f}" if 1e-4 <= abs(value) < 1e6 or value == 0 else f"{value:.4e}"
@@ -81,7 +81,7 @@ def _elements(one: InputCheck, found: tuple[Comparison, ...], look: Look) -> lis
 
 
 def _origin(origin: Origin, look: Look) -> list[str]:
-    """Where it began, with carets under the text, in lines of its own where there is no room beside the words."""
+    """The operation that made the first nan or inf, with carets under its text, which begins a new line where the terminal is narrow."""
     lead = f"  {origin.what} first made by {escape(origin.grad_fn)}"
     if not origin.line:
         return fold_prose(f"{lead}: {escape(origin.remark)}", look.columns or UNBOUNDED, 2).split("\n")
@@ -138,7 +138,7 @@ def _comparison(one: Comparison) -> dict[str, object]:
 
 
 def check_csv(result: CheckResult) -> str:
-    """Columns `name,index,output,analytic,numeric,verdict,remark`: the worst element of each input, and all that are remarkable."""
+    """`name,index,output,analytic,numeric,verdict,remark`: the worst element of each input, and all that are wrong or at a kink."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["name", "index", "output", "analytic", "numeric", "verdict", "remark"])

@@ -60,7 +60,7 @@ def _arithmetic(explanation: Explanation, look: Look) -> str:
 
 
 def _line(name: str, one: Arithmetic, columns: int) -> str:
-    """The formula, with numbers, and its value: in a line where they have room, else below each other."""
+    """Formula, the same with numbers, and value: in one line, or below each other where that is too long."""
     parts = [one.formula, one.numbers, one.result]
     first, *others = [f"= {part}" for i, part in enumerate(parts) if i == 0 or part != parts[i - 1]]
     line = escape_lines(" ".join([f"    {name}", first, *others]))

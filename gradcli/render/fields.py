@@ -21,7 +21,7 @@ _VERDICTS = ((r"\bok\b", "gradient"), (r"[\d,]+ wrong", "nonfinite"), (r"[\d,]+ 
 
 
 def styled(text: str, role: str, look: Look) -> Text:
-    """`text`, folded already, in the style of `role`; "source" stands for the colours of the language. nan and inf stand out."""
+    """`text`, whose lines are kept, in the style of `role`; "source" means syntax colours. Numbers nan and inf have their own style."""
     from rich.text import Text
 
     found = Text(no_wrap=True, overflow="ignore")
@@ -31,7 +31,7 @@ def styled(text: str, role: str, look: Look) -> Text:
         from gradcli.render.highlight import roles
 
         return found.append_tokens((piece, style or None) for piece, style in roles(text, steps=True))
-    # a span, so that the blanks that rich adds behind it have no style
+    # a style of a span does not extend to the blanks that rich adds at the end
     found.append(text, "" if role in ("value", "number", "verdict") else "dim" if text == "-" else role)
     if role in ("value", "gradient", "number"):
         found.highlight_regex(NONFINITE, "nonfinite")
@@ -47,7 +47,7 @@ def widest(texts: Iterable[str]) -> int:
 
 
 def fields(rows: Sequence[tuple[str, Text]], indent: int, lead: int, look: Look) -> Padding:
-    """A line or more for each label with its text, `indent` columns from the left; labels take `lead` columns."""
+    """Two columns: labels, `lead` columns wide and `indent` columns from the left, and the texts beside them."""
     from rich.padding import Padding
     from rich.table import Table
 

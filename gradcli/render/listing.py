@@ -13,7 +13,7 @@ from gradcli.results.explanations import GraphNodes
 from gradcli.results.reference import Description
 from gradcli.results.values import TensorValue, Value, Variable
 
-#: a cell of a listing has so many lines at most
+#: the most lines of a cell
 _LINES = 6
 
 
