@@ -60,7 +60,7 @@ def _silent(done: float, words: str) -> None:
 def _started(total: float | None, shared: Shared, remaining: bool) -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from gradcli.render.console import open_console
+    from gradcli.render.drawing.console import open_console
 
     console = open_console(sys.stderr, output.look_of(sys.stderr, shared.color))
     moving = BarColumn(complete_style="green", finished_style="green", pulse_style="green")

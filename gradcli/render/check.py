@@ -6,10 +6,10 @@ import csv
 import io
 import math
 
-from gradcli.render.console import UNBOUNDED
+from gradcli.render.drawing.console import UNBOUNDED
+from gradcli.render.drawing.excerpt import Excerpt, marked
+from gradcli.render.drawing.folding import fold_prose
 from gradcli.render.escape import escape, width
-from gradcli.render.excerpt import Excerpt, marked
-from gradcli.render.folding import fold_prose
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.render.tables import NAME, SHAPE, Cell, Column, layout

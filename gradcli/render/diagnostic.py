@@ -13,9 +13,9 @@ import json
 
 from gradcli.errors import GradcliError, Label
 from gradcli.render.advice import advice
+from gradcli.render.drawing.excerpt import Excerpt, marked
+from gradcli.render.drawing.folding import cut, fold_prose
 from gradcli.render.escape import escape, escape_lines, width
-from gradcli.render.excerpt import Excerpt, marked
-from gradcli.render.folding import cut, fold_prose
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 
-from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.drawing.console import UNBOUNDED, draw
+from gradcli.render.drawing.fields import styled
+from gradcli.render.drawing.folding import fold, fold_prose, shortened
 from gradcli.render.escape import escape, escape_lines, width
-from gradcli.render.fields import styled
-from gradcli.render.folding import fold, fold_prose, shortened
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout

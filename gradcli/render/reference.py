@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gradcli.render import csv_text
-from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.drawing.console import UNBOUNDED, draw
+from gradcli.render.drawing.fields import GAP, fields, styled
+from gradcli.render.drawing.folding import fold, fold_prose
 from gradcli.render.escape import escape, escape_lines, width
-from gradcli.render.fields import GAP, fields, styled
-from gradcli.render.folding import fold, fold_prose
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.tables import GRAD_FN, NAME, Cell, Column, Sentence, layout

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from gradcli.render.drawing.fields import widest
+from gradcli.render.drawing.folding import shortened
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.explain import titled
-from gradcli.render.fields import widest
-from gradcli.render.folding import shortened
 from gradcli.render.pictures.graph_svg import graph_svg
 from gradcli.render.pictures.node_labels import base
 from gradcli.render.pictures.plot_svg import plot_svg

@@ -12,10 +12,10 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
-from gradcli.render.console import draw
+from gradcli.render.drawing.console import draw
+from gradcli.render.drawing.fields import GAP, fields, styled, widest
+from gradcli.render.drawing.folding import fold, shortened, widest_piece
 from gradcli.render.escape import escape_lines, width
-from gradcli.render.fields import GAP, fields, styled, widest
-from gradcli.render.folding import fold, shortened, widest_piece
 from gradcli.render.look import PLAIN, Look
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.results.values import Evaluation, TensorValue, Value

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gradcli.render.drawing.folding import fold, shortened
 from gradcli.render.escape import escape
 from gradcli.render.explain import titled
-from gradcli.render.folding import fold, shortened
 from gradcli.results.explanations import Made, StepResult
 from gradcli.results.values import TensorValue
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
+from gradcli.render.drawing.folding import cut
 from gradcli.render.escape import escape, width
-from gradcli.render.folding import cut
 from gradcli.render.look import Look
 from gradcli.render.pictures.axes import pieces, shares, strokes, tick_texts, ticks
 from gradcli.results.plots import Curves, HeatMap

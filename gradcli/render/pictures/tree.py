@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
-from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.drawing.console import UNBOUNDED, draw
+from gradcli.render.drawing.fields import NONFINITE
+from gradcli.render.drawing.folding import cut, shortened
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import notes, titled
-from gradcli.render.fields import NONFINITE
-from gradcli.render.folding import cut, shortened
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.pictures.node_labels import base, numbers
 from gradcli.results.explanations import Explanation, StepResult

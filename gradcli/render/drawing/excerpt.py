@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gradcli.render.drawing.folding import fold_prose
 from gradcli.render.escape import escape, width
-from gradcli.render.folding import fold_prose
 from gradcli.render.look import Look
 from gradcli.source import Span
 
