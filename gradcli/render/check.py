@@ -71,9 +71,13 @@ def number(value: float) -> str:
 
 def _elements(one: InputCheck, found: tuple[Comparison, ...], look: Look) -> list[str]:
     lines = []
+    before = ""
     for element in found[:_MOST]:
         numbers = f"  analytic {number(element.analytic)}  numeric {number(element.numeric)}"
-        head, *more = marked(place(one.name, element), "name", escape(element.remark), look, "  ", f"{numbers}  ")
+        # on a terminal, which is narrow, a long remark stands once
+        remark = "as above" if look.columns is not None and element.remark == before and len(before) > 40 else element.remark
+        before = element.remark
+        head, *more = marked(place(one.name, element), "name", escape(remark), look, "  ", f"{numbers}  ")
         lines += [head if numbers in head else head + numbers, *more]
     if len(found) > _MOST:
         lines.append(f"  ... and {len(found) - _MOST:,} more elements of {escape(one.name)}")
