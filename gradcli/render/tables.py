@@ -206,18 +206,17 @@ def _records(table: _Layout) -> str:
     """The rows one below the other. A row begins with its first cells, two at most, as long as they are no tensors and no sentences;
     below stand the others with their headings. Empty cells are left out.
     """
-    from rich.console import Group
-    from rich.padding import Padding
+    from rich.console import Group, RenderableType
 
     room = table.look.columns or 0
     heads = next((i for i in range(2) if any(isinstance(row[i], (TensorValue, Sentence)) for row in table.rows)), 2)
     labels = [column.heading for i, column in enumerate(table.columns) if not all(isinstance(row[i], Sentence) for row in table.rows)]
     lead = max(map(width, labels[heads:]), default=0)
     wide = max(room - lead - 3 * GAP, 8)
-    parts: list[Padding] = []
+    parts: list[RenderableType] = []
     for cells in table.rows:
         if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:heads] if (text := table.text(cell))):
-            parts.append(Padding(styled(fold(head, max(room - GAP, 8), 4), "heading", table.look), (0, 0, 0, GAP)))
+            parts.append(styled(indent(fold(head, max(room - GAP, 8), 4), " " * GAP), "heading", table.look))
         shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[heads:], cells[heads:], strict=True)]
         found = [
             ("" if isinstance(cell, Sentence) else column.heading, _styled(text, column.role, cell, table.look))

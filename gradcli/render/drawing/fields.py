@@ -9,7 +9,7 @@ from gradcli.render.escape import width
 from gradcli.render.look import Look
 
 if TYPE_CHECKING:
-    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
 #: the gap between columns, and before the first one
@@ -46,14 +46,14 @@ def widest(texts: Iterable[str]) -> int:
     return max((width(line) for text in texts for line in text.split("\n")), default=0)
 
 
-def fields(rows: Sequence[tuple[str, Text]], indent: int, lead: int, look: Look) -> Padding:
+def fields(rows: Sequence[tuple[str, Text]], indent: int, lead: int, look: Look) -> Table:
     """Two columns: labels, `lead` columns wide and `indent` columns from the left, and the texts beside them."""
-    from rich.padding import Padding
     from rich.table import Table
 
-    grid = Table.grid(padding=(0, GAP, 0, 0))
-    grid.add_column(width=lead)
-    grid.add_column(width=widest(text.plain for _, text in rows))
+    # rich takes much longer to draw padding than columns
+    grid = Table.grid(padding=0)
+    for wide in (indent, lead + GAP, widest(text.plain for _, text in rows)):
+        grid.add_column(width=wide)
     for label, text in rows:
-        grid.add_row(styled(label, "dim", look), text)
-    return Padding(grid, (0, 0, 0, indent), expand=False)
+        grid.add_row("", styled(label, "dim", look), text)
+    return grid
