@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gradcli.cli.options import Shared
 
-#: takes how much is done, and a few words about it
+#: a function of how much is done, and a few words to show
 Tell = Callable[[float, str], None]
 
 #: a bar appears after this many seconds, and is drawn anew after as many
@@ -54,13 +54,13 @@ def progress(total: float | None, shared: Shared, *, remaining: bool = False) ->
 
 
 def _silent(done: float, words: str) -> None:
-    """Nobody watches."""
+    """Draw nothing."""
 
 
 def _started(total: float | None, shared: Shared, remaining: bool) -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from gradcli.render.console import open_console
+    from gradcli.render.drawing.console import open_console
 
     console = open_console(sys.stderr, output.look_of(sys.stderr, shared.color))
     moving = BarColumn(complete_style="green", finished_style="green", pulse_style="green")

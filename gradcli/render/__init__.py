@@ -1,1 +1,1 @@
-"""Results as text: pure functions, no computing, no input and output."""
+"""Results as text. The functions compute nothing, read nothing and write nothing."""

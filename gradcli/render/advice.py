@@ -34,7 +34,7 @@ _NO_GRAD_YET = ".grad is None before backward(), and always for what is no leaf 
 
 
 def advice(error: GradcliError) -> list[str]:
-    """Lines of advice for an error that brings none of its own."""
+    """Lines of advice for an error without hints."""
     if not isinstance(error, ProgramError):
         return []
     if "NoneType" in error.names and error.span is not None and ".grad" in _line(error):

@@ -6,17 +6,17 @@ import csv
 import io
 import math
 
-from gradcli.render.console import UNBOUNDED
+from gradcli.render.drawing.console import UNBOUNDED
+from gradcli.render.drawing.excerpt import Excerpt, marked
+from gradcli.render.drawing.folding import fold_prose
 from gradcli.render.escape import escape, width
-from gradcli.render.excerpt import Excerpt, marked
-from gradcli.render.folding import fold_prose
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.render.tables import NAME, SHAPE, Cell, Column, layout
 from gradcli.results.checks import CheckResult, Comparison, InputCheck, Origin
 from gradcli.source import Source, Span
 
-#: so many elements of an input are listed
+#: how many elements of an input are listed at most
 _MOST = 10
 _COLUMNS = (
     NAME.replace(heading="input"),
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 
 def check_text(result: CheckResult, look: Look = PLAIN) -> str:
-    """The whole verdict for people."""
+    """The verdict as text."""
     rows = [_row(one) for one in result.inputs]
     table = layout(_COLUMNS, rows, look)
     lines: list[str] = []
@@ -63,7 +63,7 @@ def place(name: str, one: Comparison) -> str:
 
 
 def number(value: float) -> str:
-    """A number in a few digits, as torch lays out one."""
+    """A number with four digits after the point, scientific where PyTorch writes it so."""
     if not math.isfinite(value):
         return str(value)
     return f"{value:.4f}" if 1e-4 <= abs(value) < 1e6 or value == 0 else f"{value:.4e}"
@@ -71,9 +71,13 @@ def number(value: float) -> str:
 
 def _elements(one: InputCheck, found: tuple[Comparison, ...], look: Look) -> list[str]:
     lines = []
+    before = ""
     for element in found[:_MOST]:
         numbers = f"  analytic {number(element.analytic)}  numeric {number(element.numeric)}"
-        head, *more = marked(place(one.name, element), "name", escape(element.remark), look, "  ", f"{numbers}  ")
+        # on a terminal, which is narrow, a long remark stands once
+        remark = "as above" if look.columns is not None and element.remark == before and len(before) > 40 else element.remark
+        before = element.remark
+        head, *more = marked(place(one.name, element), "name", escape(remark), look, "  ", f"{numbers}  ")
         lines += [head if numbers in head else head + numbers, *more]
     if len(found) > _MOST:
         lines.append(f"  ... and {len(found) - _MOST:,} more elements of {escape(one.name)}")
@@ -81,7 +85,7 @@ def _elements(one: InputCheck, found: tuple[Comparison, ...], look: Look) -> lis
 
 
 def _origin(origin: Origin, look: Look) -> list[str]:
-    """Where it began, with carets under the text, in lines of its own where there is no room beside the words."""
+    """The operation that made the first nan or inf, with carets under its text, which begins a new line where the terminal is narrow."""
     lead = f"  {origin.what} first made by {escape(origin.grad_fn)}"
     if not origin.line:
         return fold_prose(f"{lead}: {escape(origin.remark)}", look.columns or UNBOUNDED, 2).split("\n")
@@ -138,7 +142,7 @@ def _comparison(one: Comparison) -> dict[str, object]:
 
 
 def check_csv(result: CheckResult) -> str:
-    """Columns `name,index,output,analytic,numeric,verdict,remark`: the worst element of each input, and all that are remarkable."""
+    """`name,index,output,analytic,numeric,verdict,remark`: the worst element of each input, and all that are wrong or at a kink."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["name", "index", "output", "analytic", "numeric", "verdict", "remark"])

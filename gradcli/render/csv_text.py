@@ -30,7 +30,7 @@ def gradient_csv(table: GradientTable) -> str:
 
 
 def _gradient_rows(table: GradientTable) -> Iterator[list[object]]:
-    # with intermediates the output belongs to the picture; alone, variables are what is wanted
+    # without --all only the gradients of the variables were asked for
     rows = table.rows if table.intermediates else table.variables
     for row in rows:
         columns = [row.value.array.ravel().tolist()]
@@ -40,7 +40,7 @@ def _gradient_rows(table: GradientTable) -> Iterator[list[object]]:
 
 
 def indices(array: Array) -> Iterator[str]:
-    """The index of every element: its coordinates with a blank between, "" for a scalar's only one."""
+    """The index of every element: its coordinates separated by blanks, "" for a scalar."""
     return (" ".join(map(str, index)) for index in itertools.product(*map(range, array.shape)))
 
 

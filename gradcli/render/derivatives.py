@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradcli.render import csv_text, json_text
-from gradcli.render.folding import shortened
+from gradcli.render.drawing.folding import shortened
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.plain import number_lines
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout, shape

@@ -13,19 +13,19 @@ import json
 
 from gradcli.errors import GradcliError, Label
 from gradcli.render.advice import advice
+from gradcli.render.drawing.excerpt import Excerpt, marked
+from gradcli.render.drawing.folding import cut, fold_prose
 from gradcli.render.escape import escape, escape_lines, width
-from gradcli.render.excerpt import Excerpt, marked
-from gradcli.render.folding import cut, fold_prose
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 
 _INDENT = "  "
 _MAX_CALLS = 8
-#: longer remarks do not stand beside the carets
+#: remarks of up to this many characters stand beside the carets
 _SHORT = 72
-#: so much of a source line is shown at most
+#: the most columns of a source line
 _COLUMNS = 100
-#: names of this form are given to text from the command line itself, which needs no place
+#: the name of text from the command line, for which no file and line are shown
 _PLACELESS = "<expression>"
 
 
@@ -45,7 +45,7 @@ def diagnostic(error: GradcliError, look: Look = PLAIN) -> str:
 
 
 def _folded(text: str, look: Look) -> str:
-    """The text in lines of the terminal's width; elsewhere its own lines."""
+    """`text`, folded where it goes to a terminal."""
     return text if look.columns is None else fold_prose(text, look.columns, 2)
 
 
@@ -54,7 +54,7 @@ def _columns(look: Look) -> int:
 
 
 def warning(category: str, message: str, span: Span | None, look: Look = PLAIN) -> str:
-    """A warning as Python prints it: for text of a file with its place and the source line, else in one line."""
+    """A warning as Python prints it, with file, line number and source line where the text comes from a file."""
     place, line = "", ""
     if span is not None and span.source.name != _PLACELESS:
         number, _ = span.source.position(span.start)
@@ -71,7 +71,7 @@ def error_json(error: GradcliError) -> str:
 
 
 def error_object(error: GradcliError) -> dict[str, object]:
-    """The error as JSON has it: kind, message, span, exit code, hints where there are any."""
+    """The error as an object for JSON: kind, message, span, exit code, and hints where there are any."""
     content: dict[str, object] = {"kind": error.kind, "message": error.message, "span": _span_json(error.span), "exit": error.exit_code}
     if hints := error.hints or advice(error):
         content["hints"] = hints
@@ -97,7 +97,7 @@ def _sort_hints(error: GradcliError) -> tuple[str, list[str]]:
 
 
 def _hints(hints: list[str], look: Look) -> list[str]:
-    """Advice, folded; commands to try below each other, whole, with their remarks behind them where all have room there."""
+    """The lines of hints. Commands to try stand below each other and are not folded; where one is too long, remarks begin new lines."""
     out = []
     tries = [escape_lines(hint).removeprefix("try ") for hint in hints if hint.startswith("try ")]
     narrow = look.columns is not None and any(width(line) + 8 > look.columns for text in tries for line in text.split("\n"))

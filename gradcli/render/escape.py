@@ -1,4 +1,4 @@
-"""Text of unknown origin made harmless for a terminal, and its width there."""
+"""Text of unknown origin, escaped for terminals, and its width in columns."""
 
 from __future__ import annotations
 

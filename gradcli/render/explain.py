@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 
-from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.drawing.console import UNBOUNDED, draw
+from gradcli.render.drawing.fields import styled
+from gradcli.render.drawing.folding import fold, fold_prose, shortened
 from gradcli.render.escape import escape, escape_lines, width
-from gradcli.render.fields import styled
-from gradcli.render.folding import fold, fold_prose, shortened
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout
@@ -60,7 +60,7 @@ def _arithmetic(explanation: Explanation, look: Look) -> str:
 
 
 def _line(name: str, one: Arithmetic, columns: int) -> str:
-    """The formula, with numbers, and its value: in a line where they have room, else below each other."""
+    """Formula, the same with numbers, and value: in one line, or below each other where that is too long."""
     parts = [one.formula, one.numbers, one.result]
     first, *others = [f"= {part}" for i, part in enumerate(parts) if i == 0 or part != parts[i - 1]]
     line = escape_lines(" ".join([f"    {name}", first, *others]))

@@ -47,7 +47,7 @@ class GradcliLexer(RegexLexer):
 
 
 class StepLexer(GradcliLexer):
-    """The language of explanations, where `#3` is the value of a step and no comment."""
+    """The language of explanations, in which `#3` is the value of a step instead of a comment."""
 
     name = "gradcli-steps"
     aliases = ("gradcli-steps",)

@@ -32,7 +32,7 @@ def derivation(explanation: Explanation) -> str:
 
 
 _BREAK = " \\\\\n"
-#: so many characters have room in a row
+#: a row has room for this many characters
 _ROW = 110
 _COMMAND = re.compile(r"\\[A-Za-z]+|[{}\\]")
 
@@ -56,7 +56,7 @@ def _gradient(made: Made) -> str:
 
 
 def _joined(formula: str, value: str) -> str:
-    """Both in one row where there is room, else the value below."""
+    """Formula and value in one row, or in two where they are too long for one."""
     room = len(_COMMAND.sub("", formula)) + len(_COMMAND.sub("", value)) <= _ROW and _BREAK not in formula
     return f"{formula} {value}".rstrip() if room or not value else f"{formula}{_BREAK}  &{value}"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.drawing.console import UNBOUNDED, draw
+from gradcli.render.drawing.fields import fields, styled
+from gradcli.render.drawing.folding import fold, fold_prose
 from gradcli.render.escape import escape, escape_lines
-from gradcli.render.fields import fields, styled
-from gradcli.render.folding import fold, fold_prose
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.reference import derivatives, example
 from gradcli.render.tables import EXPRESSION, GRAD_FN, GRADIENT, NAME, SHAPE, VALUE, Cell, Column, layout
@@ -13,7 +13,7 @@ from gradcli.results.explanations import GraphNodes
 from gradcli.results.reference import Description
 from gradcli.results.values import TensorValue, Value, Variable
 
-#: a cell of a listing has so many lines at most
+#: the most lines of a cell
 _LINES = 6
 
 

@@ -29,7 +29,7 @@ STYLES = {
 
 
 class Look(Plain):
-    """The abilities of a place that text goes to.
+    """What a terminal, a pipe or a file can show.
 
     `columns` and `rows` are the size of a terminal, None for everything else, where tables are as wide and as high as they need.
     `colour` is whether escape codes may be written. Box characters are written where `encoding` is UTF-8, ASCII elsewhere.
@@ -46,7 +46,7 @@ class Look(Plain):
         return self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
 
     def paint(self, text: str, role: str) -> str:
-        """`text` in the style of `role`, one of `STYLES`, or in a style as rich writes it."""
+        """`text` with the escape codes of `role`, which is a key of `STYLES` or a style in rich's notation."""
         if not self.colour or not text:
             return text
         from rich.color import ColorSystem

@@ -23,7 +23,7 @@ def gradient_repr(table: GradientTable) -> str:
 
 
 def evaluation_plain(evaluation: Evaluation) -> str:
-    """All digits: the last axis on a line, a blank line between matrices; what is no tensor as it prints."""
+    """A tensor with all digits, the last axis on a line and a blank line between matrices; the repr of other values."""
     return "".join(f"{line}\n" for line in _value_lines(evaluation.value))
 
 

@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gradcli.render import csv_text
-from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.drawing.console import UNBOUNDED, draw
+from gradcli.render.drawing.fields import GAP, fields, styled
+from gradcli.render.drawing.folding import fold, fold_prose
 from gradcli.render.escape import escape, escape_lines, width
-from gradcli.render.fields import GAP, fields, styled
-from gradcli.render.folding import fold, fold_prose
 from gradcli.render.json_text import dump
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.tables import GRAD_FN, NAME, Cell, Column, Sentence, layout
@@ -50,13 +50,13 @@ def _entry(entry: Entry, look: Look) -> Iterator[RenderableType]:
 
 
 def _labelled(facts: Sequence[tuple[str, str, str]], indent: int, look: Look) -> RenderableType:
-    """A line or more for each of `facts`: label, text and role."""
+    """Labels and texts beside them. A fact is a label, a text and the role of the text."""
     room = (look.columns or UNBOUNDED) - indent - _LABEL - GAP
     return fields([(label, styled(fold(text, room, 0), role, look)) for label, text, role in facts], indent, _LABEL, look)
 
 
 def derivatives(rules: Sequence[tuple[str, str, str]], indent: int, look: Look) -> RenderableType:
-    """A row for each argument, formula and note. The definitions that a formula begins with have lines of their own."""
+    """A row for each rule, which is an argument, a formula and a note. Definitions at the start of a formula have their own lines."""
     lead = max(len(argument) for argument, _, _ in rules) + len("d/d ")
     room = (look.columns or UNBOUNDED) - indent - lead - GAP
     rows = []
@@ -94,7 +94,7 @@ def _facts(entry: Entry) -> list[tuple[str, str, str]]:
 
 
 def reference_table(entries: Sequence[Entry], look: Look = PLAIN) -> str:
-    """A table for each family, with the first signature, grad_fn and derivatives; one function's name tells more."""
+    """A table for each family: the call, grad_fn and derivatives, or what it is where no member has a derivative."""
     out = []
     for family, members in groupby(entries, lambda entry: entry.family):
         listed = list(members)
@@ -128,7 +128,7 @@ def _rows(entry: Entry, look: Look) -> list[list[Cell]]:
 
 
 def _short_call(call: str) -> str:
-    """A call for the table: a long one without its keyword-only options, a longer one without arguments. The name is whole."""
+    """A call for the table. Long ones lose their keyword-only arguments, longer ones all arguments."""
     call = call.replace(", *, out=None)", ")")
     if len(call) > _CALL and ", *, " in call:
         call = call.partition(", *, ")[0] + ", ...)"
@@ -141,7 +141,7 @@ def reference_plain(entries: Sequence[Entry]) -> str:
 
 
 def reference_csv(entries: Sequence[Entry]) -> str:
-    """One row for each derivative; one without for what has none."""
+    """One row for each derivative, and one for each entry without derivatives."""
     rows: list[list[str]] = []
     for entry in entries:
         start = [entry.name, entry.family, entry.kind, entry.signatures[0], entry.doc]
@@ -150,7 +150,7 @@ def reference_csv(entries: Sequence[Entry]) -> str:
 
 
 def reference_json(entries: Sequence[Entry]) -> str:
-    """Everything, examples too."""
+    """All entries with their examples, as one line of JSON."""
     return dump({"gradcli": 1, "ok": True, "operations": [_content(entry) for entry in entries]})
 
 

@@ -1,7 +1,7 @@
-"""A page that tells all of an expression or a script: one file, without network, light and dark by the reader's setting.
+"""An HTML page about an expression or a script. It is one file and loads nothing; its colours follow the reader's setting.
 
-Everything that comes from users is text: escaped here, and never made markup by the page's own program, which, like the style
-sheet, runs by its hash alone (the policy in the head refuses all else).
+Text of users is escaped here, and the page's script never turns it into markup. The policy in the head allows the script and the
+style sheet by their hashes and refuses everything else.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from gradcli.render.drawing.fields import widest
+from gradcli.render.drawing.folding import shortened
 from gradcli.render.escape import escape, escape_lines
 from gradcli.render.explain import titled
-from gradcli.render.fields import widest
-from gradcli.render.folding import shortened
 from gradcli.render.pictures.graph_svg import graph_svg
 from gradcli.render.pictures.node_labels import base
 from gradcli.render.pictures.plot_svg import plot_svg
@@ -33,14 +33,14 @@ _STYLE = re.compile(r"<style>(.*?)</style>\n?", re.S)
 _NODE = re.compile(r'<g id="g-n([^"]*)" class="')
 _DOT = re.compile(r"(?<=\.)(?=[A-Za-z_])")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.A)
-#: cells of the tables have at most so many lines; tensors are at most so many characters wide: in the result, in the steps
+#: the most lines of a cell, and the most characters of a line of a tensor in the result and in the table of steps
 _TALLEST, _RESULT, _STEP = 7, 48, 30
-#: more printed text than this is cut
+#: of longer output only this many last characters are shown
 _LONGEST = 200_000
 
 
 def report_html(report: Report, version: str) -> str:
-    """The page."""
+    """The HTML page of `report`; `version` is that of gradcli."""
     graph, graph_style = _graph(report.explanation)
     style = f"{_HERE.with_suffix('.css').read_text(encoding='utf-8')}{graph_style}{plot_style()}"
     script = _HERE.with_suffix(".js").read_text(encoding="utf-8")
@@ -80,17 +80,17 @@ def _digest(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text of one line for the page."""
+    """`text` escaped for HTML, on one line."""
     return html.escape(escape(text), quote=True)
 
 
 def _dotted(text: str) -> str:
-    """Text of one line that may go on in the next after the dots of its names."""
+    """`text` escaped for HTML, which browsers may break after the dots in names."""
     return "<wbr>".join(map(_text, _DOT.split(text)))
 
 
 def _lines(text: str) -> str:
-    """Text of several lines for the page."""
+    """`text` escaped for HTML; it keeps its lines."""
     return html.escape(escape_lines(text), quote=True)
 
 
@@ -137,11 +137,11 @@ def _head(names: Sequence[str]) -> str:
 
 
 def _shown(value: Value | None, columns: int) -> str:
-    """The text of a value: a tensor as PyTorch summarises it, with as many items as there is room for; of other text the beginning."""
+    """The text of a value, escaped. Large tensors are summarised as PyTorch does it; other long text loses its middle."""
     if value is None:
         return "-"
     text = cell(value)
-    # rows that go on in the next line are the last resort
+    # a narrower line width, which breaks rows, comes last
     ways = iter(({"edgeitems": 3}, {"edgeitems": 2}, {"edgeitems": 1}, {"edgeitems": 1, "linewidth": columns}))
     while isinstance(value, TensorValue) and _is_large(text, columns) and (way := next(ways, None)) is not None:
         text = escape_lines(value.cell(threshold=0, **way))
@@ -159,7 +159,7 @@ def _is_large(text: str, columns: int) -> bool:
 
 
 def _graph(explanation: Explanation | None) -> tuple[str, str]:
-    """The picture with its nodes marked for the page's program, and its style sheet."""
+    """The picture, whose nodes have the attributes that the page's script looks for, and its style sheet."""
     if explanation is None:
         return "", ""
     picture = graph_svg(explanation.replace(notes=()), values=True, grads=True, prefix="g-")
@@ -169,7 +169,7 @@ def _graph(explanation: Explanation | None) -> tuple[str, str]:
 
 
 def _looking(report: Report, graph: str) -> Iterator[str]:
-    """The graph beside the text, and below that the node that is looked at; the text alone where there is no graph."""
+    """The graph, beside it the source text and details of one node. Without a graph there is only the source text."""
     kind = "script" if _is_script(report) else "expression"
     if not graph:
         yield f'<section id="source"><h2>{kind.capitalize()}</h2>'
@@ -188,7 +188,7 @@ def _looking(report: Report, graph: str) -> Iterator[str]:
 
 
 def _legend(graph: str) -> Iterator[str]:
-    """What the boxes of the graph and the coloured lines in them are, as far as there are some."""
+    """An entry for each kind of box in the graph, and one for gradients."""
     kinds = {"leaf": "a leaf", "step": "a step", "result": "the result", "again": "stands for a node elsewhere: a link to it"}
     for kind, text in kinds.items():
         if f'class="{kind}"' in graph:
@@ -240,7 +240,7 @@ def _source(report: Report) -> Iterator[str]:
 
 
 def _marked(source: str, text: str, steps: Sequence[StepResult]) -> str:
-    """The text in pieces, each with its place and the innermost step that it belongs to, line by line."""
+    """The source text as HTML: each piece has its offsets and the innermost step that it belongs to."""
     spans = [(step.start, step.end, step.name.removeprefix("#")) for step in steps if step.source == source and 0 <= step.start < step.end]
     leaves = {step.name for step in steps if step.is_leaf}
     words = [(match.start(), match.end(), match[0]) for match in _WORD.finditer(text) if match[0] in leaves]
@@ -265,7 +265,7 @@ def _marked(source: str, text: str, steps: Sequence[StepResult]) -> str:
 
 
 def _innermost(spans: Sequence[tuple[int, int, str]], cuts: Sequence[int]) -> dict[int, str | None]:
-    """For each piece, by its start, the step with the shortest text around it; of several the newest, which comes first."""
+    """The step with the shortest text around each piece, by the start of the piece; of several such steps the newest."""
     found: dict[int, str | None] = dict.fromkeys(cuts)
     best: dict[int, int] = {}
     seen: set[tuple[int, int]] = set()

@@ -12,10 +12,10 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
-from gradcli.render.console import draw
+from gradcli.render.drawing.console import draw
+from gradcli.render.drawing.fields import GAP, fields, styled, widest
+from gradcli.render.drawing.folding import fold, shortened, widest_piece
 from gradcli.render.escape import escape_lines, width
-from gradcli.render.fields import GAP, fields, styled, widest
-from gradcli.render.folding import fold, shortened, widest_piece
 from gradcli.render.look import PLAIN, Look
 from gradcli.results.derivatives import GradientTable, Row
 from gradcli.results.values import Evaluation, TensorValue, Value
@@ -23,9 +23,9 @@ from gradcli.results.values import Evaluation, TensorValue, Value
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: where a table must be narrower, texts are not folded to less than this as long as tensors can be folded
+#: texts are folded to fewer columns than this only after tensors have been folded
 _TEXT = 20
-#: a cell that is folded into so many more lines is better read in a record: a tensor, a text
+#: a row becomes a record where folding adds this many lines to a tensor, or to a text
 _TALLER, _TALLER_TEXT = 8, 3
 _NUMBER = re.compile(r"-?\d[\d,]*(\.?)\d*(e[-+]\d+)?")
 
@@ -57,7 +57,7 @@ GRADIENT = Column("gradient", "gradient")
 
 
 class _Layout(Plain):
-    """A table before it is drawn: tensors of at most `tallest` lines, with `changes` of their print options."""
+    """A table before it is drawn. Tensors have at most `tallest` lines and are printed with `changes` of their print options."""
 
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[Cell]]
@@ -82,13 +82,13 @@ class _Layout(Plain):
         if wide is not None:
             changes["linewidth"] = wide + 1 - max(cell.array.ndim, 2)
         text = cell.cell(**changes)
-        # nan and inf are wider than PyTorch reckons
+        # PyTorch's line width leaves nan and inf out of account
         while wide is not None and changes["linewidth"] > 0 and (over := widest([text]) - wide) > 0:
             changes["linewidth"] -= over
             text = cell.cell(**changes)
         if "precision" in changes and "." in text and "e" not in text:
             text = cell.cell(**changes | {"precision": max(1, *map(_digits, re.findall(r"\.(\d*)", text)))})
-        # as PyTorch summarises: ever fewer items at both ends of every axis
+        # PyTorch's summary, with fewer and fewer items at the ends of every axis
         edges = iter((3, 2, 1, 0))
         while text.count("\n") >= self.tallest and (edge := next(edges, None)) is not None:
             text = cell.cell(**changes, threshold=0, edgeitems=edge)
@@ -99,7 +99,7 @@ class _Layout(Plain):
         return self.replace(changes={"precision": max((_precision(cell) for row in self.rows for cell in row), default=0)})
 
     def without_spare(self) -> _Layout:
-        """The table without spare columns, where the tensors of every row show their shape themselves."""
+        """The table without spare columns, if every row has a tensor whose text shows the shape."""
         for row in self.rows:
             shown = [self.text(cell) for cell in row if isinstance(cell, TensorValue)]
             if not any(text and "..." not in text and not text.startswith("all ") for text in shown):
@@ -187,7 +187,7 @@ def _table(table: _Layout, widths: Sequence[int | None]) -> str:
     # SIMPLE_HEAD with hyphens
     plain = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
     box = SIMPLE_HEAD if table.look.unicode else plain
-    # the gap belongs to the columns, since rich draws cells with padding much slower
+    # the columns contain the gap, since rich takes much longer to draw cells with padding
     drawn = Table(box=box, show_edge=False, pad_edge=False, padding=0, header_style="")
     columns = []
     total = 0
@@ -206,18 +206,17 @@ def _records(table: _Layout) -> str:
     """The rows one below the other. A row begins with its first cells, two at most, as long as they are no tensors and no sentences;
     below stand the others with their headings. Empty cells are left out.
     """
-    from rich.console import Group
-    from rich.padding import Padding
+    from rich.console import Group, RenderableType
 
     room = table.look.columns or 0
     heads = next((i for i in range(2) if any(isinstance(row[i], (TensorValue, Sentence)) for row in table.rows)), 2)
     labels = [column.heading for i, column in enumerate(table.columns) if not all(isinstance(row[i], Sentence) for row in table.rows)]
     lead = max(map(width, labels[heads:]), default=0)
     wide = max(room - lead - 3 * GAP, 8)
-    parts: list[Padding] = []
+    parts: list[RenderableType] = []
     for cells in table.rows:
         if head := (" " * GAP).join(" ".join(text.split()) for cell in cells[:heads] if (text := table.text(cell))):
-            parts.append(Padding(styled(fold(head, max(room - GAP, 8), 4), "heading", table.look), (0, 0, 0, GAP)))
+            parts.append(styled(indent(fold(head, max(room - GAP, 8), 4), " " * GAP), "heading", table.look))
         shown = [(column, cell, table.text(cell, wide)) for column, cell in zip(table.columns[heads:], cells[heads:], strict=True)]
         found = [
             ("" if isinstance(cell, Sentence) else column.heading, _styled(text, column.role, cell, table.look))
@@ -239,7 +238,7 @@ def _styled(text: str, role: str, cell: Cell, look: Look) -> Text:
 
 
 def _aligned(texts: list[str]) -> list[str]:
-    """Numbers with blanks before them, so that the points of those that stand alone in their cells are below each other."""
+    """`texts` with blanks before those that are single numbers, so that their decimal points are aligned."""
     matches = [_NUMBER.fullmatch(text) for text in texts]
     heads = [match.start(1) if match else 0 for match in matches]
     if not any(match and match[1] for match in matches):

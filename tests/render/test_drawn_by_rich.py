@@ -11,7 +11,7 @@ import gradcli
 PACKAGE = Path(gradcli.__file__).parent
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.startswith("_tables"))
 #: the only module that folds text
-FOLDING = PACKAGE / "render" / "folding.py"
+FOLDING = PACKAGE / "render" / "drawing" / "folding.py"
 #: the only module that measures it
 WIDTHS = PACKAGE / "render" / "escape.py"
 
@@ -39,7 +39,7 @@ def faults(path: Path) -> Iterator[str]:
         yield "a character of a box: rich.box has them"
     found = set(imports(tree))
     if path != FOLDING and found & {"textwrap", "textwrap.wrap", "textwrap.fill", "textwrap.shorten", "textwrap.TextWrapper"}:
-        yield "textwrap: render/folding.py folds"
+        yield "textwrap: render/drawing/folding.py folds"
     if path != WIDTHS and ("east_asian_width" in source or any(name.startswith("wcwidth") for name in found)):
         yield "the width of a character: render/escape.py measures"
     names = {node.name.lower() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}

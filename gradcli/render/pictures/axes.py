@@ -1,4 +1,4 @@
-"""Axes: round numbers for the ticks, and their texts; curves cut to what is to be shown."""
+"""Axes: round numbers for ticks and their texts. Curves are clipped to the visible range."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def _at(a: Point, b: Point, low: float, high: float) -> Point:
 
 
 def pieces(stroke: Sequence[Point], pattern: Sequence[float], to_dots: tuple[float, float]) -> Iterator[tuple[Point, Point]]:
-    """A polyline as the lines to be drawn of it: dashes of lengths `pattern` (on, off, on, off ...), all of it for ().
+    """The dashes of a polyline; `pattern` has their lengths (on, off, on, off ...), and () draws all of it.
 
-    `to_dots` are the factors that make distances of it.
+    `to_dots` has the factors from coordinates to dots.
     """
     if not pattern or len(stroke) == 1:
         yield from pairwise(stroke) if len(stroke) > 1 else [(stroke[0], stroke[0])]
@@ -121,7 +121,7 @@ def _between(a: Point, b: Point, part: float) -> Point:
 
 
 def shares(values: Array, low: float, high: float) -> Array:
-    """Values as parts of the range from 0 to 1; nan stays."""
+    """`values` scaled so that `low` is 0 and `high` is 1, and clipped; nan stays."""
     return ((values - low) / ((high - low) or 1.0)).clip(0.0, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""A graph as an SVG picture of its own: no script, no font, light and dark by the reader's setting."""
+"""A graph as an SVG picture. It has no script and no font; its colours follow the reader's setting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.render.pictures.layout import NUMBERED, Box, Edge, arrange
 from gradcli.render.pictures.node_labels import base, kind, label
 from gradcli.results.explanations import Explanation, StepResult
 
-#: of the usual monospaced fonts at 12 pixels; `textLength` holds others to it
+#: the size of a character in usual monospaced fonts at 12 pixels; `textLength` makes other fonts as wide
 _CHARACTER, _LINE = 7.23, 15.0
 _PAD_X, _PAD_Y = 10.0, 7.0
 #: in graphs of more steps than this a node is one line
@@ -79,7 +79,7 @@ def _lines(step: StepResult, values: bool, grads: bool, brief: bool) -> list[str
 
 
 def _size(lines: list[str], numbered: int = 0) -> tuple[float, float]:
-    """The size of a box of these lines that so many edges with numbers reach."""
+    """Width and height of a box with these lines, which `numbered` edges with output numbers reach."""
     room = min(numbered, 16) * NUMBERED + 2 * _PAD_X if numbered > 1 else 0.0
     return max(max(map(width, lines)) * _CHARACTER + 2 * _PAD_X, room), len(lines) * _LINE + 2 * _PAD_Y
 
@@ -113,7 +113,7 @@ def _node(step: StepResult, lines: list[str], box: Box, index: int, prefix: str)
 
 
 def _told(step: StepResult) -> str:
-    """What hovering shows: the whole text, and how the gradient came."""
+    """The tooltip: the whole text, and the formulas of the gradients."""
     lines = [f"{step.name} {step.grad_fn}: {titled(step)}"]
     for made in step.outputs[:4]:
         if made.came:
@@ -122,7 +122,7 @@ def _told(step: StepResult) -> str:
 
 
 def _again(name: str, box: Box, prefix: str) -> str:
-    """A small box that stands for a node elsewhere, and leads there."""
+    """A small box that stands for a node elsewhere and links to it."""
     text = _text(name, box.x - box.width / 2 + _PAD_X, box.y + _LINE * 0.26, "body")
     return f'<a href="#{prefix}n{_escaped(name.removeprefix("#"))}"><g class="again">{_rectangle(box, 12)}{text}</g></a>'
 

@@ -1,4 +1,4 @@
-"""Where the boxes of a graph go: layers from the inputs down to the result, few crossings, nothing on top of anything.
+"""The places of the boxes of a graph: layers from the inputs down to the result, few crossings, no overlaps.
 
 Layers by longest path from the result (Sugiyama's scheme), order within them by barycentres, places by least squares
 under minimal distances (isotonic regression, "pool adjacent violators"). High graphs are folded into columns; edges
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 #: distances in pixels
 GAP_X, GAP_Y, GAP_COLUMNS, MARGIN = 18.0, 34.0, 70.0, 16.0
-#: edges over more layers than this are cut, those of variables sooner
+#: the most layers that an edge passes, and that an edge of a leaf passes; longer ones are cut
 _LONGEST, _LONGEST_LEAF = 8, 3
 #: graphs higher than this are folded into columns
 _HIGHEST = 2400.0
@@ -22,7 +22,7 @@ _WIDEST = 1800.0
 _SWEEPS = 6
 #: the room an edge takes in a layer that it passes
 _LANE = 8.0
-#: from one edge to the next where they meet a box, and where numbers of outputs stand beside them
+#: the distance between edges at a box, and between those with output numbers beside them
 _PORT, NUMBERED = 16.0, 32.0
 
 
@@ -89,17 +89,17 @@ def arrange(boxes: Sequence[Box], links: Sequence[tuple[int, int, str]], small: 
 
 
 def _assign_layers(boxes: list[Box], links: Sequence[tuple[int, int, str]]) -> int:
-    """Give each box its column and the layer within it, counted from 1; how many layers a column has."""
+    """Set the column and the layer (from 1) of each box; return the number of layers in a column."""
     depth = [0] * len(boxes)
     inputs: list[list[int]] = [[] for _ in boxes]
     for start, end, _ in links:
         inputs[end].append(start)
     for end, starts in enumerate(inputs):
         for start, row in zip(starts, _in_rows([boxes[start].width for start in starts]), strict=True):
-            # a row is two layers high: most often steps below their variables
+            # a row is two layers high, as it most often has steps below their leaves
             depth[start] = max(depth[start], depth[end] + 1 + 2 * row)
     deepest = max(depth)
-    # a variable stands right above its first use
+    # a leaf stands right above its first use
     ranks = [deepest - own for own in depth]
     heights = [0.0] * (deepest + 1)
     widths = [0.0] * (deepest + 1)
@@ -108,7 +108,7 @@ def _assign_layers(boxes: list[Box], links: Sequence[tuple[int, int, str]]) -> i
         widths[rank] += box.width + GAP_X
     columns = 1
     if sum(heights) > _HIGHEST:
-        # columns about as wide as their layers, so that the whole becomes half as high as wide
+        # this many columns make the whole about half as high as wide
         columns = max(1, round(math.sqrt(2 * sum(heights) / (_typical(widths) + GAP_COLUMNS))))
     per_column = math.ceil((deepest + 1) / columns)
     for box, rank in zip(boxes, ranks, strict=True):
@@ -117,7 +117,7 @@ def _assign_layers(boxes: list[Box], links: Sequence[tuple[int, int, str]]) -> i
 
 
 def _in_rows(widths: Sequence[float]) -> list[int]:
-    """The row, counted from below, for each of the inputs of a step: all in one, unless that would be too wide."""
+    """The row of each input of a step, counted from below. There is more than one row where one would be too wide."""
     count = math.ceil((sum(widths) + GAP_X * len(widths)) / _WIDEST)
     return [count - 1 - k * count // len(widths) for k in range(len(widths))]
 
@@ -127,7 +127,7 @@ def _typical(sizes: Sequence[float]) -> float:
 
 
 class _Column:
-    """One column of layers, placed by itself."""
+    """A column of layers. It is placed without regard to the others."""
 
     def __init__(self, boxes: list[Box], edges: list[Edge], layers: int) -> None:
         self._edges = edges
@@ -151,7 +151,7 @@ class _Column:
         self._above.setdefault(lower, []).append(upper)
 
     def place(self, left: float) -> tuple[float, float]:
-        """Fill in the places of boxes and edges, from `left` on; the right and the lower end."""
+        """Set the places of boxes and edges, from x = `left` on; return the right and the lower end."""
         self._sort()
         for layer in self._layers:
             _spread(layer, [0.0] * len(layer))
@@ -175,15 +175,15 @@ class _Column:
         for sweep in range(_SWEEPS):
             near = self._above if sweep % 2 == 0 else self._below
             for layer in self._layers if sweep % 2 == 0 else reversed(self._layers):
-                # a stable sort: boxes without neighbours on that side stay about where they are
+                # the sort is stable, so that boxes without neighbours on that side keep their order
                 layer.sort(key=lambda box: sum(place[one] for one in near[box]) / len(near[box]) if box in near else place[box])
                 size = max(len(layer) - 1, 1)
                 place |= {box: i / size for i, box in enumerate(layer)}
 
     def _wish(self, box: Box, down: bool) -> float:
-        """Where a box would stand by its neighbours alone."""
+        """The best x of a box by its neighbours alone."""
         near = self._above.get(box, []) if down else self._below.get(box, [])
-        # small boxes and variables stand beside the way of the computation and do not pull it along
+        # leaves and small boxes do not count, if there are others, so that chains of steps are straight
         near = [one for one in near if one.of < 0 and not one.is_leaf] or near or self._below.get(box, []) or self._above.get(box, [])
         return sum(one.x for one in near) / len(near) if near else box.x
 
@@ -200,7 +200,7 @@ class _Column:
         return rows
 
     def _route(self, rows: list[tuple[float, float]]) -> None:
-        """Fill in the ways of the edges: straight down within rows, bending between them."""
+        """Set the ways of the edges, which are vertical within rows and bend between them."""
         leaving: dict[Box, list[Edge]] = {}
         arriving: dict[Box, list[Edge]] = {}
         for edge in self._edges:
@@ -222,13 +222,13 @@ class _Column:
 
 
 def _ports(box: Box, count: int, step: float) -> list[float]:
-    """Where several edges leave or reach a box, `step` apart where there is room."""
+    """The x of each of `count` edges at a box, `step` apart or less where the box is narrow."""
     step = min(step, (box.width - 16.0) / count)
     return [box.x + (i - (count - 1) / 2) * step for i in range(count)]
 
 
 def _weight(box: Box) -> float:
-    """How much a box insists on its place: what the computation passes through more than what comes to it."""
+    """The weight of a box in the least squares: boxes on the way of the computation have more than leaves and small boxes."""
     return 0.01 if box.of >= 0 else 0.05 if box.is_leaf else 1.0
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from gradcli.render.drawing.folding import fold, shortened
 from gradcli.render.escape import escape
 from gradcli.render.explain import titled
-from gradcli.render.folding import fold, shortened
 from gradcli.results.explanations import Made, StepResult
 from gradcli.results.values import TensorValue
 
-#: longer texts are cut in pictures; those of steps take two lines of `_LINE` characters
+#: the most characters of a step's text, of a line of it, and of a value
 _TEXT, _LINE, _VALUE = 72, 40, 38
-#: a step has so many outputs in a picture at most
+#: the most outputs that are listed in a node
 _OUTPUTS = 5
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
+from gradcli.render.drawing.folding import cut
 from gradcli.render.escape import escape, width
-from gradcli.render.folding import cut
 from gradcli.render.look import Look
 from gradcli.render.pictures.axes import pieces, shares, strokes, tick_texts, ticks
 from gradcli.results.plots import Curves, HeatMap
@@ -25,7 +25,7 @@ _MARKERS = "*o+x#@%&"
 #: colours of the terminal, readable on light and dark
 _COLOURS = ("bright_blue", "red", "green", "magenta", "cyan", "yellow", "blue", "bright_magenta")
 _BLANK = "\u2800"
-#: of 256 colours: violet over green to yellow, ever lighter
+#: numbers of the 256 colours, from violet through green to yellow, each lighter than the one before
 _HEAT = (53, 54, 55, 60, 24, 31, 37, 36, 72, 77, 113, 149, 185, 227)
 _DENSITY = " .:-=+*#%@"
 _ARROWS = "→↗↑↖←↙↓↘"
@@ -33,7 +33,7 @@ _PLAIN_ARROWS = ">/^\\</v\\"
 
 
 class Area(Plain):
-    """Where a plot is drawn: columns in all and rows of the drawing, and how."""
+    """The place of a plot: the columns of the whole, the rows of the drawing area, and the look."""
 
     columns: int
     rows: int
@@ -41,7 +41,7 @@ class Area(Plain):
 
 
 def curves_text(plot: Curves, area: Area) -> str:
-    """A title, the curves with their axes, what each line is, notes."""
+    """A title, the curves with their axes, a legend, and notes."""
     places = ticks(plot.low, plot.high, max(2, area.rows // 4))
     labels = tick_texts(places)
     margin = max(map(len, labels), default=0) + 1
@@ -132,7 +132,7 @@ def _bottom(start: float, end: float, name: str, margin: int, wide: int, area: A
 
 
 def _legend(plot: Curves, margin: int, area: Area) -> list[str]:
-    """A piece of each line with what it is, as many on a line as there is room for."""
+    """The legend: a sample of each line with its label, in as many lines as it takes."""
     if len(plot.curves) == 1:
         return []
     lines, used = [f"{'':{margin}} "], margin + 1
@@ -187,7 +187,7 @@ def heat_size(area: Area, names: Sequence[str]) -> tuple[int, int]:
 
 
 def _field(plot: HeatMap, area: Area) -> dict[tuple[int, int], str]:
-    """Arrows of the gradient on some cells, as the eye sees the directions: in cells, which are twice as high as wide."""
+    """Arrows of the gradient on some cells. A cell is twice as high as wide, which turns the directions on the screen."""
     if not plot.gradients:
         return {}
     rows, columns = plot.values.shape
@@ -218,7 +218,7 @@ def _cell(part: float, char: str, arrows: dict[tuple[int, int], str], at: tuple[
     if char != " ":
         return char
     y, x = at
-    # an arrow stands free
+    # blanks on both sides set an arrow off
     if (y, x - 1) in arrows or (y, x + 1) in arrows:
         return " "
     return _DENSITY[_step(part, len(_DENSITY))]
@@ -229,7 +229,7 @@ def _step(part: float, count: int) -> int:
 
 
 def _scale(plot: HeatMap, area: Area) -> str:
-    """What the shades mean."""
+    """The scale of shades, with the least and the greatest value."""
     shades = [area.look.paint("  ", f"on color({code})") for code in _HEAT] if area.look.colour else [char * 2 for char in _DENSITY]
     unknown = "   ? no value" if bool((plot.values != plot.values).any()) else ""
     return f"{plot.low:.4g} [{''.join(shades)}] {plot.high:.4g}{unknown}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.plain import Plain
-from gradcli.render.console import UNBOUNDED, draw
+from gradcli.render.drawing.console import UNBOUNDED, draw
+from gradcli.render.drawing.fields import NONFINITE
+from gradcli.render.drawing.folding import cut, shortened
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import notes, titled
-from gradcli.render.fields import NONFINITE
-from gradcli.render.folding import cut, shortened
 from gradcli.render.look import PLAIN, Look
 from gradcli.render.pictures.node_labels import base, numbers
 from gradcli.results.explanations import Explanation, StepResult
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-#: branches below this depth go on at the left margin, and sooner where less than `_HEAD` columns are left for a step
+#: deeper branches become trees of their own at the left margin; so do those that would leave a step fewer than `_HEAD` columns
 _DEEPEST, _HEAD = 24, 44
-#: longer values are cut
+#: the most characters of a value
 _LONGEST = 48
-#: values and gradients begin in this column at the latest, where the line is not longer
+#: the last column at which values are aligned; those of longer lines follow their line
 _COLUMN = 72
 #: columns of one level of the tree
 _GUIDE = 4
@@ -39,7 +39,7 @@ class _Line(Plain):
     depth: int
 
     def within(self, columns: int) -> _Line:
-        """The same with its text cut to what there is room for."""
+        """The same node with its text cut to fit a terminal of `columns`."""
         return self.replace(text=cut(self.text, columns - _GUIDE * self.depth - (len(self.grad_fn) + 2 if self.grad_fn else 0)))
 
     @property
@@ -54,7 +54,7 @@ class _Line(Plain):
 
 
 def graph_tree(explanation: Explanation, look: Look = PLAIN, *, values: bool = False, grads: bool = False) -> str:
-    """The tree, with values and gradients where they are wanted, and the notes below. No line is longer than `look.columns`."""
+    """The tree with the notes below; `values` and `grads` add values and gradients. No line is longer than `look.columns`."""
     from rich.console import Group
 
     columns = look.columns or UNBOUNDED
@@ -98,7 +98,7 @@ def _lines(explanation: Explanation, values: bool, grads: bool, deepest: int) ->
                 continue
             drawn.add(step.name)
             names = [link.name for link in step.inputs]
-            # leaves need no more room than a hint at them
+            # a leaf takes no more room than the line that refers to it
             further = [] if depth < deepest else [one for one in names if base(one) not in drawn and has_inputs(base(one))]
             stack += [(one, node, depth + 1) for one in reversed(names) if one not in further]
             if further := list(dict.fromkeys(further)):

@@ -1,4 +1,4 @@
-"""The only place that renders with rich: a renderable becomes text, drawn as a `Look` says."""
+"""Consoles of rich, made as a `Look` says. No other module makes one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.render.look import STYLES, Look
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-#: columns and rows where there is no terminal
+#: the columns and rows of what is no terminal
 UNBOUNDED = 10**6
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from gradcli.render.drawing.folding import fold_prose
 from gradcli.render.escape import escape, width
-from gradcli.render.folding import fold_prose
 from gradcli.render.look import Look
 from gradcli.source import Span
 
 
 class Excerpt:
-    """One source line made printable, cut around a span, with the way from offsets to columns."""
+    """One source line, printable and cut around a span. It knows the column of each character."""
 
     def __init__(self, span: Span, columns: int) -> None:
         source = span.source
@@ -43,7 +43,7 @@ class Excerpt:
         return first, min(len(raw), first + columns)
 
     def under(self, span: Span, mark: str) -> str:
-        """Blanks and marks to stand under `span`, to the end of the shown line at most; one mark at least."""
+        """Blanks and then marks for the line below: at least one mark, and none beyond the end of the line."""
         start = min(max(span.start - self._line_start, self._first), self._last) - self._first
         end = min(max(span.end - self._line_start, self._first), self._last) - self._first
         left = self._columns[start]

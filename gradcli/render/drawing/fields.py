@@ -9,7 +9,7 @@ from gradcli.render.escape import width
 from gradcli.render.look import Look
 
 if TYPE_CHECKING:
-    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
 #: the gap between columns, and before the first one
@@ -21,7 +21,7 @@ _VERDICTS = ((r"\bok\b", "gradient"), (r"[\d,]+ wrong", "nonfinite"), (r"[\d,]+ 
 
 
 def styled(text: str, role: str, look: Look) -> Text:
-    """`text`, folded already, in the style of `role`; "source" stands for the colours of the language. nan and inf stand out."""
+    """`text`, whose lines are kept, in the style of `role`; "source" means syntax colours. Numbers nan and inf have their own style."""
     from rich.text import Text
 
     found = Text(no_wrap=True, overflow="ignore")
@@ -31,7 +31,7 @@ def styled(text: str, role: str, look: Look) -> Text:
         from gradcli.render.highlight import roles
 
         return found.append_tokens((piece, style or None) for piece, style in roles(text, steps=True))
-    # a span, so that the blanks that rich adds behind it have no style
+    # a style of a span does not extend to the blanks that rich adds at the end
     found.append(text, "" if role in ("value", "number", "verdict") else "dim" if text == "-" else role)
     if role in ("value", "gradient", "number"):
         found.highlight_regex(NONFINITE, "nonfinite")
@@ -46,14 +46,14 @@ def widest(texts: Iterable[str]) -> int:
     return max((width(line) for text in texts for line in text.split("\n")), default=0)
 
 
-def fields(rows: Sequence[tuple[str, Text]], indent: int, lead: int, look: Look) -> Padding:
-    """A line or more for each label with its text, `indent` columns from the left; labels take `lead` columns."""
-    from rich.padding import Padding
+def fields(rows: Sequence[tuple[str, Text]], indent: int, lead: int, look: Look) -> Table:
+    """Two columns: labels, `lead` columns wide and `indent` columns from the left, and the texts beside them."""
     from rich.table import Table
 
-    grid = Table.grid(padding=(0, GAP, 0, 0))
-    grid.add_column(width=lead)
-    grid.add_column(width=widest(text.plain for _, text in rows))
+    # rich takes much longer to draw padding than columns
+    grid = Table.grid(padding=0)
+    for wide in (indent, lead + GAP, widest(text.plain for _, text in rows)):
+        grid.add_column(width=wide)
     for label, text in rows:
-        grid.add_row(styled(label, "dim", look), text)
-    return Padding(grid, (0, 0, 0, indent), expand=False)
+        grid.add_row("", styled(label, "dim", look), text)
+    return grid

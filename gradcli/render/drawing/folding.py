@@ -34,7 +34,7 @@ class _Operators(TextWrapper):
 
 
 def fold(text: str, columns: int, indent: int = 1) -> str:
-    """`text` in lines of at most `columns` where its pieces are that short. Lines that begin in the middle stand `indent` further right."""
+    """`text` in lines of at most `columns`, if its pieces are not longer. Continued lines are indented by `indent` columns more."""
     return _folded(text, columns, indent, _Expressions, _Operators)
 
 
@@ -62,7 +62,7 @@ def _lines(line: str, columns: int, indent: int, kinds: tuple[type[TextWrapper],
 
 
 def widest_piece(text: str, indent: int = 1) -> int:
-    """The width of the narrowest lines that `text` can be folded to, which are its pieces that are never broken."""
+    """The width of the widest piece of `text`, which is the least width that it can be folded to."""
     pieces = ([piece for piece in _SMALL_PIECES.findall(line) if piece.strip()] for line in text.split("\n"))
     return max((width(piece) + indent * (i > 0) for line in pieces for i, piece in enumerate(line)), default=0)
 
@@ -87,7 +87,7 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
         return f"{step} in {shortened(around, longest - len(step) - 4)}"
     half = (longest - 3) // 2
     ends = [match.end() for match in _SMALL_PIECES.finditer(text)]
-    # a piece that is as long as half of it all is cut itself
+    # a piece of half the length is cut itself
     first = max((end for end in ends if half // 2 < end <= half + 1), default=half + 1)
     last = min((end for end in ends if len(text) - half <= end < len(text) - half // 2), default=len(text) - half)
     return f"{text[:first]}...{text[last:]}"

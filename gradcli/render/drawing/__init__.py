@@ -1,0 +1,1 @@
+"""What text is drawn with: consoles, folding, fields, excerpts of source text."""
