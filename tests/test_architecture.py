@@ -58,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     "session": {"lang", "core", "analysis", "data", "results", "limits", "errors", "source"},
     "batch": {"session", "render", "results", "limits", "errors", "source"},
     "render": {"results", "errors", "source", "plain"},
-    "repl": {"session", "render", "results", "lang.names", "limits", "errors"},
+    "repl": {"__init__", "plain", "source", "session", "render", "results", "lang.names", "limits", "errors"},
     "cli": {"plain", "source", "errors", "limits", "data", "analysis", "results", "session", "batch", "render", "repl", "__init__"},
     "__main__": {"cli", "limits"},
     "__init__": set(),

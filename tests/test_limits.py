@@ -168,7 +168,7 @@ COMMANDS = {
     "run": ["script.py"],
 }
 #: commands that take no text to evaluate
-WITHOUT = {"ops", "batch"}
+WITHOUT = {"ops", "batch", "config"}
 #: the prompt shares the code of run, and is tried on a terminal
 PROMPT = {"repl"}
 

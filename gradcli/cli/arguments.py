@@ -8,7 +8,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gradcli.errors import UsageError
 from gradcli.plain import Plain
@@ -16,6 +16,10 @@ from gradcli.plain import Plain
 # compiled when first used, by re itself
 _ALMOST_BINDING = r"(?s)([^\s()\[\]{}'\"=<>!:]+)(:?=)(?!=)(.*)"
 _OPTION_LIKE = r"(?s)(?:-([A-Za-z])|--([A-Za-z][A-Za-z-]*))(?:=(?!=).*)?"
+
+
+#: an option as it was typed, with its value if it has one
+Option = tuple[str, ...]
 
 
 class Binding(Plain):
@@ -40,12 +44,12 @@ def _binding(word: str) -> Binding | None:
     return Binding(name, value, name != left)
 
 
-def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[str], list[str]]:
-    """(options with their values, everything else). `options` says of each option whether it takes a value.
+def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[Option], list[str]]:
+    """(options, each with its value, everything else). `options` says of each option whether it takes a value.
 
     Raises UsageError for an option without its value, and for a word that looks like an option and is none.
     """
-    chosen: list[str] = []
+    chosen: list[Option] = []
     rest: list[str] = []
     bound = {binding.name for word in words if (binding := _binding(word))}
     queue = list(reversed(words))
@@ -56,13 +60,14 @@ def separate(words: Sequence[str], options: Mapping[str, bool]) -> tuple[list[st
             rest += reversed(queue)
             break
         if word in options:
-            chosen.append(word)
             if options[word]:
                 if not queue or queue[-1] in options:
                     raise UsageError(f"the option {word} needs a value")
-                chosen.append(queue.pop())
+                chosen.append((word, queue.pop()))
+            else:
+                chosen.append((word,))
         elif equals and name.startswith("--") and options.get(name):
-            chosen.append(word)
+            chosen.append((word,))
         else:
             _refuse_unknown_option(word, options, bound)
             rest.append(word)
@@ -80,12 +85,23 @@ def _refuse_unknown_option(word: str, options: Mapping[str, bool], bound: set[st
     from difflib import get_close_matches
 
     close = get_close_matches(option, options)
-    hints = [f"did you mean {', '.join(close)}?"] if close else [f"an expression can follow --, as in: gradcli eval -- {shell_word(word)}"]
+    if close:
+        hints = [f"did you mean {', '.join(close)}?"]
+    elif binding := _binding(word.lstrip("-")):
+        hints = [f"a variable is given without the minus: {shell_word(binding.word)}"]
+    else:
+        hints = [f"an expression can follow --, as in: gradcli eval -- {shell_word(word)}"]
     raise UsageError(f"no such option: {option}", hints=hints)
 
 
-def split(words: Sequence[str], command: str, *, has_file: bool) -> tuple[str | None, list[Binding]]:
-    """The expression (None when it comes from a file) and the bindings, in order. Raises UsageError."""
+def command_line(command: str, words: Iterable[str], given: Iterable[Option], without: Sequence[str] = ()) -> str:
+    """A command as it is typed, with the options that were given but for those called `without`."""
+    kept = [word for option in given if option[0].partition("=")[0] not in without for word in option]
+    return " ".join(["gradcli", command, *map(shell_word, [*words, *kept])])
+
+
+def split(words: Sequence[str], command: str, *, has_file: bool, given: Sequence[Option] = ()) -> tuple[str | None, list[Binding]]:
+    """The expression (None when it comes from a file) and the bindings, in order. Hints repeat the options `given`. Raises UsageError."""
     expression: str | None = None
     bindings: list[Binding] = []
     for word in words:
@@ -96,7 +112,7 @@ def split(words: Sequence[str], command: str, *, has_file: bool) -> tuple[str | 
         elif expression is None and not has_file:
             expression = word
         else:
-            raise _unexpected(word, words, command, has_file)
+            raise _unexpected(word, words, command, has_file, given)
     if expression is None and not has_file:
         raise UsageError("an expression is missing", hints=[f"try gradcli {command} 'x**2' x=3"])
     if expression is not None and not expression.strip():
@@ -111,26 +127,47 @@ def _check_name(name: str, known: list[Binding]) -> None:
         raise UsageError(f"{name!r} is given twice")
 
 
-def _unexpected(word: str, words: Sequence[str], command: str, has_file: bool) -> UsageError:
+def _unexpected(word: str, words: Sequence[str], command: str, has_file: bool, given: Sequence[Option]) -> UsageError:
+    joined = _joined(words)
+    if joined != list(words):
+        hints = [f"no blanks stand around the = of a variable: {command_line(command, joined, given)}"]
+        return UsageError(f"unexpected argument {word!r}", hints=hints)
     almost = re.fullmatch(_ALMOST_BINDING, word)
     if almost:
         return UsageError(f"{almost[1]!r} is not a name: names are ASCII letters, digits and _, and begin with no digit")
-    if word.startswith("-"):
+    if re.match("--?[A-Za-z]", word):
         return UsageError(f"no such option: {word}")
     loose = [other for other in words if not _binding(other)]
+    bindings = [other for other in words if _binding(other)]
     hints = []
     if has_file:
         hints = ["with -f, the expression is in the file"]
     elif sum(map(os.path.exists, loose)) > 1:
         hints = [f"the shell has put file names where * stood; use single quotes: gradcli {command} 'x * 2' x=3"]
     else:
-        hints = [f"if it all is one expression, put single quotes around it: gradcli {command} {shell_word(' '.join(loose))}"]
+        whole = command_line(command, [" ".join(loose), *bindings], given)
+        hints = [f"if it all is one expression, put single quotes around it: {whole}"]
     return UsageError(f"unexpected argument {word!r}", hints=hints)
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words, with those put together that blanks around a `=` have parted: `x =2`, `x= 2`, `x = 2`."""
+    found: list[str] = []
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        # the first word is the expression
+        if found and re.fullmatch(r"(?a)[^\W\d]\w*", word) and rest and re.match(r":?=(?!=)", rest[-1]):
+            word += rest.pop()
+        if re.fullmatch(r"(?a)[^\W\d]\w*:?=", word) and rest:
+            word += rest.pop()
+        found.append(word)
+    return found
 
 
 def shell_word(word: str) -> str:
     """`word` as typed in bash, zsh and fish alike: single quotes around what is more than a name, number or simple list."""
-    if re.fullmatch(r"(?:--?[a-z-]+|[\w:]+=)?-?[\w.,@:/-]+", word, re.A):
+    if re.fullmatch(r"(?:--?[a-z-]+|(?:--[a-z-]+|[\w:]+)=)?-?[\w.,@:/-]+", word, re.A):
         return word
     name, equals, value = word.partition("=")
     if equals and re.fullmatch(r"\w+:?", name, re.A):

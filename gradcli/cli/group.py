@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from gradcli.cli import arguments
-from gradcli.cli.options import Version, bundled
+from gradcli.cli.options import GIVEN, Version, bundled
+from gradcli.cli.unknown_commands import no_such_command, spelled_out
 from gradcli.errors import UsageError
 
 #: name -> what it does, in a few words; the module of the same name in `gradcli.cli.commands` is loaded when needed
@@ -28,6 +29,7 @@ COMMANDS = {
     "ops": "The reference: signatures, grad_fn, derivatives, examples.",
     "run": "Scripts written for PyTorch, unchanged.",
     "batch": "Requests in JSON, one a line, answered one a line.",
+    "config": "The settings of the prompt, and where they are kept.",
     "repl": "The prompt; without a terminal, runs standard input as a script.",
 }
 
@@ -55,7 +57,8 @@ class Command(TyperCommand):
             params: list[Any] = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
             options = {name: not (param.is_flag or param.count) for param in params for name in param.opts}
             chosen, rest = arguments.separate(args, options)
-            args = [*chosen, "--", *rest]
+            ctx.meta[GIVEN] = chosen
+            args = [*(word for option in chosen for word in option), "--", *rest]
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -79,17 +82,18 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """A first word with a minus that is no option is a forgotten command, too."""
+        args = spelled_out(args) if args and not ctx.resilient_parsing else args
         if args and args[0] in ("--install-completion", "--show-completion"):
             _completion(args)
         own = {name for param in self.get_params(ctx) for name in param.opts}
         if args and args[0].startswith("-") and args[0] not in own and args[0] != "--" and not ctx.resilient_parsing:
-            raise no_such_command(args)
+            raise _unknown(args)
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """There is no catch-all: an expression alone is answered with the command it lacks."""
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            raise no_such_command(args)
+            raise _unknown(args)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -105,19 +109,8 @@ class Group(TyperGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def no_such_command(words: Sequence[str]) -> UsageError:
-    """What to say to words that begin with no command."""
-    # 4 ms
-    from difflib import get_close_matches
-
-    word = words[0]
-    close = get_close_matches(word, COMMANDS)
-    if close:
-        return UsageError(f"no such command: {word}", hints=[f"did you mean {', '.join(close)}?"])
-    if word.startswith("--"):
-        return UsageError(f"no such option: {word}", hints=["try gradcli --help"])
-    line = " ".join(["gradcli", "eval", *map(arguments.shell_word, words)])
-    return UsageError(f"no such command: {word}", hints=[f"did you mean {line}?"])
+def _unknown(words: Sequence[str]) -> UsageError:
+    return no_such_command(words, list(COMMANDS), lambda name: {option for param in make_command(name).params for option in param.opts})
 
 
 def make_command(name: str) -> Any:

@@ -20,6 +20,8 @@ from gradcli.plain import Plain
 
 #: the formats of numbers, which most commands write
 FORMATS = ("table", "repr", "plain", "json", "csv")
+#: where typer's context keeps the options as they were typed
+GIVEN = "gradcli.given"
 COLOURS = ("auto", "always", "never")
 DTYPES = ("float32", "float64")
 #: what is done with empty cells of tables; `gradcli.data` has the same, and takes numpy with it
@@ -146,6 +148,8 @@ class Shared(Plain):
     no_color: Annotated[bool, Option("--no-color", help="Short for --color never.")] = False
     debug: Annotated[bool, Option("--debug", help="Show Python tracebacks of errors.")] = False
     version: Version = False
+    #: the options as they were typed, which is no option itself
+    given: Sequence[tuple[str, ...]] = ()
 
     def __init__(self, **values: Any) -> None:
         if values.get("no_color"):
@@ -200,6 +204,7 @@ def _options(bundle: type[Plain]) -> list[inspect.Parameter]:
     return [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(bundle, name), annotation=types[name])
         for name in bundle.FIELDS
+        if hasattr(types[name], "__metadata__")
     ]
 
 
@@ -217,10 +222,12 @@ def bundled(function: Callable[..., int], formats: Sequence[str], without: Seque
         else:
             parameters.append(parameter)
 
-    def command(**values: Any) -> int:
+    def command(context: typer.Context, **values: Any) -> int:
+        values["given"] = context.meta.get(GIVEN, ())
         made = {name: bundle(**{field: values.pop(field) for field in bundle.FIELDS}) for name, bundle in bundles.items()}
         return function(**values, **made)
 
+    parameters.append(inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context))
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     command.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -85,6 +85,22 @@ def write_stdout(text: str, *, safe: bool = False) -> None:
         raise DataError(f"cannot write to standard output: {error.strerror}") from None
 
 
+def page_stdout(text: str, choice: str | None) -> None:
+    """Write text that is safe for a terminal, through `$PAGER` on a terminal that is too low for it. Raises what `write_stdout` does."""
+    look = look_of(sys.stdout, choice)
+    if look.rows is None or text.count("\n") < look.rows or not is_terminal(sys.stdin):
+        write_stdout(text, safe=True)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    # less shows colours where it is told to
+    os.environ.setdefault("LESS", "-R")
+    console = Console()
+    with console.pager(styles=look.colour, links=False):
+        console.print(Text.from_ansi(text, no_wrap=True, end=""), soft_wrap=True)
+
+
 def write_stdout_bytes(content: bytes) -> None:
     """Write what is no text. Raises UsageError where standard output is a terminal, and what `write_stdout` raises."""
     stream = sys.stdout
@@ -148,6 +164,9 @@ def write_file(path: str, content: bytes, inputs: Iterable[str] = ()) -> None:
     Refuses to write over one of `inputs`. What is no regular file, such as a pipe or `/dev/null`, and what names a descriptor of this
     process, such as `/dev/stdout`, is written to. Raises DataError.
     """
+    # loads numpy, which whoever has something to write has loaded
+    from gradcli.data import descriptor_of
+
     try:
         descriptor = descriptor_of(path)
         if descriptor is not None:
@@ -170,24 +189,6 @@ def write_file(path: str, content: bytes, inputs: Iterable[str] = ()) -> None:
         raise Stop(141) from None
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from None
-
-
-#: directories with a name for each descriptor of this process
-_DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
-
-
-def descriptor_of(path: str) -> int | None:
-    """The descriptor that `path` names, as `/dev/stdout` and bash's `>(...)` do; None for any other path."""
-    places = {os.path.realpath(place) for place in _DESCRIPTORS}
-    for _ in range(40):  # links that lead in a circle end here
-        directory, name = os.path.split(path)
-        if name.isdecimal() and os.path.realpath(directory) in places:
-            return int(name)
-        try:
-            path = os.path.join(directory, os.readlink(path))
-        except (OSError, ValueError, AttributeError):
-            return None
-    return None
 
 
 def _write_to(descriptor: int, content: bytes) -> None:

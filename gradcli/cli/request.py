@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 
@@ -15,6 +16,9 @@ from gradcli.render.look import PLAIN, Look
 from gradcli.session import Session
 from gradcli.source import Source, Span
 
+#: commands that say of every name why it has no gradient
+_TELLING = ("explain", "graph", "report")
+
 
 class Request(Plain):
     """What a command works with: a session with all names bound, and the expression."""
@@ -24,10 +28,12 @@ class Request(Plain):
     bindings: list[Binding]
     shared: Shared
     inputs: list[str]
+    #: names that are given and stand nowhere
+    unused: list[str]
 
     def finish(self, text: str, *, safe: bool) -> int:
         """`text` to where it belongs; the exit code."""
-        guard.finish()
+        self._succeeded()
         limits.check_output(limits.encoded_size(text))
         if self.shared.path is None:
             output.write_stdout(text, safe=safe)
@@ -37,13 +43,18 @@ class Request(Plain):
 
     def finish_bytes(self, content: bytes) -> int:
         """`content`, which is no text, to where it belongs; the exit code. Raises UsageError where that is a terminal."""
-        guard.finish()
+        self._succeeded()
         limits.check_output(len(content))
         if self.shared.path is None:
             output.write_stdout_bytes(content)
         else:
             output.write_file(self.shared.path, content, self.inputs)
         return 0
+
+    def _succeeded(self) -> None:
+        guard.finish()
+        if self.unused and not self.shared.quiet:
+            output.warn(f"note: {' and '.join(self.unused)} {'is' if len(self.unused) == 1 else 'are'} given, but not used")
 
     @property
     def look(self) -> Look:
@@ -64,7 +75,7 @@ def prepare(
 
     With `ranges` LO..HI is a range for a plot, and no tensor of points.
     """
-    text, bindings = arguments.split(words, command, has_file=shared.file is not None)
+    text, bindings = arguments.split(words, command, has_file=shared.file is not None, given=shared.given)
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=shared.file == "-")
     session = make_session(shared, read_stdin, write)
     if shared.file is not None:
@@ -77,7 +88,20 @@ def prepare(
         session.bind(binding.name, binding.value, exact=binding.exact)
     values = [binding.value for binding in bindings] + ((differentiation.vector or []) if differentiation else [])
     inputs = [value[1:].split(":")[0] for value in values if value.startswith("@")] + [shared.file or "-"]
-    return Request(session, source, bindings, shared, [name for name in inputs if name != "-"])
+    return Request(
+        session,
+        source,
+        bindings,
+        shared,
+        [name for name in inputs if name != "-"],
+        _unused(bindings, [source.text, *values]) if command not in _TELLING else [],
+    )
+
+
+def _unused(bindings: Sequence[Binding], texts: Sequence[str]) -> list[str]:
+    """The names that stand in none of the texts, as mistyped ones do."""
+    used = set(re.findall(r"\w+", " ".join(texts)))
+    return [binding.name for binding in bindings if binding.name not in used]
 
 
 def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None], *, interactive: bool = False) -> Session:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: a vector of at most so many elements is written out as ones
 _WRITTEN = 4
+#: the long names of options that repairs change
+_LONG = {"-v": "--vector"}
 #: at most so many slips of one command line are mended, in so many seconds
 _ROUNDS, _SECONDS = 6, 2
 
@@ -59,7 +61,7 @@ def summed(request: Request, remark: str = "") -> Repair:
 def _weights(shape: Sequence[int]) -> str:
     if len(shape) == 1 and 0 < shape[0] <= _WRITTEN:
         return ",".join("1" * shape[0])
-    return f"ones({', '.join(map(str, shape))})"
+    return f"ones({', '.join(map(str, shape))})" if shape else "1"
 
 
 # --- whole commands ---
@@ -108,17 +110,23 @@ def _working(words: Words, attempt: Attempt, end: float) -> Words | None:
 
 
 def _for_trial(words: Words) -> Words:
-    """The words without `-o FILE`, and with a bound on time."""
+    """The words with the output thrown away instead of written to a file, and with a bound on time."""
+    kept = _without(words, "-o", "--output")
+    at = kept.index("--") if "--" in kept else len(kept)
+    return [*kept[:at], *["-o", "-"] * (kept != words), "--limit", f"time={_SECONDS}s", *kept[at:]]
+
+
+def _without(words: Words, *names: str) -> Words:
+    """The words without an option, which has these names, and its value."""
     kept: Words = []
     queue = list(reversed(words))
     while queue:
         word = queue.pop()
-        if word in ("-o", "--output") and queue:
+        if word in names and queue:
             queue.pop()
-        elif not word.startswith("--output="):
+        elif not word.startswith(tuple(f"{name}=" for name in names if name.startswith("--"))):
             kept.append(word)
-    at = kept.index("--") if "--" in kept else len(kept)
-    return [*kept[:at], "--limit", f"time={_SECONDS}s", *kept[at:]]
+    return kept
 
 
 def _applied(words: Words, repair: Repair) -> Words | None:
@@ -140,10 +148,10 @@ def _applied(words: Words, repair: Repair) -> Words | None:
                 return None
             words[at] = name + after + words[at].removeprefix(name + before)
     for option, text in repair.options.items():
-        if option in words[:-1]:
-            words[words.index(option) + 1] = text
-        else:
-            words += [option, text]
+        names = (option, _LONG.get(option, option))
+        at = next((i for i, word in enumerate(words) if word.partition("=")[0] in names), len(words))
+        words = _without(words, *names)
+        words[at:at] = [option, text]
     if repair.command:
         taken = {"--all"} if words[0] in ("grad", "eval") else set()
         words = [repair.command, *(word for word in words[1:] if word not in taken)]

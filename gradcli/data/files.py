@@ -102,8 +102,43 @@ def _split(reference: str) -> tuple[str, str | None]:
     return head, part
 
 
+#: directories with a name for each descriptor of this process
+_DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
+
+
+def descriptor_of(path: str) -> int | None:
+    """The descriptor that `path` names, as `/dev/stdin` and the shell's `<(...)` do; None for any other path."""
+    places = {os.path.realpath(place) for place in _DESCRIPTORS}
+    for _ in range(40):  # links that lead in a circle end here
+        directory, name = os.path.split(path)
+        if name.isdecimal() and os.path.realpath(directory) in places:
+            return int(name)
+        try:
+            path = os.path.join(directory, os.readlink(path))
+        except (OSError, ValueError, AttributeError):
+            return None
+    return None
+
+
+def open_pipe(name: str) -> BinaryIO | None:
+    """The pipe that this process already has open and that `name` names; None for everything else."""
+    descriptor = descriptor_of(name)
+    try:
+        if descriptor is None or not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return None
+        return open(os.dup(descriptor), "rb")
+    except OSError:
+        return None
+
+
 def open_regular(name: str) -> BinaryIO:
-    """The regular file `name`, open for reading; a FIFO is refused without waiting for it. Raises DataError."""
+    """The regular file `name`, open for reading; a FIFO is refused without waiting for it. Raises DataError.
+
+    Of a pipe that this process already has open, all bytes are read.
+    """
+    if (pipe := open_pipe(name)) is not None:
+        with pipe:
+            return io.BytesIO(read_bounded(pipe, name, limits.current.bytes, "bytes"))
     try:
         descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:

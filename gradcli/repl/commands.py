@@ -13,9 +13,10 @@ from gradcli.errors import UsageError
 from gradcli.render.explain import explanation_table
 from gradcli.render.listing import description_text, nodes_table, variables_table
 from gradcli.render.look import Look
-from gradcli.render.pictures.tree import graph_tree
 from gradcli.render.reference import reference_text
 from gradcli.render.tables import NAME, Cell, layout
+from gradcli.repl import analyses
+from gradcli.repl.files import refuse_untrusted
 from gradcli.results.reference import Description, Entry
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def split(text: str) -> tuple[str, bool, str]:
 def dispatch(prompt: Prompt, text: str) -> None:
     """Run the command line `text`, which begins with a colon. Raises UsageError and what commands raise."""
     name, _, argument = split(text)
-    command = COMMANDS.get(name)
+    command = COMMANDS.get(_SHORT.get(name, name))
     if command is None:
         close = get_close_matches(name, COMMANDS)
         raise UsageError(f"no such command: :{name}", hints=[f"did you mean :{close[0]}?" if close else ":help lists the commands"])
@@ -123,12 +124,6 @@ def _explain(prompt: Prompt, argument: str) -> None:
     prompt.screen.show(explanation_table(told, prompt.screen.look()))
 
 
-def _graph(prompt: Prompt, argument: str) -> None:
-    with prompt.names.untouched():
-        told = prompt.session.graph(argument, gradients=False)
-    prompt.screen.show(graph_tree(told, prompt.screen.look()))
-
-
 def _zero(prompt: Prompt, argument: str) -> None:
     found = prompt.names.zero()
     prompt.screen.show(f"grad is None now: {', '.join(found)}\n" if found else "no name has a grad\n")
@@ -162,7 +157,7 @@ def _set(prompt: Prompt, argument: str) -> None:
 
 
 def _load(prompt: Prompt, argument: str) -> None:
-    _refuse_untrusted(prompt, "load")
+    refuse_untrusted(prompt, "load")
     path = os.path.expanduser(argument)
     text = prompt.session.read_source(path)
     prompt.names.load(text, path)
@@ -170,7 +165,7 @@ def _load(prompt: Prompt, argument: str) -> None:
 
 
 def _save(prompt: Prompt, argument: str) -> None:
-    _refuse_untrusted(prompt, "save")
+    refuse_untrusted(prompt, "save")
     path = os.path.expanduser(argument)
     text = prompt.names.script()
     prompt.save(path, text.encode("utf-8", "backslashreplace"), prompt.inputs)
@@ -183,7 +178,7 @@ def _data(prompt: Prompt, argument: str) -> None:
         raise UsageError(f":data takes NAME=@FILE, not {argument!r}")
     name, equals, value = match.groups()
     if value.startswith("@"):
-        _refuse_untrusted(prompt, "data")
+        refuse_untrusted(prompt, "data")
         if value == "@-":
             raise UsageError("standard input is the terminal here")
         value = "@" + os.path.expanduser(value[1:])
@@ -196,11 +191,6 @@ def _vars_of(prompt: Prompt, name: str) -> None:
     prompt.screen.show(variables_table(found, prompt.screen.look()))
 
 
-def _refuse_untrusted(prompt: Prompt, name: str) -> None:
-    if prompt.session.state.bounds.untrusted:
-        raise UsageError(f":{name} uses files, which --untrusted refuses")
-
-
 def _time(prompt: Prompt, argument: str) -> None:
     seconds, runs = prompt.names.timed(argument)
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -209,18 +199,35 @@ def _time(prompt: Prompt, argument: str) -> None:
             return
 
 
+def _history(prompt: Prompt, argument: str) -> None:
+    found = [text for text in prompt.history() if argument in text]
+    prompt.screen.result("".join(f"{text}\n" for text in found[-_MOST_HISTORY:]) or "no such input\n")
+
+
 def _quit(prompt: Prompt, argument: str) -> None:
     raise Leave
 
 
+#: inputs that `:history` shows
+_MOST_HISTORY = 30
 _SETTINGS = "precision format=repr|table"
 
 _ALL = (
     Command("help", "[NAME]", "The commands; with a name, what is known of it.", ":help undo", _help, "topic"),
     Command("vars", "", "Every name: shape, dtype, grad_fn, value, grad.", ":vars", _vars),
-    Command("grads", "[NAME]", "Every node of the graph behind a value, with its gradient.", ":grads y", _grads, "expression"),
-    Command("graph", "NAME", "The graph behind a value, as a tree.", ":graph y", _graph, "expression"),
-    Command("explain", "NAME", "Every step behind a value, and how its gradient came.", ":explain y", _explain, "expression"),
+    Command("grads", "[NAME]", "Every node of the graph behind a value, with its gradient.", ":grads y", _grads, "value"),
+    Command("graph", "NAME [-o FILE]", "The graph behind a value, as a tree, or as SVG, DOT ...", ":graph y", analyses.graph, "value"),
+    Command("explain", "NAME", "Every step behind a value, and how its gradient came.", ":explain y", _explain, "value"),
+    Command("jacobian", "EXPR", "All first derivatives.", ":jacobian x**2", analyses.jacobian, "value"),
+    Command("hessian", "EXPR", "All second derivatives of one number.", ":hessian (x**3).sum()", analyses.hessian, "value"),
+    Command(
+        "check", "EXPR", "The gradients by rule against differences, in float64.", ":check x.exp().sum()", analyses.check, "expression"
+    ),
+    Command(
+        "minimize", "EXPR", "Where it is smallest, from the values of now.", ":minimize ((x-3)**2).sum()", analyses.minimize, "expression"
+    ),
+    Command("plot", "EXPR x=LO..HI [--grad]", "The curve over a range.", ":plot sin(x)*x x=-6..6 --grad", analyses.plot, "expression"),
+    Command("report", "EXPR -o FILE", "A page that tells all of an expression.", ":report y -o page.html", analyses.report, "value"),
     Command("zero", "", "Set the grad of every named tensor to None.", ":zero", _zero),
     Command("reset", "", "Forget all names and settings.", ":reset", _reset),
     Command("undo", "", "Take the last input back, with all it changed.", ":undo", _undo),
@@ -230,8 +237,11 @@ _ALL = (
     Command("load", "FILE", "Run a script here.", ":load tutorial.py", _load, "file"),
     Command("save", "FILE", "Write what succeeded as a script, for PyTorch too.", ":save session.py", _save, "file"),
     Command("time", "EXPR", "How long an expression takes; nothing of it stays.", ":time x.exp().sum()", _time, "expression"),
-    Command("quit", "", "Leave; so does Ctrl-D.", ":quit", _quit),
+    Command("history", "[TEXT]", "The last inputs, or those with a text.", ":history exp", _history),
+    Command("quit", "", "Leave; so do :q and Ctrl-D.", ":quit", _quit),
 )
 
 #: by name, in the order of `:help`
 COMMANDS = {command.name: command for command in _ALL}
+#: short names
+_SHORT = {"q": "quit", "h": "help", "exit": "quit", "min": "minimize", "jac": "jacobian"}

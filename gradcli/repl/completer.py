@@ -40,7 +40,10 @@ class PromptCompleter(Completer):
             yield Shown(one.text, -one.length, display_meta=one.about)
 
     def _argument(self, command: Command, argument: str, event: CompleteEvent) -> Iterable[Shown]:
-        if command.completes == "expression":
+        if command.completes == "value" and not argument:
+            # what has been computed, not all that the language has
+            yield from (Shown(one.text, display_meta=one.about) for one in self._complete("") if one.kind == "variable")
+        elif command.completes in ("expression", "value"):
             yield from self._language(argument)
         elif command.completes == "topic":
             yield from (Shown(c.name, -len(argument), display_meta=c.doc) for c in COMMANDS.values() if c.name.startswith(argument))

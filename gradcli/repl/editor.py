@@ -33,6 +33,7 @@ _STYLE = {
     "prompt": "bold ansigreen",
     "continuation": "ansigreen",
     "preview": "ansibrightblack",
+    "bottom-toolbar": "noreverse",
     "pygments.keyword": "ansiblue",
     "pygments.keyword.pseudo": "bold ansicyan",
     "pygments.literal.number": "ansimagenta",
@@ -54,6 +55,7 @@ class Behaviour:
     is_complete: Callable[[str], bool]
     complete: Complete
     preview: Evaluate
+    signature: Callable[[str], str] = lambda text: ""
 
 
 class _FileHistory(History):
@@ -85,6 +87,8 @@ class Editor:
         terminal: tuple[Input, Output] | None = None,
     ) -> None:
         self._behaviour = behaviour
+        #: the text before the cursor, and the signature that was found for it
+        self._signed = ("", "")
         self.preview = Preview(behaviour.preview, self._redraw)
         given, shown = terminal or (None, None)
         self.session: PromptSession[str] = PromptSession(
@@ -102,6 +106,7 @@ class Editor:
             input_processors=[HighlightMatchingBracketProcessor(chars="[](){}")],
             key_bindings=_bindings(behaviour.is_complete),
             vi_mode=vi,
+            bottom_toolbar=self._signature,
             enable_suspend=True,
             input=given,
             output=shown,
@@ -144,6 +149,13 @@ class Editor:
         window = Window(FormattedTextControl(self._preview_text), dont_extend_height=True, wrap_lines=False)
         shown = Condition(lambda: bool(self.preview.text) and not get_app().is_done)
         floats.content.children.append(ConditionalContainer(window, shown))
+
+    def _signature(self) -> StyleAndTextTuples | None:
+        """What the call that is being typed takes; no toolbar elsewhere."""
+        text = self.session.default_buffer.document.text_before_cursor
+        if text != self._signed[0]:
+            self._signed = (text, "" if "(" not in text else self._behaviour.signature(text))
+        return [("class:preview", escape_lines(self._signed[1]))] if self._signed[1] else None
 
     def _preview_text(self) -> StyleAndTextTuples:
         lines = escape_lines(self.preview.text).split("\n")

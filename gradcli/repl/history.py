@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-#: older entries are dropped at the next start
+#: older entries are dropped at the next start, unless the user wants another number
 MOST_ENTRIES = 10_000
 _MOST_BYTES = 32 * 2**20
 
@@ -29,15 +29,21 @@ def default_path() -> Path:
 
 
 class HistoryFile:
-    """The file, readable by its owner only and never opened through a link. The first failure is one warning; then memory only."""
+    """The file, readable by its owner only and never opened through a link. `most` entries are kept in it, with 0 nothing is.
 
-    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
+    The first failure is one warning; then memory only.
+    """
+
+    def __init__(self, path: Path, warn: Callable[[str], None], most: int = MOST_ENTRIES) -> None:
         self.path = path
+        self._most = most
         self._warn = warn
-        self._broken = False
+        self._broken = not most  # then nothing is written
 
     def load(self) -> list[str]:
         """The entries, oldest first; cuts the file down when it has become too long."""
+        if not self._most:
+            return []
         try:
             descriptor = self._open(os.O_RDONLY)
         except FileNotFoundError:
@@ -54,8 +60,8 @@ class HistoryFile:
             self._fail(error)
             return []
         entries = _entries(content.decode("utf-8", "replace"))
-        if len(entries) > MOST_ENTRIES or size > _MOST_BYTES:
-            entries = entries[-MOST_ENTRIES:]
+        if len(entries) > self._most or size > _MOST_BYTES:
+            entries = entries[-self._most :]
             self._rewrite(entries)
         return entries
 

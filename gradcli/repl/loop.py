@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -55,6 +56,8 @@ class Prompt:
         self.format = "repr"
         #: files that were loaded
         self.inputs: list[str] = []
+        #: all inputs that are remembered, oldest first
+        self.history: Callable[[], list[str]] = list
         self._count = 0
         self._interrupted = 0.0
 
@@ -96,6 +99,9 @@ class Prompt:
         habit = stripped.removesuffix("()")
         if habit in _HABITS and not self.names.has(habit):
             stripped = _HABITS[habit]
+        asked = re.fullmatch(r"help\(\s*['\"]?([\w.]+)['\"]?\s*\)", stripped)
+        if asked and not self.names.has("help"):
+            stripped = f"{asked[1]}?"
         try:
             if stripped.startswith(":"):
                 dispatch(self, stripped)

@@ -282,7 +282,8 @@ class Interactive:
     @in_force
     def variables(self) -> tuple[Variable, ...]:
         """The names that are bound, with their values."""
-        return tuple(self._variable(name, value) for name, value in self._interpreter.variables.items())
+        found = self._interpreter.variables.items()
+        return tuple(self._variable(name, value) for name, value in found if name not in ("__", "___"))
 
     def _variable(self, name: str, value: Any) -> Variable:
         if type(value) is not Tensor:
@@ -346,6 +347,17 @@ class Interactive:
         found = completion.candidates(text, self._interpreter.variables)
         explained = len(found) <= MOST_EXPLAINED
         return [Completion(one.text, length, one.kind, self._about(one) if explained else "") for one in found]
+
+    @in_force
+    def signature(self, text: str) -> str:
+        """The signature of the call that is open at the end of `text`, "" for none. Nothing is evaluated."""
+        found = completion.open_call(text, self._interpreter.variables)
+        if found is None:
+            return ""
+        path, value = found
+        known = descriptions.summary(path, value).partition("   ")[0]
+        names = "" if known else ", ".join(completion.keyword_names(value))
+        return known or (f"{path}({names})" if names else "")
 
     def _about(self, candidate: completion.Candidate) -> str:
         if candidate.kind == "variable":

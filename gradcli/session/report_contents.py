@@ -92,13 +92,13 @@ def script(interpreter: Interpreter, source: Source, of: str | None, weigh: Weig
 def _name_of(value: Tensor, interpreter: Interpreter) -> str:
     """A name that is bound to the tensor, else the text of the operation that made it."""
     for name, one in interpreter.variables.items():
-        if one is value and name != "_":
+        if one is value and name.strip("_"):
             return name
     return "" if value.node is None else origin_text(value.node.origin)
 
 
 def _explained(found: Subject, interpreter: Interpreter, weigh: Weigh) -> Explanation:
-    names = {name: value for name, value in interpreter.variables.items() if name != "_"}
+    names = {name: value for name, value in interpreter.variables.items() if name.strip("_")}
     return explanation_subject.explanation(found, names, weigh, full=False, gradients=True, drawn=False, strict=False)
 
 

@@ -93,6 +93,24 @@ class Session:
         """The names to differentiate by: bound tensors that require grad and are leaves."""
         return list(self._names.variables)
 
+    @in_force
+    def differentiate_by_named(self, text: str, *, copied: bool = False, double: bool = False) -> None:
+        """Let the program's leaves that stand in `text` be the variables; forget the ranges.
+
+        With `copied` the names are bound to copies, in float64 where `double`: do so within a block that puts names back. Raises
+        UsageError.
+        """
+        from gradcli.session import named_leaves
+
+        variables = self._interpreter.variables
+        self._names.ranges.clear()
+        if copied:
+            for name, value in named_leaves.copies(text, variables, double=double).items():
+                self._interpreter.set(name, value)
+        if double:
+            dtypes.set_default(dtypes.float64)
+        self._names.variables = named_leaves.named_leaves(text, variables)
+
     @property
     def ranges(self) -> list[str]:
         """The names that `bind_range` has bound."""
@@ -361,6 +379,6 @@ class Session:
             return found.weights if vector is None else self._names.weights(vector, out)
 
         # the prompt's last value is no name of the user's
-        names = {name: value for name, value in self._interpreter.variables.items() if name != "_"}
+        names = {name: value for name, value in self._interpreter.variables.items() if name.strip("_")}
         told = explanation_subject.explanation(found, names, weigh, full=full, gradients=gradients, drawn=drawn, strict=strict)
         return told.replace(notes=(*told.notes, SUMMED)) if summed else told

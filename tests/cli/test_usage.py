@@ -10,8 +10,8 @@ import pytest
 @pytest.mark.parametrize(
     ("words", "code", "err"),
     [
-        (["x+1"], 2, "UsageError: no such command: x+1\n  did you mean gradcli eval 'x+1'?\n"),
-        (["x + 1"], 2, "UsageError: no such command: x + 1\n  did you mean gradcli eval 'x + 1'?\n"),
+        (["x+1"], 2, "UsageError: no such command: x+1\n  did you mean gradcli eval 'x+1' x=3?\n"),
+        (["x + 1"], 2, "UsageError: no such command: x + 1\n  did you mean gradcli eval 'x + 1' x=3?\n"),
         (["-x*2", "x=3"], 2, "UsageError: no such command: -x*2\n  did you mean gradcli eval '-x*2' x=3?\n"),
         (["evel", "1"], 2, "UsageError: no such command: evel\n  did you mean eval?\n"),
         (["--verbose"], 2, "UsageError: no such option: --verbose\n  try   gradcli --help\n"),

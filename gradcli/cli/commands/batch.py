@@ -215,7 +215,7 @@ def _opened(name: str) -> Iterator[int]:
             raise DataError("standard input is closed")
         yield stream.fileno()
         return
-    with data.open_regular(name) as file:
+    with data.open_pipe(name) or data.open_regular(name) as file:
         yield file.fileno()
 
 

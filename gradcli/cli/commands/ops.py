@@ -14,7 +14,7 @@ gradcli ops softmax
 gradcli ops 'log*'
 gradcli ops MulBackward0
 gradcli ops optim.Adam
-gradcli ops --format plain"""
+gradcli ops --names"""
 
 HELP = """What is supported: signatures, grad_fn, derivatives, what is chosen where there is none, an example that is run now.
 
@@ -28,6 +28,7 @@ WITHOUT = ("file", "dtype", "seed", "precision")
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="[NAME|PATTERN]...", hidden=True)] = None,
     *,
+    names: Annotated[bool, typer.Option("--names", help="Only the names, one a line; short for --format plain.")] = False,
     shared: Shared,
 ) -> int:
     """Look up and print."""
@@ -38,7 +39,9 @@ def command(
     from gradcli.render import reference as render
     from gradcli.render.look import PLAIN
 
-    chosen = shared.chosen_format("table", FORMATS)
+    if names and (shared.json or shared.format not in (None, "plain")):
+        raise UsageError("--names is a format of its own: it goes without --format")
+    chosen = "plain" if names else shared.chosen_format("table", FORMATS)
     if shared.file is not None:
         raise UsageError("ops takes names, and no file")
     limits.use(limits.with_options(shared.limit or [], untrusted=shared.untrusted))
@@ -55,7 +58,7 @@ def command(
         renderers = {"plain": render.reference_plain, "json": render.reference_json, "csv": render.reference_csv}
         text = renderers[chosen](listed)
     if shared.path is None:
-        output.write_stdout(text, safe=True)
+        output.page_stdout(text, shared.color)
     else:
         output.write_file(shared.path, text.encode())
     return 0

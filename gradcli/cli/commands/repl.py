@@ -12,6 +12,7 @@ from gradcli.cli import output
 from gradcli.cli.options import Shared
 
 if TYPE_CHECKING:
+    from gradcli.repl.config import Config
     from gradcli.repl.loop import Prompt
     from gradcli.repl.screen import Screen
     from gradcli.session import Session
@@ -35,11 +36,13 @@ WITHOUT = ("file", "output")
 def command(
     words: Annotated[list[str] | None, typer.Argument(metavar="[FILE]", hidden=True)] = None,
     vi: Annotated[bool, typer.Option("--vi", help="The keys of vi.")] = False,
+    emacs: Annotated[bool, typer.Option("--emacs", help="The keys of Emacs, unless you configure others.")] = False,
     *,
     shared: Shared,
 ) -> int:
     """Run the prompt."""
     from gradcli.errors import UsageError
+    from gradcli.repl import config
 
     format_ = shared.chosen_format("repr", FORMATS)
     if shared.file or shared.output:
@@ -49,6 +52,13 @@ def command(
         raise UsageError("gradcli repl takes one file at most", hints=["try :load FILE at the prompt for more"])
     if not output.is_terminal(sys.stdin):
         return _script(files, shared)
+    settings = config.load()
+    if vi and emacs:
+        raise UsageError("--vi and --emacs contradict each other")
+    keys = "vi" if vi else "emacs" if emacs else None
+    if shared.format is None and not shared.json:
+        format_ = str(settings["format"])
+    shared = with_settings(shared, settings)
     screen = make_screen(shared)
     session = make_session(shared, screen)
     prompt = make_prompt(session, screen)
@@ -56,7 +66,18 @@ def command(
     for path in files:
         prompt.names.load(session.read_source(path), path)
         prompt.inputs.append(path)
-    return interact(prompt, vi=vi)
+    return interact(prompt, settings, keys)
+
+
+def with_settings(shared: Shared, settings: Config, *, script: bool = False) -> Shared:
+    """The options, with the user's settings for those that were not given.
+
+    Beside a `script` these are colours alone: the others would change what it prints.
+    """
+    chosen: dict[str, object] = {} if shared.color else {"color": settings["color"]}
+    if not script:
+        chosen |= {name: settings[name] for name in ("precision", "dtype") if getattr(shared, name) is None and name in settings.found}
+    return shared.replace(**chosen)
 
 
 def make_screen(shared: Shared) -> Screen:
@@ -80,18 +101,19 @@ def make_session(shared: Shared, screen: Screen) -> Session:
     return request.make_session(shared, data.stdin_reader(None), screen.program, interactive=True)
 
 
-def interact(prompt: Prompt, *, vi: bool = False) -> int:
-    """Read from the terminal until the user leaves; the exit code."""
+def interact(prompt: Prompt, settings: Config, keys: str | None = None) -> int:
+    """Read from the terminal until the user leaves; the exit code. `keys` are "vi" or "emacs", None for those of the settings."""
     from gradcli.repl.history import HistoryFile, default_path
     from gradcli.repl.plain import PlainReader
 
-    history = HistoryFile(default_path(), _warn)
+    history = HistoryFile(default_path(), _warn, int(str(settings["history"])))
+    prompt.history = history.load
     if os.environ.get("TERM") == "dumb" or not output.is_terminal(sys.stdout):
         return prompt.run(PlainReader(history, prompt.names.is_complete))
     from gradcli.repl.editor import Behaviour, Editor
 
-    behaviour = Behaviour(prompt.names.is_complete, prompt.names.complete, prompt.preview)
-    editor = Editor(history, behaviour, vi=vi, colour=prompt.screen.look().colour)
+    behaviour = Behaviour(prompt.names.is_complete, prompt.names.complete, prompt.preview, prompt.names.signature)
+    editor = Editor(history, behaviour, vi=(keys or settings["keys"]) == "vi", colour=prompt.screen.look().colour)
     prompt.screen.show("gradcli: PyTorch's gradients. :help for the commands, Ctrl-D leaves.\n")
     return prompt.run(editor)
 
@@ -104,14 +126,25 @@ def make_prompt(session: Session, screen: Screen) -> Prompt:
 
 
 def _script(files: list[str], shared: Shared) -> int:
-    """FILE, then standard input, as scripts."""
+    """FILE, then standard input, as scripts; where standard input is one expression, its value is shown."""
     from gradcli import data
     from gradcli.cli.request import make_session
+    from gradcli.errors import LanguageError
+    from gradcli.render.plain import evaluation_repr
+    from gradcli.results.values import PlainValue
     from gradcli.source import Source
 
     session = make_session(shared, data.stdin_reader(getattr(sys.stdin, "buffer", None)), output.write_stdout)
-    for path in [*files, "-"]:
-        session.run(Source("<stdin>" if path == "-" else path, session.read_source(path)))
+    for path in files:
+        session.run(Source(path, session.read_source(path)))
+    source = Source("<stdin>", session.read_source("-"))
+    try:
+        found = session.evaluate(source)
+    except LanguageError:
+        session.run(source)
+        return 0
+    if found.value != PlainValue(None, "NoneType", "None"):
+        output.write_stdout(evaluation_repr(found))
     return 0
 
 

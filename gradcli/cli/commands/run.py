@@ -95,7 +95,10 @@ def _run_and_stay(files: list[str], shared: Shared, keep_going: bool) -> int:
     from gradcli.cli.commands import repl
     from gradcli.cli.reporting import Reporter
     from gradcli.errors import GradcliError
+    from gradcli.repl import config
 
+    settings = config.load()
+    shared = repl.with_settings(shared, settings, script=True)
     screen = repl.make_screen(shared)
     session = repl.make_session(shared, screen)
     prompt = repl.make_prompt(session, screen)
@@ -108,4 +111,4 @@ def _run_and_stay(files: list[str], shared: Shared, keep_going: bool) -> int:
                 break
         else:
             prompt.inputs.append(name)
-    return repl.interact(prompt)
+    return repl.interact(prompt, settings)

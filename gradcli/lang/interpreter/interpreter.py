@@ -101,12 +101,20 @@ class Interpreter:
         if not isinstance(last, ExprStmt):
             return None
         if value is not None:
-            self._globals["_"] = value
+            self._remember(value)
         return value
+
+    def _remember(self, value: Value) -> None:
+        """Bind `_` to the last value that was shown, `__` and `___` to those before it."""
+        names = self._globals
+        for older, newer in (("___", "__"), ("__", "_")):
+            if newer in names:
+                names[older] = names[newer]
+        names["_"] = value
 
     def _displaying(self, display: Display) -> Display:
         def shown(statement: ExprStmt, value: Value) -> None:
-            self._globals["_"] = value
+            self._remember(value)
             display(statement, value)
 
         return shown

@@ -135,18 +135,33 @@ def lookup(path: str, variables: dict[str, Value]) -> Value:
 # --- keyword arguments ----------------------------------------------------------------------------
 
 
+def open_call(text: str, variables: dict[str, Value]) -> tuple[str, Value] | None:
+    """What is called by the innermost open parenthesis of `text`, as it is written, and its value; None outside of calls."""
+    bare = _STRINGS.sub(_blanked, text)
+    opening = _innermost(bare)
+    while opening >= 0 and bare[opening] != "(":
+        opening = _innermost(bare[:opening])
+    if opening < 0:
+        return None
+    path, value = _callee(bare[:opening], variables)
+    return None if value is MISSING else (path, value)
+
+
+def _callee(head: str, variables: dict[str, Value]) -> tuple[str, Value]:
+    """What `head` ends with, a name or a method, and its value; MISSING where that is not known."""
+    called = _CALLEE.search(head)
+    if called is not None:
+        return called[1], lookup(called[1], variables)
+    method = re.search(r"[\])]\.([A-Za-z_]\w*)\Z", head)
+    return ("", MISSING) if method is None else (method[1], attributes.find_attribute(wrap(0.0), method[1]))
+
+
 def _keywords(before: str, variables: dict[str, Value]) -> list[Candidate]:
     """Keyword arguments such as `dim=`, inside the parentheses of a call."""
     opening = _innermost(before)
     if opening < 0 or before[opening] != "(" or not before.rstrip().endswith(("(", ",")):
         return []
-    head = before[:opening]
-    called = _CALLEE.search(head)
-    if called is not None:
-        value = lookup(called[1], variables)
-    else:
-        method = re.search(r"[\])]\.([A-Za-z_]\w*)\Z", head)
-        value = MISSING if method is None else attributes.find_attribute(wrap(0.0), method[1])
+    value = _callee(before[:opening], variables)[1]
     used = set(re.findall(r"([A-Za-z_]\w*)\s*=", before[opening:]))
     return [Candidate(f"{name}=", "keyword argument", None) for name in keyword_names(value) if name not in used]
 

@@ -83,12 +83,15 @@ class Writer:
         self._ever: set[str] = set()
         for one in self._inputs:
             self._ever |= one.bound | set(analyse(one.program, one.program.body).bound)
-        self._last_value = any(_reads_last(one.program) for one in self._inputs)
+        #: the names of last values that the inputs read, "_" for the last one and "__" for the one before it
+        self._last_values = {name for one in self._inputs for name in _last_values(one.program)}
 
     def text(self, setup: Iterable[str] = ()) -> str:
         """The script; `setup` are the lines that follow the imports."""
         body = "".join(self._rewrite(one).rstrip() + "\n" for one in self._inputs)
         head = ["import torch", *self._imports, *setup]
+        if self._last_values - {"_"}:
+            head.append("_ = __ = ___ = None")
         helpers = "".join(f"\n\n{_EITHER.format(name=name)}" for name in self._helpers)
         return "\n".join(head) + "\n" + helpers + ("\n\n" if helpers else "\n") + body
 
@@ -115,8 +118,9 @@ class Writer:
             return []
         start, end = statement.start, statement.end
         printed = {"print": "print(_)", "repr": "print(repr(_))", "silent": ""}[echo]
-        if self._last_value:
-            return [(start, 0, "_ = "), (end, 0, f"; {printed}" if printed else "")]
+        if self._last_values:
+            before, after = ("_, __, ___ = (", "), _, __") if self._last_values - {"_"} else ("_ = ", "")
+            return [(start, 0, before), (end, 0, after + (f"; {printed}" if printed else ""))]
         if echo == "silent":
             return []
         before, after = ("print(", ")") if echo == "print" else ("print(repr(", "))")
@@ -189,12 +193,13 @@ def _targets(node: Node) -> set[Node]:
     return found
 
 
-def _reads_last(program: Program) -> bool:
-    """Whether the program reads or binds `_`."""
+def _last_values(program: Program) -> set[str]:
+    """Which of `_`, `__` and `___` the program reads or binds."""
+    found: set[str] = set()
     stack: list[Node] = [program]
     while stack:
         node = stack.pop()
-        if isinstance(node, Name) and node.id == "_":
-            return True
+        if isinstance(node, Name) and node.id in ("_", "__", "___"):
+            found.add(node.id)
         stack += children(node)
-    return False
+    return found
