@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradcli.errors import Code, GradcliError, ProgramError
+from gradcli.source import Span
 
 _ADVICE = {
     Code.INTEGERS_REQUIRE_GRAD: "write 1. instead of 1, or give dtype=torch.float32",
@@ -43,6 +44,16 @@ def advice(error: GradcliError) -> list[str]:
         return []
     found = _ADVICE.get(error.code) or _ADVICE_BY_NAME.get((error.code, error.names[0] if error.names else ""))
     return [found] if found else []
+
+
+def of_warning(span: Span | None) -> str:
+    """Advice on a warning about the text at `span`; "" for none."""
+    if span is not None and span.text.endswith(".grad"):
+        owner = " ".join(span.text.removesuffix(".grad").split())
+        if not owner.isidentifier():
+            owner = "name it: y"
+        return f"{owner}.retain_grad() before backward() keeps it; gradcli grad --all and gradcli explain show every gradient"
+    return ""
 
 
 def _line(error: GradcliError) -> str:

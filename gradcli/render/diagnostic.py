@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 
 from gradcli.errors import GradcliError, Label
-from gradcli.render.advice import advice
+from gradcli.render.advice import advice, of_warning
 from gradcli.render.drawing.excerpt import Excerpt, marked
 from gradcli.render.drawing.folding import cut, fold_prose
 from gradcli.render.escape import escape, escape_lines, width
@@ -62,7 +62,10 @@ def warning(category: str, message: str, span: Span | None, look: Look = PLAIN) 
         line = Excerpt(span, _columns(look)).line
     text = _folded(f"{place}{category}: {escape_lines(message)}", look).removeprefix(place)
     text = look.paint(place.rstrip(), "dim") + " " * bool(place) + text.replace(f"{category}:", look.paint(f"{category}:", "warning"), 1)
-    return f"{text}\n" + (f"{_INDENT}{highlighted(line, look)}\n" if line else "")
+    below = [highlighted(line, look)] if line else []
+    if advised := of_warning(span):
+        below.append(escape(advised))
+    return "".join(f"{one}\n" for one in (text, *(_INDENT + one for one in below)))
 
 
 def error_json(error: GradcliError) -> str:

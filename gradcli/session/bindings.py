@@ -61,7 +61,7 @@ class Bindings:
 
     def bind_range(self, name: str, text: str) -> bool:
         """Bind a point of LO..HI or LO..HI:N, and remember the range; False for what is no range. Raises what `bind` raises."""
-        found = input_values.range_of(text)
+        found = input_values.range_of(text, f"<value of {name}>")
         if found is None:
             return False
         from gradcli.session import plotting

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gradcli import limits
 from gradcli.analysis import missing_gradient
 from gradcli.analysis.explain import explain
-from gradcli.analysis.operands import assigned_names
+from gradcli.analysis.operands import assigned_names, walk
 from gradcli.analysis.recorder import Recorder, present, recorded
 from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.tensor.tensor import Tensor
@@ -19,7 +19,7 @@ from gradcli.results.explanations import Explanation
 from gradcli.session import input_values
 from gradcli.session.gradients import locate_error
 from gradcli.session.result_values import tensor_value
-from gradcli.source import Source
+from gradcli.source import Source, Span
 
 
 class Walks(Recorder):
@@ -40,12 +40,22 @@ class Subject:
     `weights` are those of the script's own backward pass from the value, None for 1.
     """
 
-    def __init__(self, value: Tensor, source: Source, tree: nodes.Node | None, recorder: Recorder, weights: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        value: Tensor,
+        source: Source,
+        tree: nodes.Node | None,
+        recorder: Recorder,
+        weights: Tensor | None = None,
+        span: Span | None = None,
+    ) -> None:
         self.value = value
         self.source = source
         self.tree = tree
         self.recorder = recorder
         self.weights = weights
+        #: where the value is in the text
+        self.span = span or input_values.whole(source)
 
 
 def subject(interpreter: Interpreter, source: Source | str, of: str | None, script: bool = False) -> Subject:
@@ -76,7 +86,23 @@ def subject(interpreter: Interpreter, source: Source | str, of: str | None, scri
     value = interpreter.get(of)
     if value is MISSING:
         raise UsageError(f"--of {of}: the script has no such name; it has {', '.join(interpreter.names()) or 'none'}")
-    return Subject(_tensor(value, source), source, program, walks, walks.weights if value is walks.root else None)
+    place = _assignment(of, program)
+    if type(value) is Tensor and value.is_leaf and value.requires_grad and value.array.size != 1:
+        hints = [f"without --of it is what backward() was called on, and shows how {of}.grad came"]
+        raise UsageError(f"--of {of}: {of} is a leaf, nothing made it", span=place, hints=hints)
+    return Subject(_tensor(value, source), source, program, walks, walks.weights if value is walks.root else None, place)
+
+
+def _assignment(name: str, program: nodes.Node) -> Span | None:
+    """Where a program last assigns to a name."""
+    places = [
+        target.span
+        for node in walk(program)
+        if isinstance(node, nodes.Assign)
+        for target in node.targets
+        if isinstance(target, nodes.Name) and target.id == name
+    ]
+    return places[-1] if places else None
 
 
 def newest(interpreter: Interpreter) -> str | None:
@@ -111,7 +137,7 @@ def explanation(
     `weigh` gives the weights of the backward pass. A value of several elements without weights has no gradients; with `strict` it is
     an error. Raises ProgramError, LimitError.
     """
-    span = input_values.whole(found.source)
+    span = found.span
     out = found.value
     if not out.requires_grad:
         raise _without_graph(found, variables)
@@ -134,7 +160,7 @@ def explanation(
 
 def _without_graph(found: Subject, variables: Mapping[str, object]) -> ProgramError:
     """The error for a value without a graph, with the reason for each variable."""
-    span = input_values.whole(found.source)
+    span = found.span
     error = no_graph_error()
     error.span = span
     for name, value in variables.items():

@@ -12,7 +12,7 @@ from gradcli import data
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
-from gradcli.errors import Code, DataError, GradcliError, LanguageError, ProgramError
+from gradcli.errors import Code, DataError, GradcliError, LanguageError, ProgramError, Repair
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Source, Span
 
@@ -35,15 +35,20 @@ class Files:
         self.warn = warn
 
 
-def range_of(text: str) -> tuple[str, str, int | None] | None:
-    """The texts of both ends of LO..HI or LO..HI:N, and N or None; None for a word that is no range."""
+def range_of(text: str, name: str) -> tuple[str, str, int | None] | None:
+    """The texts of both ends of LO..HI or LO..HI:N, and N or None; None for a word that is no range.
+
+    `name` is that of the source in errors. Raises LanguageError.
+    """
     found = re.fullmatch(_RANGE, text) if ".." in text and not text.startswith(("@", "\\@")) else None
     if found is None:
         return None
     if ":" in found[2] and "[" not in found[2]:
         low, _, count = text.rpartition(":")
-        place = Span(Source("<range>", text), len(low) + 1, len(text))
-        raise LanguageError(f"LO..HI:N takes how many points, a whole number, not {count.strip()}", span=place)
+        place = Span(Source(name, text), len(low) + 1, len(text))
+        error = LanguageError(f"LO..HI:N takes how many points, a whole number, not {count.strip()}", span=place)
+        error.repairs = [Repair(place, number[0] if (number := re.match(r"[1-9][0-9]{0,8}", count.strip())) else str(_RANGE_POINTS))]
+        raise error
     return found[1], found[2], int(found[3]) if found[3] else None
 
 
@@ -57,7 +62,7 @@ def read(text: str, name: str, files: Files, evaluate: Callable[[Source], object
         return text[1:], None
     if text.startswith("@"):
         return _from_file(text, files), None
-    if ".." in text and (interval := range_of(text)):
+    if interval := range_of(text, name):
         text = f"linspace({interval[0]}, {interval[1]}, {interval[2] or _RANGE_POINTS})"
     source = Source(name, text)
     return evaluate(source), whole(source)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from gradcli.core.functions._index import FUNCTIONS
 from gradcli.errors import LanguageError
+from gradcli.lang.names import bare_names, builtins
 from gradcli.lang.syntax import parser
 from gradcli.source import Source
 
@@ -66,6 +67,12 @@ def rewritten(text: str) -> str | None:
     return None
 
 
+def with_commas(text: str) -> str | None:
+    """`text` with commas for the blanks between values; None where that does not parse."""
+    changed = re.sub(r"(?<=[\w)\]])\s+(?=[\w(\[.])", ", ", text)
+    return changed if changed != text and len(text) <= _MOST and _parses(changed) else None
+
+
 def _parses(text: str) -> bool:
     try:
         parser.parse_expression(Source("<expression>", text))
@@ -97,7 +104,7 @@ def _power(found: re.Match[str]) -> str:
 
 def _applied(found: re.Match[str]) -> str:
     name, argument = found[1], found[2]
-    return f"{name}({argument})" if name in FUNCTIONS or name == "ln" else found[0]
+    return f"{name}({argument})" if name in FUNCTIONS or name in bare_names.ALIASES or name in builtins.FUNCTIONS else found[0]
 
 
 def _product(found: re.Match[str]) -> str:
@@ -167,6 +174,7 @@ _RULES: tuple[Callable[[str], str], ...] = (
     _substitution(rf"(\)|\])\s*({_WORD}|\d)", _product),
     _substitution(r"(?<=\d)\s+(?=-?[\d.])", ","),
     _substitution(rf"\b({_WORD})\s+({_WORD}|\d|\()", _product),
+    _substitution(r"\s*;", ","),
     _brackets,
     _substitution(r"\s*[,;:=]+\s*$", ""),
 )

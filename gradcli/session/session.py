@@ -84,6 +84,7 @@ class Session:
         self._names.bind_data(name, value)
 
     @in_force
+    @repairing
     def bind_range(self, name: str, text: str) -> bool:
         """Bind a point of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
         return self._names.bind_range(name, text)

@@ -20,10 +20,11 @@ from gradcli.lang.interpreter.scope import analyse
 from gradcli.lang.names import attributes, bare_names
 from gradcli.lang.syntax import nodes, parser
 from gradcli.lang.values.value_classes import MISSING, Namespace
-from gradcli.session.notation import rewritten
+from gradcli.session.notation import rewritten, with_commas
 from gradcli.source import Source, Span
 
-#: attributes of other libraries' tensors
+#: arguments and attributes of other libraries
+_OTHER_KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "axes": "dim"}
 _OTHER_ATTRIBUTES = {"ln": "log", "len": "numel()", "length": "numel()", "average": "mean", "avg": "mean", "transpose": "T", "astype": "to"}
 
 
@@ -36,7 +37,9 @@ def repairs(error: GradcliError, variables: Mapping[str, object]) -> list[Repair
         return []
     if isinstance(error, LanguageError):
         found = _eaten(source, variables) or rewritten(source.text)
-        return [] if found is None else [Repair(_all(source), found.strip(), sure=True)]
+        sure = [] if found is None else [Repair(_all(source), found.strip(), sure=True)]
+        listed = with_commas(source.text)
+        return sure if listed is None or listed == found else [*sure, Repair(_all(source), listed)]
     try:
         tree = parser.parse_expression(source)
     except LanguageError:
@@ -46,7 +49,7 @@ def repairs(error: GradcliError, variables: Mapping[str, object]) -> list[Repair
     made: dict[tuple[object, ...], Repair] = {}
     for rule in _RULES:
         for one in rule(slip):
-            made.setdefault((one.span, one.text, *one.values, *one.exact, *one.leaves, *one.options, one.command), one)
+            made.setdefault((one.span, one.text, *one.values.items(), *one.exact, *one.leaves, *one.options, one.command), one)
     return list(made.values())
 
 
@@ -73,6 +76,7 @@ class _Slip:
         self.text = tree.source.text
         span = error.span
         assert span is not None
+        self.span = span
         self.every = walk(tree)
         self.at = [node for node in self.every if (node.start, node.end) == (span.start, span.end)]
         self.step = next(self._steps(span), None)
@@ -139,6 +143,7 @@ def _names(slip: _Slip) -> Iterable[Repair]:
         text = text[: node.start] + meant + text[node.end :]
     if not missing:
         yield Repair(_all(slip.source), text, sure=True)
+    if not missing or missing & called:
         return
     named = ", ".join(sorted(missing))
     remark = f"any value for {named}: {' '.join(f'{name}=...' for name in sorted(missing))}"
@@ -162,13 +167,11 @@ def _meant(name: str, called: bool, variables: Mapping[str, object]) -> str | No
     same = [one for one in variables if one.lower() == name.lower()]
     if same:
         return same[0]
-    if not called:
+    if not called and name not in library.MODULES:
         close = get_close_matches(name, variables, 1, 0.75) if len(name) > 2 else []
         return close[0] if close else "pi" if name.lower() == "pi" else None
-    if name.lower() in FUNCTIONS:
-        return name.lower()
-    if "_".join(re.findall(r"[A-Z]?[a-z0-9]+", name)).lower() in FUNCTIONS:
-        return "_".join(re.findall(r"[A-Z]?[a-z0-9]+", name)).lower()
+    if name in library.MODULES:
+        return f"torch.{name}"
     prefixes = {
         "nn.functional": "F",
         "linalg": "torch.linalg",
@@ -176,9 +179,11 @@ def _meant(name: str, called: bool, variables: Mapping[str, object]) -> str | No
         "autograd": "torch.autograd",
         "func": "torch.func",
     }
-    place = next((one for one in prefixes if name in library.members(one)), None)
-    if place is not None:
-        return f"{prefixes[place]}.{name}"
+    plain = name.lower().replace("_", "")
+    for place, shown in {"": "", **prefixes}.items():
+        same = [one for one in library.members(place) if one.replace("_", "") == plain and one.islower()]
+        if same:
+            return f"{shown}.{same[0]}".lstrip(".")
     close = get_close_matches(name, [*FUNCTIONS, *bare_names.PYTHON], 1, 0.7)
     return close[0] if close else None
 
@@ -195,7 +200,12 @@ def _shadowed(slip: _Slip) -> Iterable[Repair]:
     # Python's types and functions, and methods, have names of types in messages, and so have torch's functions
     function = slip.error.type_name == "TypeError" and any("function" in name for name in slip.error.names)
     operands = {word for part in slip.step or () for word in re.findall(r"\w+", part)} if function else set()
+    left, joint, right = slip.step or ("", "", "")
+    if left in operands and left in FUNCTIONS and joint.strip() == "-":
+        yield slip.changed(slip.span, f"{left}(-{right})")
     for node in slip.every:
+        if isinstance(node, nodes.Subscript) and node in slip.at and slip.text_of(node.value) in FUNCTIONS:
+            yield slip.changed(node, f"{slip.text_of(node.value)}({slip.text_of(node.index)})")
         if not isinstance(node, nodes.Name):
             continue
         if node.id not in slip.variables and node.id in operands:
@@ -225,20 +235,27 @@ def _products(slip: _Slip) -> Iterable[Repair]:
 
 def _arguments(slip: _Slip) -> Iterable[Repair]:
     """Numbers and lists where tensors are wanted, tensors where a list of them is, no `dim`."""
-    if slip.error.type_name != "TypeError":
+    if slip.error.type_name != "TypeError" or slip.error.code is Code.NOT_A_TENSOR:
         return
     for call in slip.calls():
+        if len(call.args) > 1:
+            first, last = call.args[0], call.args[-1]
+            yield slip.changed(Span(slip.source, first.start, last.end), f"[{slip.text[first.start : last.end]}]")
         wrapped = [(one, _as_tensor(slip, one)) for one in call.args]
         numbers = [(one, text) for one, text in wrapped if text is not None]
         if numbers:
             yield slip.changed(*numbers[0])
             yield _with(slip, numbers)
-        if len(call.args) > 1:
-            first, last = call.args[0], call.args[-1]
-            yield slip.changed(Span(slip.source, first.start, last.end), f"[{slip.text[first.start : last.end]}]")
         close = slip.text.rfind(")", call.start, call.end)
         if call.args and close > 0:
             yield slip.changed(Span(slip.source, close, close), ", dim=-1")
+            yield slip.changed(Span(slip.source, close, close), ", 0, 1")
+        if len(call.args) > 2:
+            first, last = call.args[1], call.args[-1]
+            yield slip.changed(Span(slip.source, first.start, last.end), f"({slip.text[first.start : last.end]})")
+        for keyword in call.keywords:
+            if keyword.name in _OTHER_KEYWORDS:
+                yield slip.changed(Span(slip.source, keyword.start, keyword.start + len(keyword.name)), _OTHER_KEYWORDS[keyword.name])
         for keyword in call.keywords:
             yield slip.changed(Span(slip.source, *_with_comma(slip, keyword)), "")
 
@@ -283,15 +300,16 @@ def _operators(slip: _Slip) -> Iterable[Repair]:
         return
     left, joint, right = slip.step
     op = joint.strip()
-    span = slip.error.span
-    assert span is not None
+    span = slip.span
 
     def pair(a: str, b: str) -> Repair:
         return slip.changed(span, a + joint + b)
 
+    if slip.error.code is Code.NO_DERIVATIVE and op == "//":
+        yield Repair(_all(slip.source), slip.text.replace("//", "/"))
     if op == "^":
         yield Repair(_all(slip.source), slip.text.replace("^", "**"))
-    if slip.error.code is Code.UNSUPPORTED_OPERANDS:
+    if slip.error.type_name == "TypeError":
         for operand in (left, right):
             made = ""
             if re.fullmatch(r".*\.[A-Za-z_]\w*", operand):
@@ -393,18 +411,22 @@ def _kinds(slip: _Slip) -> Iterable[Repair]:
         for form in ("({}).values", "({})[0]", "({}).float()", "{}()"):
             yield Repair(_all(slip.source), form.format(text))
     if error.code is Code.NO_GRAPH:
-        given = [name for name, value in slip.variables.items() if type(value) is Tensor and not value.requires_grad]
+        given = [name for name, value in slip.variables.items() if not (type(value) is Tensor and value.requires_grad)]
         yield from (Repair(leaves=[name]) for name in given)
         cut = re.sub(r"\.(?:detach|data|item|numpy|tolist|long|int|round|floor|sign)(?:\(\))?", "", slip.text)
         if cut != slip.text:
             yield Repair(_all(slip.source), cut)
+    if error.code is Code.NUMPY_OF_REQUIRES_GRAD:
+        yield Repair(_all(slip.source), slip.text.replace(".numpy()", ".detach().numpy()"))
+    if slip.source.name != "<expression>" and slip.text.strip().startswith("{"):
+        yield Repair(_all(slip.source), slip.text.replace("{", "[").replace("}", "]"))
     if error.code is Code.LEAF_WRITTEN_IN_PLACE:
         yield Repair(_all(slip.source), re.sub(r"(?<=\w)_\(", "(", slip.text))
     if error.code is Code.MANY_ELEMENTS_AS_NUMBER:
         yield Repair(_all(slip.source), re.sub(r"\.item\(\)", ".tolist()", slip.text))
     leaves = {name: value for name, value in slip.variables.items() if type(value) is Tensor and value.is_leaf}
     used = [node.id for node in slip.every if isinstance(node, nodes.Name) and node.id in leaves]
-    for name in dict.fromkeys(used):
+    for name in reversed(dict.fromkeys(used)):
         value = leaves[name]
         if value.requires_grad and value.dtype.is_floating_point and value.array.size < 1000 and (value.array == value.array.round()).all():
             yield Repair(exact=[name])

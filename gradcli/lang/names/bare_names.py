@@ -61,7 +61,8 @@ OTHER_NAMES = {
     "NaN": "nan", "NAN": "nan", "Inf": "inf", "Infinity": "inf", "infinity": "inf", "Pi": "pi", "PI": "pi", "E": "e",
     "tg": "tan", "arctg": "atan", "arcsen": "asin", "sen": "sin", "lg": "log10", "avg": "mean", "average": "mean",
     "stdev": "std", "stddev": "std", "variance": "var", "magnitude": "norm", "length": "len", "concat": "cat", "concatenate": "cat",
-    "power": "pow", "logistic": "sigmoid", "signum": "sign", "mod": "remainder", "factorial": "math.factorial", "fact": "math.factorial",
+    "power": "pow", "square_root": "sqrt", "sqroot": "sqrt", "logistic": "sigmoid", "signum": "sign", "mod": "remainder",
+    "factorial": "math.factorial", "fact": "math.factorial",
     "ceiling": "ceil", "array": "tensor", "matrix": "tensor", "vector": "tensor", "identity": "eye",
 }  # fmt: skip
 #: names of torch's functions that an expression may use besides

@@ -136,7 +136,9 @@ LOG_SOFTMAX = Op(
     "dim",
     layout="contiguous",
     jvp=lambda xp, inputs, attrs, tangents, out: tangents[0] - logsumexp_jvp(xp, inputs[0], tangents[0], attrs[0], True),
-    input=Rule(lambda xp, grad, out, dim: xp.call(LOG_SOFTMAX_BACKWARD, grad, out, dim), "grad - exp(out) * grad.sum(dim, True)"),
+    input=Rule(
+        lambda xp, grad, out, dim: xp.call(LOG_SOFTMAX_BACKWARD, grad, out, dim), "grad - softmax(input, dim) * grad.sum(dim, True)"
+    ),
 )
 
 

@@ -12,7 +12,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array
 from gradcli.core.kernels import layer_norm as kernel
 from gradcli.core.ops.checks import require_floating
-from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
+from gradcli.core.ops.layers.moments import moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import FACTORS_3, ROWS, SHIFTS_3, SQUARE
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import shape_error
@@ -74,7 +74,10 @@ LAYER_NORM = Op(
     outputs="result mean rstd",
     input=Rule(
         _input_rule,
-        "dim = tuple(range(-len(normalized_shape), 0)); " + CENTRED + "g = grad if weight is None else grad * weight; " + NORMAL,
+        "dim = -1 if len(normalized_shape) == 1 else tuple(range(-len(normalized_shape), 0)); "
+        "x = result if weight is None and bias is None else F.layer_norm(input, normalized_shape, eps=eps); "
+        "g = grad if weight is None else grad * weight; "
+        "(g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / (input.var(dim, correction=0, keepdim=True) + eps).sqrt()",
     ),
     weight=Rule(_weight_rule, "grad * F.layer_norm(input, normalized_shape, None, None, eps)"),
     bias=Rule(_bias_rule, "grad"),

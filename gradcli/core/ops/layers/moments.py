@@ -42,6 +42,6 @@ def scaled(x: Any, weight: Any, bias: Any) -> Any:
 
 
 #: for formulas: c is the difference from the mean along dim, std the deviation
-CENTRED = "c = input - input.mean(dim, True); std = (c.square().mean(dim, True) + eps).sqrt(); "
+CENTRED = "c = input - input.mean(dim, True); std = (input.var(dim, correction=0, keepdim=True) + eps).sqrt(); "
 #: for formulas: the gradient of the input, from g, the gradient of c / std
 NORMAL = "x = c / std; (g - g.mean(dim, True) - x * (g * x).mean(dim, True)) / std"

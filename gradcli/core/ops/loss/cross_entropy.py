@@ -83,6 +83,15 @@ def _records(suffix: str, dim: int) -> tuple[Op, Op]:
         'n = w.sum() if reduction == "mean" else 1; '
         f"zeros_like(input).scatter({dim}, t.unsqueeze({dim}), (-grad * w / n).where(k, 0).unsqueeze({dim}))"
     )
+    if dim == -1:
+        # without weights and ignored classes it is minus grad times one-hot, in a mean by the number of targets
+        each = 'grad.unsqueeze(-1) if reduction == "none" and target.dim() else grad'
+        count = 'target.numel() if reduction == "mean" else 1'
+        plain = "weight is None and target.dtype == torch.int64 and (target != ignore_index).all()"
+        placed = (
+            f"g = {each}; m = {count}; {placed.rpartition('; ')[0]}; -g * F.one_hot(target, input.size(-1)) / m if {plain} else "
+            + (placed.rpartition("; ")[2])
+        )
     backward = Op(
         f"NllLoss{suffix}BackwardBackward0",
         _backward,

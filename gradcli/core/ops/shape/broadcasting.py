@@ -35,7 +35,7 @@ EXPAND: Op = Op(
     saved="self_sym_sizes",
     view=True,
     # the backward pass sums the gradient over the expanded dimensions
-    input=Rule(lambda grad: grad, "grad.sum_to_size(input.shape)"),
+    input=Rule(lambda grad: grad, "grad if grad.shape == input.shape else grad.sum_to_size(input.shape)"),
 )
 
 
