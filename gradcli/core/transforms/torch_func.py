@@ -14,6 +14,7 @@ from typing import Any
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.routines import Routine
+from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
@@ -276,8 +277,13 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux:
                 f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
             )
         products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
-        result = (level.leave(output), rebuild(out_spec, products))
+        result = (map_leaves(_aliased, level.leave(output)), rebuild(out_spec, products))
         return (*result, level.leave(aux)) if has_aux else result
+
+
+def _aliased(output: Tensor) -> Tensor:
+    """An output with a history has its alias as the value beside the product, as forward mode gives it."""
+    return ALIAS(output) if output.requires_grad else output
 
 
 def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:

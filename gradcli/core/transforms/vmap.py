@@ -34,13 +34,16 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
         leaves, spec, dims, count = _batch(func, in_dims, args)
         samples = []
         before = generator.default.get_state()
+        retaining = state.retaining
         for at in range(max(count, 1)):
             sliced = [leaf if dim is None else _slice(leaf, dim, at) for leaf, dim in zip(leaves, dims, strict=True)]
             state.mapped += 1
+            state.retaining = retaining or at < count - 1
             try:
                 samples.append(flatten(call(func, rebuild(spec, sliced), kwargs)))
             finally:
                 state.mapped -= 1
+                state.retaining = retaining
             if at == 0 and not np.array_equal(before, generator.default.get_state()):
                 _check_randomness(randomness)
             if randomness == "same" and at < count - 1:
