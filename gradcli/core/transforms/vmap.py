@@ -14,7 +14,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
-from gradcli.core.transforms.user_functions import call, name_of, type_text
+from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -50,7 +50,7 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
                 generator.default.set_state(before)
         return _joined(func, samples, out_dims, count)
 
-    return Routine(wrapped, name_of(func))
+    return Routine(wrapped, qualified_name_of(func))
 
 
 def _check_randomness(randomness: str) -> None:
