@@ -47,7 +47,7 @@ def backward(
             once="create_graph",
         )
     keep = create_graph if retain_graph is None else retain_graph
-    walk = Walk(keep, create_graph, capture)
+    walk = Walk(keep or state.retaining, create_graph, capture)
     if inputs is None:
         walk.run(edges, grads)
         return
@@ -91,7 +91,7 @@ def grad(
             raise runtime_error(text, Code.INPUT_WITHOUT_GRAD)
         targets.append(edge_of(tensor))
     keep = create_graph if retain_graph is None else retain_graph
-    walk = Walk(keep, create_graph, None)
+    walk = Walk(keep or state.retaining, create_graph, None)
     walk.capturing = True
     found = walk.run(edges, grads, targets)
     if allow_unused is None:

@@ -65,6 +65,7 @@ class State:
         "saving_forbidden",
         "observed",
         "mapped",
+        "retaining",
         "multithreading",
         "dual",
     )
@@ -95,6 +96,8 @@ class State:
         self.observed = False
         #: how many calls of vmap are running, in which no value may become a Python number
         self.mapped = 0
+        #: whether a sample of vmap runs that is not the last: a graph made outside is freed once, as by the one pass of PyTorch
+        self.retaining = False
         #: the flag of `set_multithreading_enabled`, which has no effect here
         self.multithreading = True
         #: the forward AD level that is open

@@ -14,13 +14,14 @@ from typing import Any
 from gradcli.core.autograd.saved_tensor_hooks import Disabled
 from gradcli.core.autograd.tensor_state import detach, set_requires_grad
 from gradcli.core.calling.routines import Routine
+from gradcli.core.ops.shape.casting import ALIAS
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.state import recording, state
 from gradcli.core.tensor.tensor import Tensor, zeros_like
 from gradcli.core.transforms import jacobians
 from gradcli.core.transforms.jacobians import Gradients
 from gradcli.core.transforms.pytree import flatten, map_leaves, rebuild
-from gradcli.core.transforms.user_functions import call, name_of, stand_in, type_text
+from gradcli.core.transforms.user_functions import call, qualified_name_of, stand_in, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 _JVP = "jvp(f, primals, tangents)"
@@ -183,7 +184,7 @@ def grad(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine:
         gradients, _, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
         return (gradients, aux) if has_aux else gradients
 
-    return Routine(wrapper, name_of(func))
+    return Routine(wrapper, qualified_name_of(func))
 
 
 def grad_and_value(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine:
@@ -193,7 +194,7 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: Any = False) -> Routine
         gradients, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
         return (gradients, (value, aux)) if has_aux else (gradients, value)
 
-    return Routine(wrapper, name_of(func))
+    return Routine(wrapper, qualified_name_of(func))
 
 
 # --- products ---
@@ -229,7 +230,7 @@ def vjp(func: Any, *primals: Any, has_aux: Any = False) -> Any:
             found = level.gradients(outputs, leaves, given, keep=bool(retain_graph), graph=graph)
             return rebuild(in_spec, [level.leave(g) for g in found])
 
-    pull = Routine(wrapper)
+    pull = Routine(wrapper, "_vjp_with_argnums.<locals>.wrapper")
     return (results, pull, extra) if has_aux else (results, pull)
 
 
@@ -276,8 +277,13 @@ def jvp(func: Any, primals: Any, tangents: Any, *, strict: Any = False, has_aux:
                 f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
             )
         products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
-        result = (level.leave(output), rebuild(out_spec, products))
+        result = (map_leaves(_aliased, level.leave(output)), rebuild(out_spec, products))
         return (*result, level.leave(aux)) if has_aux else result
+
+
+def _aliased(output: Tensor) -> Tensor:
+    """An output with a history has its alias as the value beside the product, as forward mode gives it."""
+    return ALIAS(output) if output.requires_grad else output
 
 
 def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
@@ -305,7 +311,7 @@ def linearize(func: Any, *primals: Any) -> tuple[Any, Routine]:
             products = [zeros_like(o) if m is None else level.leave(m) for o, m in zip(outputs, moved, strict=True)]
         return rebuild(out_spec, products)
 
-    return results, Routine(jvp_fn)
+    return results, Routine(jvp_fn, "linearize.<locals>.jvp_fn")
 
 
 def _pushed(level: Level, output: Tensor, leaves: list[Tensor], directions: list[Tensor], graph: bool) -> Tensor | None:
@@ -344,7 +350,7 @@ def jacrev(func: Any, argnums: Any = 0, *, has_aux: Any = False, chunk_size: Any
     def wrapper_fn(*args: Any) -> Any:
         return _jacobian(func, argnums, has_aux, args, _VJP)
 
-    return Routine(wrapper_fn, name_of(func))
+    return Routine(wrapper_fn, qualified_name_of(func))
 
 
 def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any = "error") -> Routine:
@@ -353,7 +359,7 @@ def jacfwd(func: Any, argnums: Any = 0, has_aux: Any = False, *, randomness: Any
     def wrapper_fn(*args: Any) -> Any:
         return _jacobian(func, argnums, has_aux, args, _JVP)
 
-    return Routine(wrapper_fn, name_of(func))
+    return Routine(wrapper_fn, qualified_name_of(func))
 
 
 def hessian(func: Any, argnums: Any = 0) -> Routine:

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_callable
 from gradcli.core.functions import catalog
+from gradcli.core.functions.function import Function
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 
@@ -25,7 +26,15 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = Non
 def name_of(function: Any) -> str:
     """`function.__name__`, which a function that is made from it takes over."""
     name = getattr(function, "name", None)
-    return name if isinstance(name, str) else "function"
+    return name.rpartition(".")[2] if isinstance(name, str) else "function"
+
+
+def qualified_name_of(function: Any) -> str:
+    """`function.__qualname__`, by which a function that is made from it is printed."""
+    name = getattr(function, "name", None)
+    if not isinstance(name, str):
+        return "function"
+    return f"_VariableFunctionsClass.{name}" if isinstance(function, Function) and function.namespace == "torch" else name
 
 
 def type_text(value: object) -> str:

@@ -14,7 +14,7 @@ from gradcli.core.random import generator
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.transforms.pytree import LEAF, Spec, flatten, rebuild, spread
-from gradcli.core.transforms.user_functions import call, name_of, type_text
+from gradcli.core.transforms.user_functions import call, name_of, qualified_name_of, type_text
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
@@ -34,20 +34,23 @@ def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: Any = "erro
         leaves, spec, dims, count = _batch(func, in_dims, args)
         samples = []
         before = generator.default.get_state()
+        retaining = state.retaining
         for at in range(max(count, 1)):
             sliced = [leaf if dim is None else _slice(leaf, dim, at) for leaf, dim in zip(leaves, dims, strict=True)]
             state.mapped += 1
+            state.retaining = retaining or at < count - 1
             try:
                 samples.append(flatten(call(func, rebuild(spec, sliced), kwargs)))
             finally:
                 state.mapped -= 1
+                state.retaining = retaining
             if at == 0 and not np.array_equal(before, generator.default.get_state()):
                 _check_randomness(randomness)
             if randomness == "same" and at < count - 1:
                 generator.default.set_state(before)
         return _joined(func, samples, out_dims, count)
 
-    return Routine(wrapped, name_of(func))
+    return Routine(wrapped, qualified_name_of(func))
 
 
 def _check_randomness(randomness: str) -> None:

@@ -8,7 +8,12 @@ from gradcli import limits
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Generated
 from gradcli.core.calling.type_errors import type_error
+from gradcli.core.functions import catalog
+from gradcli.core.functions._index import METHODS
+from gradcli.core.functions.function import Function, PythonMethod
+from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -73,7 +78,19 @@ def _repr_function(value: UserFunction) -> str:
     return f"<function {value.code.qualified} at {address(value)}>"
 
 
+#: the methods of modules and optimisers that PyTorch defines in each class
+_DEFINED_ANEW = {"Module.forward", "Optimizer.step"}
+
+
 def _repr_bound(value: BoundMethod) -> str:
+    function = value.function
+    if type(value.owner) is Tensor and value.name in METHODS and type(method := catalog.method(value.name)) is PythonMethod:
+        function = method
+    if isinstance(function, Routine):
+        name = function.name
+        if name in _DEFINED_ANEW or "." not in name:
+            name = f"{type_name(value.owner)}.{value.name}"
+        return f"<bound method {name} of {repr_text(value.owner)}>"
     return f"<built-in method {value.name} of {type_name(value.owner)} object at {address(value.owner)}>"
 
 
@@ -124,9 +141,13 @@ def _repr_result(value: NamedResult) -> str:
 
 
 def _repr_torch_function(value: Value) -> str:
-    if not isinstance(value, Routine) and getattr(value, "namespace", "torch") == "torch":
+    namespace: str = getattr(value, "namespace", "torch")
+    if isinstance(value, (Routine, PythonFunction)) or (isinstance(value, Function) and value.python_name):
+        return f"<function {value.name} at {address(value)}>"
+    if namespace == "torch":
         return f"<built-in method {value.name} of type object at {address(value)}>"
-    return f"<function {value.name} at {address(value)}>"
+    start = "" if namespace == "torch.nn.functional" else f"{namespace.removeprefix('torch.')}_"
+    return f"<built-in function {start}{value.name.removeprefix(start)}>"
 
 
 #: by type, the repr of values that are not host values
@@ -147,7 +168,8 @@ _OWN: dict[type, Callable[[Value], str]] = {
     UserClass: _repr_class,
     BoundUserMethod: _repr_bound_user,
     Super: lambda value: f"<super: {repr_text(value.after)}, <{value.after.name} object>>",
-    IteratorValue: lambda value: f"<{value.kind} object at {address(value)}>",
+    IteratorValue: lambda value: f"<{value.kind} object {'<genexpr> ' if value.kind == 'generator' else ''}at {address(value)}>",
+    Generated: lambda value: f"<generator object {value.name} at {address(value)}>",
 }
 
 

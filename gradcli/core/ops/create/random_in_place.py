@@ -73,7 +73,7 @@ def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tens
     expanded_shape(p, input.array.shape)
 
     def write(array: Array) -> None:
-        chances = memory_format.in_order(np.broadcast_to(p.array, array.shape), array)
+        chances = memory_format.in_order(np.broadcast_to(np.asarray(p.array), array.shape), array)
         memory_format.filled(array, lambda _: source(given).bernoulli(chances, None, input.dtype))
 
     return in_place.write_part(input, _BERNOULLI, (), (), write)

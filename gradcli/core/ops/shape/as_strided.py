@@ -118,7 +118,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
         text = f"expected src to have a size equal to the slice of self. src size = {list(src.array.shape)}, slice size = {list(size)}"
         raise shape_error(text)
     limits.check_elements(input.array.size, input.dtype.itemsize)
-    values = src if src.dtype is input.dtype else Tensor(dtypes.cast(src.array, input.dtype), input.dtype)
+    # a floating source is converted as it is written, so that its gradient comes back in its own dtype
+    converted = src.dtype is not input.dtype and not (src.dtype.is_floating_point and input.dtype.is_floating_point)
+    values = Tensor(dtypes.cast(src.array, input.dtype), input.dtype) if converted else src
     return AS_STRIDED_SCATTER(input, values, *where)  # type: ignore[no-any-return]
 
 
