@@ -302,5 +302,5 @@ def test_nan_is_told(cli, expression: str, note: str) -> None:
 
 
 def test_nan_on_a_map_is_told(cli) -> None:
-    assert "\"2 of 4 values are nan\"" in cli("plot", "sqrt(x)+0*y", "x=-1..1:2", "y=0..1:2", "--json").out
-    assert "\"every value is nan\"" in cli("plot", "sqrt(x-3)+0*y", "x=-1..1:2", "y=0..1:2", "--json").out
+    assert '"2 of 4 values are nan"' in cli("plot", "sqrt(x)+0*y", "x=-1..1:2", "y=0..1:2", "--json").out
+    assert '"every value is nan"' in cli("plot", "sqrt(x-3)+0*y", "x=-1..1:2", "y=0..1:2", "--json").out
