@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Pointwise(Op):
     Half precision is computed in single precision and rounded once, unless the record looks at the dtype itself (`narrow`).
     """
 
-    __slots__ = ("kind", "narrow", "row_major")
+    __slots__ = ("kind", "layout", "narrow")
     elementwise = True
     default_jvp = "elementwise"
 
@@ -52,7 +52,7 @@ class Pointwise(Op):
     ) -> None:
         super().__init__(grad_fn, forward, tensors, attrs, **more)
         self.kind = kind
-        self.row_major = layout == "contiguous"
+        self.layout = layout
         self.narrow = narrow
 
     def __call__(self, *args: Any) -> Tensor:
@@ -72,7 +72,7 @@ class Pointwise(Op):
             half = dtype is dtypes.float16 and not self.narrow
             out = self._made(self.forward(x.astype(np.float32) if half else x, *attrs), dtype)
             if x.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:
-                out.array = memory_format.contiguous(out.array) if self.row_major else memory_format.like_operands(out.array, (x,))
+                out.array = self._placed(out.array, (x,))
             if a.requires_grad and state.enabled:
                 self._link(out, (a,), attrs, (a.edge(),), 1)
             if state.dual is not None:
@@ -94,6 +94,12 @@ class Pointwise(Op):
         if state.dual is not None:
             state.dual.push(self, operands, attrs, (out,))
         return out
+
+    def _placed(self, array: Array, operands: Sequence[Array]) -> Array:
+        """The result in the memory format that the record declares."""
+        if self.layout == "contiguous":
+            return memory_format.contiguous(array)
+        return memory_format.like_operands(array, operands if self.layout == "iterated" else operands[::-1])
 
     def _made(self, result: Any, dtype: DType) -> Tensor:
         """The result as a tensor of the dtype that promotion or the kind asks for."""
@@ -143,7 +149,7 @@ class Pointwise(Op):
         if out.array.ndim > 1 and type(out.array) is ndarray:
             arrays = [t.array for t in (a, b) if type(t) is Tensor]
             if not all(array.flags.c_contiguous for array in arrays):
-                out.array = memory_format.like_operands(out.array, arrays)
+                out.array = self._placed(out.array, arrays)
         if state.enabled:
             mask = 0
             left = right = NO_EDGE

@@ -194,6 +194,8 @@ class Op:
         return out
 
     def _several(self, results: Sequence[Any], inputs: Sequence[Any], attrs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+        if self.view and not inputs[0].array.size:
+            results = self.forward(memory_format.spelled_out(inputs[0].array), *attrs)
         outs = tuple(self._wrap(r, inputs) for r in results)
         if self.view:
             for out in outs:

@@ -19,8 +19,9 @@ from gradcli.core.kernels import Array
 Strides = tuple[int, ...]
 
 #: The memory format of an operation's outputs. "contiguous": row-major. "preserved": as `empty_like` of the first array.
-#: "iterated": as an elementwise operation on all arrays.
-Layout = Literal["contiguous", "preserved", "iterated"]
+#: "iterated": as an elementwise operation on all arrays; "reversed": with the last array first. "columns": matrices whose columns
+#: are contiguous, as LAPACK writes them; vectors in rows.
+Layout = Literal["contiguous", "preserved", "iterated", "reversed", "columns"]
 
 
 def contiguous_strides(shape: Sequence[int]) -> Strides:
@@ -180,11 +181,14 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
         first = args[0]
         if not isinstance(result, np.ndarray) or result.ndim < 2:
             return result
-        if layout == "contiguous":
+        if layout == "contiguous" or (layout == "columns" and result.ndim < first.ndim):
             return contiguous(result)
         if layout == "preserved":
             return laid_out(result, preserved(first)) if first.shape == result.shape else result
-        return like_operands(result, [a for a in args if isinstance(a, np.ndarray)])
+        if layout == "columns":
+            return contiguous(result.swapaxes(-1, -2)).swapaxes(-1, -2)
+        arrays = [a for a in args if isinstance(a, np.ndarray)]
+        return like_operands(result, arrays if layout == "iterated" else arrays[::-1])
 
     return run
 
@@ -194,6 +198,19 @@ def copy(array: Array) -> Array:
     if array.flags.c_contiguous and array.size:
         return array.copy()
     made = empty_like(array)
+    made[...] = array
+    return made
+
+
+def copy_with_gaps(array: Array) -> Array:
+    """A copy with the strides of the array, as `clone_preserve_strides`; where elements share memory, with those of `copy`."""
+    strides = element_strides(array)
+    reach = 0
+    for stride, n in sorted((s, n) for s, n in zip(strides, array.shape, strict=True) if n > 1):
+        if stride <= reach:
+            return copy(array)
+        reach += stride * (n - 1)
+    made = np.ndarray(array.shape, array.dtype, np.zeros(reach + 1, array.dtype), 0, array.strides)
     made[...] = array
     return made
 

@@ -10,6 +10,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels.memory_format import Layout
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.tensor import Tensor
 
@@ -27,6 +28,7 @@ def activation(
     second: Rule = ZERO,
     saved: tuple[str | None, str | None] = (None, None),
     narrow: bool = False,
+    layout: Layout = "iterated",
 ) -> tuple[Op, Pointwise]:
     """The records `NAMEBackwardBackward0` and `NAMEBackward0` of an activation, whose derivative PyTorch gives a node of its own.
 
@@ -43,7 +45,7 @@ def activation(
         input=second,
     )
     rule = Rule(lambda xp, grad, input, attrs: xp.call(backward, grad, input, *attrs), formula, note)
-    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, narrow=narrow, saved=saved[0], input=rule)
+    return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, saved=saved[0], input=rule)
 
 
 def writing(run: Run) -> Run:

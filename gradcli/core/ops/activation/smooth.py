@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Sample
 from gradcli.core.graph.namespaces import as_tensor
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import elementary
+from gradcli.core.kernels import elementary, memory_format
 from gradcli.core.kernels.special.erf import erf
 from gradcli.core.ops.activation.functional import activation, functional, writing
 from gradcli.core.ops.checks import Number, checked, require_floating, wrap_dim
@@ -174,6 +174,7 @@ _, LOG_SIGMOID = activation(
     lambda x: np.minimum(x, 0) - elementary.log1p(elementary.exp(-np.abs(x))),
     lambda grad, x: grad * logistic(-x),
     formula="grad * sigmoid(-input)",
+    layout="contiguous",
     saved=("buffer=? self", "buffer=? grad_output self"),
     second=Rule(_logsigmoid_second, "grad * grad_output * (sigmoid(input) - 1) * sigmoid(input)"),
 )
@@ -203,7 +204,13 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def _halves(x: Any, dim: int) -> tuple[Any, Any]:
     size = x.shape[dim] // 2
-    return np.take(x, range(size), dim), np.take(x, range(size, 2 * size), dim)
+    lead = (slice(None),) * (dim % x.ndim)
+    return x[(*lead, slice(size))], x[(*lead, slice(size, 2 * size))]
+
+
+def _glu(x: Any, dim: int) -> Any:
+    a, b = _halves(x, dim)
+    return memory_format.like_operands(a * logistic(b), (a, b))
 
 
 def _glu_gradient(grad: Any, x: Any, dim: int) -> Any:
@@ -251,7 +258,7 @@ GLU_BACKWARD: Op = Op(
 )
 GLU = Op(
     "GluBackward0",
-    lambda x, dim: (lambda a, b: a * logistic(b))(*_halves(x, dim)),
+    _glu,
     "input",
     "dim",
     input=Rule(

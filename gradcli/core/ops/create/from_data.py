@@ -173,7 +173,13 @@ def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
     return from_data(data, dtype)
 
 
-def asarray(obj: Any, dtype: DType | None, device: Any, copy: bool | None, requires_grad: bool) -> Tensor:
+_UNSPECIFIED = (
+    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False explicitly to "
+    "get the old behavior and silence this warning. (Triggered internally at /__w/pytorch/pytorch/torch/csrc/utils/tensor_new.cpp:1737.)"
+)
+
+
+def asarray(obj: Any, dtype: DType | None, device: Any, copy: bool | None, requires_grad: bool | None) -> Tensor:
     """`torch.asarray`: the tensor or the memory of the array itself where neither dtype nor `copy` asks for a copy.
 
     Raises ValueError for `copy=False` where a copy is needed.
@@ -189,7 +195,9 @@ def asarray(obj: Any, dtype: DType | None, device: Any, copy: bool | None, requi
         made = to_dtype(made, dtype)
     elif copy:
         made = CLONE(made)
-    return leaf(made.array, made.dtype, True) if requires_grad and not made.requires_grad else made
+    if requires_grad is None and made.requires_grad:
+        warnings.emit(_UNSPECIFIED, once="asarray")
+    return made if requires_grad in (None, made.requires_grad) else leaf(made.array, made.dtype, bool(requires_grad))
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -219,7 +227,7 @@ FUNCTIONS = (
     Function("as_tensor", (f"any data, {_AS_TENSOR}", as_tensor), doc="A tensor of data; the tensor itself where it is one.", method=False),
     Function(
         "asarray",
-        (f"any obj, {_AS_TENSOR}, bool? copy=None, bool requires_grad=False", asarray),
+        (f"any obj, {_AS_TENSOR}, bool? copy=None, bool? requires_grad=None", asarray),
         doc="As as_tensor; copy asks for a copy, or for none.",
         method=False,
     ),

@@ -94,6 +94,7 @@ RSUB_TENSOR = Pointwise(
     lambda a, b, alpha: np.subtract(b, a) if alpha == 1 else _minus(b, a, alpha),
     "input other",
     "alpha",
+    layout="reversed",
     input=Rule(_minus_scaled_rule, "-grad * alpha"),
     other=UNCHANGED,
 )

@@ -11,6 +11,7 @@ from gradcli.core.calling.signature import wrapped
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Operand
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.where import Choice, arrays_of
@@ -54,6 +55,8 @@ class _ClampNumbers(Choice):
         x = args[0]
         dtype = dtypes.result_type([v for v in args if v is not None])
         result = np.asarray(self.forward(*arrays_of(args, dtype)))
+        if result.ndim > 1:
+            result = memory_format.like_operands(result, (x.array,))
         out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
         if state.enabled:
             self.record(out, (x,), args[1:])

@@ -13,6 +13,7 @@ from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.saved_arrays import watched
+from gradcli.core.kernels import memory_format
 from gradcli.core.ops.checks import Operand, check_broadcast
 from gradcli.core.ops.index.nonzero import nonzero
 from gradcli.core.tensor import dtypes
@@ -44,9 +45,6 @@ class Choice(Op):
     __slots__ = ()
     default_jvp = "elementwise"
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, layout="iterated", **more)
-
     def __call__(self, *args: Any) -> Tensor:
         n = len(self.tensors)
         values = args[:n]
@@ -54,6 +52,8 @@ class Choice(Op):
         arrays = arrays_of(values, dtype)
         check_broadcast([*args[n:], *(a for a in arrays if a is not None)])
         result = np.asarray(self.forward(*arrays, *args[n:]))
+        if result.ndim > 1:
+            result = memory_format.like_operands(result, [a for a in (*args[n:], *arrays) if a is not None])
         out = Tensor(dtypes.round_bfloat16(result) if dtype is dtypes.bfloat16 else result, dtype)
         if state.enabled:
             self.record(out, values, args[n:])

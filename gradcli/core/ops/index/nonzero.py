@@ -45,7 +45,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         raise shape_error(f"'shape' cannot have negative values, but got {sizes}", "ValueError")
     limits.check_elements(indices.array.size * max(len(sizes), 1), 8)
     steps = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
-    return tuple(wrap(np.asarray(indices.array // step % n)) for step, n in zip(steps, sizes, strict=True))
+    places = indices.array.astype(np.int64, copy=False)
+    return tuple(wrap(np.asarray(places // step % n)) for step, n in zip(steps, sizes, strict=True))
 
 
 FUNCTIONS = (

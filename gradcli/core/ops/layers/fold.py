@@ -55,6 +55,7 @@ IM2COL: Op = Op(
     _columns,
     "input",
     "kernel_size dilation padding stride",
+    layout="contiguous",
     saved="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
     input=Rule(
         lambda xp, grad, input_shape, attrs: xp.call(COL2IM, grad, tuple(input_shape[-2:]), *attrs),

@@ -66,6 +66,7 @@ GROUP_NORM = Op(
     _group_norm,
     "input weight bias",
     "group eps",
+    layout="contiguous",
     saved="input! result1=? result2=? weight! C=? HxW=? N=? eps group",
     input=Rule(_input_rule, _GROUPED),
     weight=Rule(_weight_rule, "(grad * F.group_norm(input, group, eps=eps))" + _BY_CHANNEL),

@@ -79,6 +79,7 @@ QR: Op = Op(
     _qr,
     "A",
     "mode",
+    layout="columns",
     outputs="Q R",
     differentiable=2,
     A=Rule(

@@ -87,6 +87,7 @@ SVD: Op = Op(
     _svd,
     "A",
     "full_matrices",
+    layout="columns",
     saved="S U Vh S_sym_argsize_minus_1=? full_matrices",
     outputs="U S Vh",
     differentiable=3,

@@ -10,7 +10,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
-from gradcli.core.kernels import Array, elementary
+from gradcli.core.kernels import Array, elementary, memory_format
 from gradcli.core.ops.activation.smooth import LOG_SIGMOID
 from gradcli.core.ops.checks import require_floating
 from gradcli.core.ops.elementwise import scalars
@@ -115,7 +115,8 @@ def _bce_logits(x: Array, target: Array, weight: Array | None, pos_weight: Array
     if pos_weight is not None:
         log = ((pos_weight - 1) * target + 1) * log
     values = np.asarray((1 - target) * x - log, np.result_type(x, target))
-    return reduced_array(_weighted(values, weight), reduction)
+    # the first operation of PyTorch's is one on the target
+    return reduced_array(memory_format.like_operands(_weighted(values, weight), (target, x)), reduction)
 
 
 def _logits_slope(xp: Any, grad: Any, input: Any, target: Any, weight: Array | None, pos_weight: Array | None, reduction: str) -> Any:

@@ -98,7 +98,7 @@ def clone(input: Tensor, format: Any = None) -> Tensor:
 def _caster(dtype: DType) -> Callable[..., Tensor]:
     def cast(input: Tensor, format: Any) -> Tensor:
         made = to_dtype(input, dtype)
-        return contiguous(made) if is_row_major(format) else made
+        return contiguous(made) if made is not input and is_row_major(format) else made
 
     return cast
 

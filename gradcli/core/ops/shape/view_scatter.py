@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.shape.diagonal import DIAGONAL, diagonal
 from gradcli.core.ops.shape.slicing import SELECT, SLICE, select
@@ -20,7 +20,7 @@ def _scatter(name: str, view: Op, formula: str, src_formula: str) -> Op:
     """The record of a copy in which the part that `view` shows is `src`."""
 
     def forward(a: Array, src: Array, *where: Any) -> Array:
-        made = np.array(a)
+        made = memory_format.copy_with_gaps(a)
         view.forward(made, *where)[...] = src
         return made
 
@@ -32,7 +32,6 @@ def _scatter(name: str, view: Op, formula: str, src_formula: str) -> Op:
         forward,
         "input src",
         " ".join(view.attrs),
-        layout="preserved",
         input=Rule(input_rule, formula),
         src=Rule(lambda xp, grad, attrs: xp.call(view, grad, *attrs), src_formula),
     )
