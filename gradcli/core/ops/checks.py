@@ -34,6 +34,14 @@ def wrap_dim(dim: int, rank: int) -> int:
     return dim % size
 
 
+def size(tensor: Tensor, dim: int) -> int:
+    """The size of a dimension, as PyTorch's kernels ask for it. Raises IndexError where there is no such dimension."""
+    rank = tensor.array.ndim
+    if not rank:
+        raise shape_error(f"Dimension specified as {dim} but tensor has no dimensions", "IndexError")
+    return int(tensor.array.shape[wrap_dim(dim, rank)])
+
+
 def wrap_dims(dims: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """`dims` counted from 0, in their order; None and () mean all. Raises IndexError if out of range, RuntimeError if repeated."""
     if not dims:

@@ -37,7 +37,10 @@ def _grid(lengths: Sequence[Array], dtype: Any) -> Array:
 
 
 def _quotient(total: Array, divisor: Any) -> Array:
-    return total // divisor if total.dtype.kind in "iu" else np.asarray(total / divisor)
+    if total.dtype.kind not in "iu":
+        return np.asarray(total / divisor)
+    # whole numbers are cut off towards 0
+    return np.asarray(np.sign(total) * (np.abs(total) // np.abs(divisor)) * np.sign(divisor), total.dtype)
 
 
 def _reversed(spans: Sequence[Spans], sizes: Sequence[int]) -> list[Spans]:

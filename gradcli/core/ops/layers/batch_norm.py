@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, blocks
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import require_floating, size
 from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
@@ -131,15 +131,33 @@ def batch_norm(
     RuntimeError for missing statistics and for parameters of another size.
     """
     shape = input.array.shape
-    if training and input.array.size // max(shape[1], 1) == 1:
+    if not shape:
+        raise shape_error("tuple index out of range", "IndexError")
+    if training and math.prod((shape[0], *shape[2:])) == 1:
         raise shape_error(f"Expected more than 1 value per channel when training, got input size {input.shape}", "ValueError")
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """`torch.batch_norm`, which takes one value per channel in training too."""
+    channels = size(input, 1)
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise runtime_error(f"{missing} must be defined in evaluation mode")
     tensors = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
     for name, tensor in tensors:
-        if tensor is not None and tensor.array.size != shape[1]:
-            raise runtime_error(f"{name} should contain {shape[1]} elements not {tensor.array.size}")
+        if tensor is not None and tensor.array.size != channels:
+            raise runtime_error(f"{name} should contain {channels} elements not {tensor.array.size}")
+    require_floating("batch_norm", input.dtype)
     if training:
         if running_mean is not None and running_var is not None:
             _follow(input.array, running_mean, running_var, momentum)
@@ -165,13 +183,12 @@ def _instance_norm(
     """Batch normalisation of one row of images: all channels of all images side by side, each with its own statistics."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise runtime_error("Expected running_mean and running_var to be defined when use_input_stats is false")
-    shape = input.array.shape
-    images, channels = shape[:2]
+    images, channels, shape = size(input, 0), size(input, 1), input.array.shape
     kept = (running_mean, running_var, weight, bias)
     mean, var, scale, shift = (None if t is None else repeat(t, (images,)) for t in kept)
     side_by_side = view(contiguous(input), (1, images * channels, *shape[2:]))
     require_floating("batch_norm", input.dtype)
-    out = batch_norm(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
+    out = _batch_norm(side_by_side, mean, var, scale, shift, use_input_stats, momentum, eps)
     for own, repeated in ((running_mean, mean), (running_var, var)):
         if own is not None and repeated is not None:
             blocks.settle()
@@ -213,7 +230,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (
             "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, "
             "float eps, bool cudnn_enabled",
-            lambda x, weight, bias, mean, var, training, momentum, eps, _: batch_norm(x, mean, var, weight, bias, training, momentum, eps),
+            lambda x, weight, bias, mean, var, training, momentum, eps, _: _batch_norm(x, mean, var, weight, bias, training, momentum, eps),
         ),
         doc="Mean 0 and variance 1 for each channel.",
         samples=(Sample("torch.batch_norm(x, None, None, None, None, True, 0.1, 0.5, False)", None, x=SQUARE),),

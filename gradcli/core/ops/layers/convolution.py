@@ -78,7 +78,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     grad, weight = _wide(grad), _wide(weight)
     if how.transposed:
         whole = windows.correlate(windows.padded(grad, how.padding), weight, how.stride, how.dilation, how.groups)
-        out = whole[windows.inside((0,) * len(how.stride), x.shape[2:])]
+        out = np.ascontiguousarray(whole[windows.inside((0,) * len(how.stride), x.shape[2:])])
     else:
         sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
         out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)

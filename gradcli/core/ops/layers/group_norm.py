@@ -11,9 +11,10 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import require_floating
-from gradcli.core.ops.layers.moments import moments, scaled, standardised, standardised_rule
+from gradcli.core.kernels import Array, layer_norm
+from gradcli.core.kernels.elementary import fused
+from gradcli.core.ops.checks import require_floating, size
+from gradcli.core.ops.layers.moments import moments, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, SHIFTS
 from gradcli.core.ops.shape.views import VIEW
 from gradcli.core.tensor.tensor import Tensor
@@ -32,9 +33,25 @@ def _in_groups(xp: Any, x: Any, group: int) -> Any:
 
 def _group_norm(x: Array, weight: Array | None, bias: Array | None, group: int, eps: float) -> Array:
     grouped = _in_groups(np, x, group)
-    mean, rstd = moments(grouped, (2,), eps)
-    normal = ((grouped - mean) * rstd).reshape(x.shape)
-    return np.asarray(scaled(normal, _spread(np, weight, x), _spread(np, bias, x)))
+    mean, rstd = _moments(grouped, eps)
+    if weight is None and bias is None:
+        return np.asarray(((grouped - mean) * rstd).reshape(x.shape))
+    # one factor and one shift for each channel
+    each = (x.shape[0], x.shape[1], *(1 for _ in x.shape[2:]))
+    means, scale = (np.repeat(part[..., 0], x.shape[1] // group, 1).reshape(each) for part in (mean, rstd))
+    if weight is not None:
+        scale = scale * _spread(np, weight, x)
+    shift = np.zeros_like(scale) if bias is None else np.broadcast_to(_spread(np, bias, x), scale.shape)
+    return np.asarray(fused(x, np.broadcast_to(scale, x.shape), np.broadcast_to(fused(-scale, means, shift), x.shape)))
+
+
+def _moments(grouped: Array, eps: float) -> tuple[Array, Array]:
+    """Mean and reciprocal deviation of each group."""
+    batch, groups, columns = grouped.shape
+    if not layer_norm.fits(grouped, columns):
+        return moments(grouped, (2,), eps)
+    mean, rstd = layer_norm.moments(grouped.reshape(-1, columns), eps)
+    return mean.reshape(batch, groups, 1), rstd.reshape(batch, groups, 1)
 
 
 def _input_rule(xp: Any, grad: Any, input: Any, weight: Any, group: int, eps: float) -> Any:
@@ -77,9 +94,11 @@ GROUP_NORM = Op(
 def group_norm(input: Tensor, num_groups: Any, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool = True) -> Any:
     """`torch.group_norm`. Raises RuntimeError for sizes or dtypes that do not fit, NotImplementedError for a dtype that is not floating."""
     shape = list(input.array.shape)
+    size(input, 0)
+    channels = size(input, 1)
     if num_groups <= 0:
         raise runtime_error(f"Expected num groups to be greater than 0, got {num_groups}")
-    if shape[1] % num_groups:
+    if channels % num_groups:
         raise shape_error(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {shape} and "
             f"num_groups={num_groups}",

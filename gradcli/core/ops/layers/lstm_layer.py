@@ -182,6 +182,8 @@ def mkldnn_rnn_layer(
     """One LSTM layer in one direction; `reverse` begins at the end. Raises NotImplementedError for other networks."""
     if mode != _LSTM_MODE:
         raise ProgramError("NotImplementedError", "mkldnn_rnn_layer is part of gradcli for mode=2, which is an LSTM")
+    if input.array.ndim != 3 or {t.array.ndim for t in (weight0, weight1, hx_, cx_)} != {2} or not input.dtype.is_floating_point:
+        raise ProgramError("NotImplementedError", "mkldnn_rnn_layer of other shapes and dtypes than an LSTM's is not part of gradcli")
     return LSTM_LAYER(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, (), _LSTM_MODE, *settings, Memory())
 
 

@@ -124,6 +124,18 @@ def _max_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dil
     return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
 
 
+def _places_of_rows(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
+    """`max_pool1d_with_indices`, which PyTorch checks as images of height 1."""
+    pooling_checks.check_row_rank(input, "max_pool1d")
+    kernel, border, gaps = (
+        pooling_checks.one_int("max_pool1d", name, value)
+        for name, value in (("kernel_size", kernel_size), ("padding", padding), ("dilation", dilation))
+    )
+    step = () if stride in (None, ()) else (1, pooling_checks.one_int("max_pool1d", "stride", stride))
+    made = _max_of_images(2)(unsqueeze(input, -2), (1, kernel), step, (0, border), (1, gaps), ceil_mode)
+    return squeeze_dim(made[0], -2), squeeze_dim(made[1], -2)
+
+
 # --- windows that cover everything evenly ---
 
 
@@ -162,6 +174,7 @@ _EVENLY = "The largest element of each of so many windows that cover everything.
 def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
     name, named = f"max_pool{rank}d", f"max_pool{rank}d_with_indices"
     run = _max_of_rows if rank == 1 else _max_of_images(rank)
+    with_places = _places_of_rows if rank == 1 else run
     doc = "The largest element of each window."
     shared: dict[str, Any] = {"ops": MAX[max(rank, 2)], "method": False}
     inner = {"namespace": "torch.nn.functional", **shared}
@@ -169,9 +182,9 @@ def _functions(rank: int, *samples: Sample) -> tuple[Function, ...]:
     found = (
         Function(name, (wanting, _chosen(run, 6)), doc=doc, samples=samples, python=f"_{name}", **inner),
         Function(name, (_SLIDING, _chosen(run, 6)), doc=doc, **shared),
-        Function(named, (wanting, lambda *args: run(*args[:6])), doc=_WITH_PLACES, python=named, **inner),
+        Function(named, (wanting, lambda *args: with_places(*args[:6])), doc=_WITH_PLACES, python=named, **inner),
     )
-    return found if rank > 1 else (*found, Function(named, (_SLIDING, run), doc=_WITH_PLACES, **shared))
+    return found if rank > 1 else (*found, Function(named, (_SLIDING, with_places), doc=_WITH_PLACES, **shared))
 
 
 def _adaptive_function(rank: int, *samples: Sample) -> Function:

@@ -13,8 +13,9 @@ from gradcli.core.kernels import Array
 def moments(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array]:
     """The mean and 1 / sqrt(variance + eps) over `axes`, which stay with size 1; summed in double precision."""
     wide = x.astype(np.float64)
-    mean = wide.mean(axes, keepdims=True)
-    rstd = 1 / np.sqrt(np.square(wide - mean).mean(axes, keepdims=True) + eps)
+    count = np.float64(math.prod(x.shape[axis] for axis in axes))
+    mean = wide.sum(axes, keepdims=True) / count
+    rstd = 1 / np.sqrt(np.square(wide - mean).sum(axes, keepdims=True) / count + eps)
     return mean.astype(x.dtype), rstd.astype(x.dtype)
 
 

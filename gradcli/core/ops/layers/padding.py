@@ -36,7 +36,7 @@ def _pad(x: Array, pad: Sizes, value: Any) -> Array:
     around = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     cut = tuple(slice(max(-before, 0), size - max(-after, 0)) for size, (before, after) in zip(x.shape, around, strict=True))
     added = [(max(before, 0), max(after, 0)) for before, after in around]
-    return np.pad(x[cut], added, constant_values=value)
+    return np.ascontiguousarray(np.pad(x[cut], added, constant_values=value))
 
 
 PAD: Op = Op(

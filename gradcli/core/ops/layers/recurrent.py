@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.ops.checks import size
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.layers.dropout import drop
@@ -64,15 +65,26 @@ def _gru_step(given: Any, state: State, weights: Sequence[Any]) -> State:
 _STEPS: dict[str, Step] = {"rnn_tanh": _plain_step("tanh"), "rnn_relu": _plain_step("relu"), "lstm": _lstm_step, "gru": _gru_step}
 
 
-def _check_cell(input: Tensor, hidden: Tensor, w_ih: Tensor, w_hh: Tensor) -> None:
+_GATES = {"lstm": 4, "gru": 3}
+
+
+def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
     """Raise RuntimeError for sizes that do not fit."""
-    x, h = input.array.shape, hidden.array.shape
-    if x[1] != w_ih.array.shape[1]:
-        raise shape_error(f"input has inconsistent input_size: got {x[1]} expected {w_ih.array.shape[1]}")
-    if x[0] != h[0]:
-        raise shape_error(f"Input batch size {x[0]} doesn't match hidden0 batch size {h[0]}")
-    if h[1] != w_hh.array.shape[1]:
-        raise shape_error(f"hidden0 has inconsistent hidden_size: got {h[1]}, expected {w_hh.array.shape[1]}")
+    if size(input, 1) != size(w_ih, 1):
+        raise shape_error(f"input has inconsistent input_size: got {size(input, 1)} expected {size(w_ih, 1)}")
+    for number, hidden in enumerate(state):
+        if size(input, 0) != size(hidden, 0):
+            raise shape_error(f"Input batch size {size(input, 0)} doesn't match hidden{number} batch size {size(hidden, 0)}")
+        width = size(w_hh, 1)
+        if size(hidden, 1) != width:
+            raise shape_error(f"hidden{number} has inconsistent hidden_size: got {size(hidden, 1)}, expected {width}")
+    for which, weight in (("ih", w_ih), ("hh", w_hh)):
+        if size(weight, 0) != gates * width:
+            text = f"weight_{which} first dim must be {gates} * hidden_size = {gates * width}, but got {size(weight, 0)}"
+            raise shape_error(text)
+    for tensor in (input, *state, w_ih, w_hh):
+        if tensor.array.ndim != 2:
+            raise shape_error(f"a recurrent cell with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 2")
 
 
 def _cell(name: str) -> Callable[..., Any]:
@@ -82,8 +94,7 @@ def _cell(name: str) -> Callable[..., Any]:
         state = tuple(hx) if name == "lstm" else (hx,)
         if name == "lstm" and len(state) != 2:
             raise runtime_error("lstm_cell expects two hidden states")
-        for one in state:
-            _check_cell(input, one, w_ih, w_hh)
+        _check_cell(input, state, w_ih, w_hh, _GATES.get(name, 1))
         made = _STEPS[name](linear(input, w_ih, b_ih), state, (w_ih, w_hh, b_ih, b_hh))
         return made if name == "lstm" else made[0]
 
@@ -117,11 +128,29 @@ def _in_steps(name: str, x: Any, state: State, weights: Sequence[Any], reverse: 
     return stack(outs[::-1] if reverse else outs, 0), state
 
 
+def _check_network(input: Tensor, states: State, params: Sequence[Tensor], how: Settings, lstm: bool) -> None:
+    """Raise RuntimeError for numbers of weights and states that do not fit, and for other ranks."""
+    for tensor in (input, *states):
+        if tensor.array.ndim != 3:
+            raise shape_error(f"a recurrent network with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 3")
+    each = (4 if how.has_biases else 2) + (lstm and states[0].array.shape[2] != states[1].array.shape[2])
+    directions = 2 if how.bidirectional else 1
+    if len(params) % each:
+        raise runtime_error("got an incorrect number of RNN parameters")
+    if how.bidirectional and (len(params) // each % 2 or states[0].array.shape[0] % 2):
+        raise runtime_error("Odd number of params or hiddens given to a bidirectional RNN")
+    if how.num_layers * directions != states[0].array.shape[0]:
+        raise runtime_error("Expected more hidden states in stacked_rnn")
+    if how.num_layers * directions != len(params) // each:
+        raise runtime_error("Expected more weights in stacked_rnn")
+
+
 def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], how: Settings) -> tuple[Any, State]:
     """All layers of a recurrent network: the outputs, and the last states of every layer and direction.
 
     Raises RuntimeError for an empty sequence.
     """
+    _check_network(input, states, params, how, name == "lstm")
     if not input.array.shape[1 if how.batch_first else 0]:
         raise runtime_error("Expected sequence length to be larger than 0 in RNN")
     projected = name == "lstm" and states[0].array.shape[2] != states[1].array.shape[2]
