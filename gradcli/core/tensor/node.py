@@ -52,6 +52,11 @@ class Node:
         """The literal class name in PyTorch, e.g. `MulBackward0`."""
         raise NotImplementedError
 
+    @property
+    def path(self) -> str:
+        """The name with its module, as the repr shows it."""
+        return self.type_name
+
     def name(self) -> str:
         """What `grad_fn.name()` returns: nodes that exist only in C++ carry their namespace."""
         return self.type_name

@@ -19,6 +19,7 @@ MODULES = (
     "autograd",
     "autograd.anomaly_mode",
     "autograd.forward_ad",
+    "autograd.function",
     "autograd.functional",
     "autograd.grad_mode",
     "autograd.graph",
@@ -43,6 +44,7 @@ MODULES = (
 
 _AUTOGRAD = "gradcli.core.autograd.torch_autograd"
 _FORWARD = "gradcli.core.transforms.forward_ad"
+_CUSTOM = "gradcli.core.autograd.custom_function"
 _ANOMALY = "gradcli.core.autograd.anomaly"
 _GRAD_MODE = "gradcli.core.autograd.grad_mode"
 _EDGES = "gradcli.core.autograd.gradient_edge"
@@ -59,6 +61,9 @@ _GRADCHECK = "gradcli.core.transforms.gradcheck"
 PLACES: dict[str, tuple[str, str]] = {
     "autograd.backward": (_AUTOGRAD, "BACKWARD"),
     "autograd.grad": (_AUTOGRAD, "GRAD"),
+    "autograd.Function": (_CUSTOM, "FUNCTION"),
+    "autograd.function.Function": (_CUSTOM, "FUNCTION"),
+    "autograd.function.once_differentiable": (_CUSTOM, "ONCE_DIFFERENTIABLE"),
     "autograd.functional.jacobian": (_FUNCTIONAL, "JACOBIAN"),
     "autograd.functional.hessian": (_FUNCTIONAL, "HESSIAN"),
     "autograd.functional.vjp": (_FUNCTIONAL, "VJP"),

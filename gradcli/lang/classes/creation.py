@@ -25,7 +25,7 @@ from gradcli.lang.values.user_classes import (
 from gradcli.lang.values.value_classes import MISSING, ExceptionType, TypeValue, register
 
 #: by what a class of core says that it is a base of, the module whose `host_of` gives the class of instances
-_EXTENSIONS = {"modules": "gradcli.lang.classes.modules"}
+_EXTENSIONS = {"modules": "gradcli.lang.classes.modules", "functions": "gradcli.lang.classes.functions"}
 
 
 class AbstractMethod:

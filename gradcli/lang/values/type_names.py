@@ -58,7 +58,7 @@ def path_of(value: Value) -> str:
     if kind is IteratorValue:
         return str(value.kind)
     if isinstance(value, Node):
-        return value.type_name
+        return value.path
     if isinstance(value, DictView):
         return value.name
     if isinstance(value, NamedTuple):

@@ -1,0 +1,323 @@
+"""torch.autograd.Function: an operation whose forward and backward a program defines.
+
+The node of the graph is the `ctx` that both get, as in PyTorch: what forward puts there is there in backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted, script_type
+from gradcli.core.calling.signature import language
+from gradcli.core.graph import in_place
+from gradcli.core.graph.op_node import Saved, modified_error
+from gradcli.core.tensor.dtypes import DType
+from gradcli.core.tensor.node import Edge, Node, freed_error
+from gradcli.core.tensor.state import recording, state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import Code, ProgramError, runtime_error, shape_error
+
+_MISSING_BACKWARD = (
+    "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+)
+_MISSING_FORWARD = "You must implement the forward function for custom autograd.Function."
+_MISSING_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+
+
+_NO_JVP = "forward mode of custom functions is not part of gradcli"
+
+
+class Functions(NamedTuple):
+    """What the class of a program defines; `setup_context` None means that forward takes ctx itself."""
+
+    name: str
+    forward: Callable[..., Any] | None
+    backward: Callable[..., Any] | None
+    setup_context: Callable[..., Any] | None
+    jvp: Callable[..., Any] | None
+
+
+class FunctionNode(Node, Scripted):
+    """The node of a custom function, and the ctx of its forward and backward."""
+
+    __slots__ = (
+        "dirty",
+        "fields",
+        "freed",
+        "functions",
+        "given",
+        "kept",
+        "materialize",
+        "needs_input_grad",
+        "non_differentiable",
+        "positions",
+    )
+
+    def __init__(self, functions: Functions, edges: tuple[Edge, ...], dtype: DType, args: tuple[Any, ...]) -> None:
+        super().__init__(edges, (), dtype)
+        self.functions = functions
+        #: attributes that forward has put on ctx
+        self.fields: dict[str, Any] = {}
+        #: the positions of the tensors among the arguments of forward, one for each edge
+        self.positions = tuple([at for at, arg in enumerate(args) if type(arg) is Tensor])
+        self.given = len(args)
+        self.needs_input_grad = tuple([type(arg) is Tensor and arg.requires_grad for arg in args])
+        self.materialize = True
+        self.dirty: tuple[Tensor, ...] = ()
+        self.non_differentiable: tuple[Tensor, ...] = ()
+        #: what `save_for_backward` got, each tensor with the version that it had
+        self.kept: tuple[tuple[Any, int], ...] | None = None
+        self.freed = False
+
+    @property
+    def type_name(self) -> str:
+        return f"{self.functions.name}Backward"
+
+    @property
+    def path(self) -> str:
+        return f"torch.autograd.function.{self.type_name}"
+
+    def release(self) -> None:
+        if self.kept:
+            self.kept = None
+            self.freed = True
+
+    # --- ctx ---
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors, or None, for `saved_tensors`. TypeError for other values."""
+        for at, one in enumerate(tensors):
+            if one is not None and type(one) is not Tensor:
+                kind = language.type_name(one)
+                raise ProgramError("TypeError", f"save_for_backward can only save variables, but argument {at} is of type {kind}")
+        self.kept = tuple([(one, 0 if one is None else one.counter().count) for one in tensors])
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which inputs forward has written to."""
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which outputs have no gradient."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: Any) -> None:
+        """Whether backward gets zeros for outputs without gradient; else it gets None."""
+        self.materialize = bool(value)
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` got. Raises RuntimeError when it was freed, or was written to meanwhile."""
+        if self.freed:
+            raise freed_error()
+        return tuple([self._unpacked(one, expected) for one, expected in self.kept or ()])
+
+    def _unpacked(self, one: Any, expected: int) -> Any:
+        if one is None:
+            return None
+        if type(one) is Saved:
+            count = one.version.count
+            if count != expected:
+                raise modified_error(one.dtype, one.array.shape, self, one.number, count, expected)
+            made = Tensor(one.array, one.dtype)
+            made.version = one.version
+            made.node, made.output_nr, made.requires_grad = self, one.number, True
+            return made
+        if one.counter().count != expected:
+            raise modified_error(one.dtype, one.array.shape, one.grad_fn, one.output_nr, one.counter().count, expected)
+        return one
+
+    def read(self, name: str, default: Any) -> Any:
+        """An attribute that forward has put on ctx, or the default."""
+        return self.fields.get(name, default)
+
+    def write(self, name: str, value: Any) -> None:
+        """`ctx.name = value`."""
+        self.fields[name] = value
+
+    SCRIPT_ATTRIBUTES = Attributes.read("saved_tensors needs_input_grad")
+    SCRIPT_METHODS = {
+        **{
+            function.__name__: Routine(function, f"FunctionCtx.{function.__name__}")
+            for function in (save_for_backward, mark_dirty, mark_non_differentiable, set_materialize_grads)
+        },
+        "save_for_forward": Routine(save_for_backward, "FunctionCtx.save_for_forward"),
+        "__getattr__": Routine(read, "__getattr__"),
+        "__setattr__": Routine(write, "__setattr__"),
+    }
+
+    # --- backward ---
+
+    def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
+        if self.functions.backward is None:
+            raise ProgramError("NotImplementedError", _MISSING_BACKWARD)
+        given = [self._gradient(at, grad) for at, grad in enumerate(grads)]
+        with recording(traced):
+            found = self.functions.backward(self, *given)
+        results = list(found) if isinstance(found, tuple) else [found]
+        while len(results) > self.given and results[-1] is None:
+            results.pop()
+        if len(results) != self.given:
+            raise runtime_error(
+                f"function {self.type_name} returned an incorrect number of gradients (expected {self.given}, got {len(results)})"
+            )
+        for at, result in enumerate(results):
+            if result is not None and at not in self.positions:
+                raise runtime_error(
+                    f"function {self.type_name} returned a gradient different than None at position {at + 1}, but the corresponding "
+                    "forward input was not a Variable"
+                )
+        return [self._checked(index, results[at], traced) for index, at in enumerate(self.positions)]
+
+    def _gradient(self, number: int, grad: Any) -> Any:
+        if grad is None:
+            if not self.materialize:
+                return None
+            shape, dtype = self.meta(number)
+            return Tensor(np.zeros(shape, dtype.np), dtype)
+        return grad if type(grad) is Tensor else Tensor(grad, self.meta(number)[1])
+
+    def _checked(self, index: int, result: Any, traced: bool) -> Any:
+        """A gradient that backward returned. Raises RuntimeError for another type or a shape that cannot be summed to the input's."""
+        if result is None:
+            return None
+        if type(result) is not Tensor:
+            raise runtime_error(f"expected Variable or None (got {language.type_name(result)})")
+        node, number = self.edges[index]
+        if node is None:
+            return None
+        shape = node.meta(number)[0]
+        if result.array.shape != shape and not _sums_to(result.array.shape, shape):
+            raise shape_error(
+                f"Function {self.type_name} returned an invalid gradient at index {index} - got {list(result.array.shape)} but expected "
+                f"shape compatible with {list(shape)}"
+            )
+        return result if traced else result.array
+
+
+def _sums_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    if len(given) < len(wanted):
+        return False
+    return all(w in (1, g) for g, w in zip(given[len(given) - len(wanted) :], wanted, strict=True))
+
+
+def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
+    """`Function.apply(*args)`: the outputs of forward, with one node for them. Raises NotImplementedError without a forward."""
+    if functions.forward is None:
+        raise ProgramError("NotImplementedError", _MISSING_FORWARD)
+    tensors = [arg for arg in args if type(arg) is Tensor]
+    needed = state.enabled and any(tensor.requires_grad for tensor in tensors)
+    dual = state.dual
+    if dual is not None and any(dual.tangent_of(tensor) is not None for tensor in tensors):
+        raise ProgramError(
+            "NotImplementedError", _MISSING_JVP if functions.jvp is None else "forward mode of custom functions is not part of gradcli"
+        )
+    edges = tuple([tensor.edge() for tensor in tensors]) if needed else ((None, 0),) * len(tensors)
+    first = next((tensor.dtype for tensor in tensors), None)
+    ctx = FunctionNode(functions, edges, first or _default_dtype(), args)
+    with recording(False):
+        if functions.setup_context is None:
+            found = functions.forward(ctx, *args)
+        else:
+            found = functions.forward(*args)
+            functions.setup_context(ctx, args, found)
+    outputs = list(found) if isinstance(found, tuple) else [found]
+    made = [_output(ctx, one, tensors, needed) for one in outputs]
+    if needed:
+        _connect(ctx, made)
+    return tuple(made) if isinstance(found, tuple) else made[0]
+
+
+def _default_dtype() -> DType:
+    from gradcli.core.tensor import dtypes
+
+    return dtypes.get_default()
+
+
+def _is_in(tensor: Any, tensors: Sequence[Any]) -> bool:
+    return any(tensor is one for one in tensors)
+
+
+def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool) -> Any:
+    """An output as the caller gets it: an input that forward returns unchanged becomes a view. Raises RuntimeError for a written leaf."""
+    if type(one) is not Tensor:
+        return one
+    if _is_in(one, ctx.dirty):
+        if needed and one.requires_grad and one.node is None:
+            raise runtime_error("a leaf Variable that requires grad has been used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE)
+        return one
+    if _is_in(one, inputs):
+        alias = Tensor(one.array, one.dtype)
+        alias.version = one.counter()
+        return alias
+    return one
+
+
+def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
+    """Make ctx the node of the outputs that have a gradient."""
+    tensors = [one for one in outputs if type(one) is Tensor]
+    ctx.outputs = tuple([(one.array.shape, one.dtype) for one in tensors])
+    ctx.plain = False
+    for number, one in enumerate(tensors):
+        if _is_in(one, ctx.non_differentiable) or not one.dtype.is_floating_point:
+            continue
+        if _is_in(one, ctx.dirty):
+            one.output_nr = number
+            in_place.set_history(one, ctx)
+        else:
+            one.node, one.output_nr, one.requires_grad = ctx, number, True
+    kept = ctx.kept
+    if kept is not None:
+        ctx.kept = tuple([(_kept_output(one, tensors), expected) for one, expected in kept])
+
+
+def _kept_output(one: Any, outputs: Sequence[Tensor]) -> Any:
+    """An output is kept without the tensor itself, which would make a cycle with its node."""
+    number = next((at for at, output in enumerate(outputs) if output is one), None)
+    return one if number is None or one.node is None else Saved(one, number)
+
+
+class _Once:
+    """A backward that cannot be differentiated again."""
+
+    __slots__ = ("function",)
+
+    SCRIPT_NAME = "function"
+    SCRIPT_ATTRIBUTES: dict[str, Any] = {}
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    @property
+    def name(self) -> str:
+        """`__name__`."""
+        return str(getattr(self.function, "name", "backward"))
+
+    def __call__(self, ctx: Any, *grads: Any) -> Any:
+        with recording(False):
+            return self.function(ctx, *grads)
+
+
+def once_differentiable(fn: Any) -> _Once:
+    """Mark a backward that cannot be differentiated again."""
+    return _Once(fn)
+
+
+ONCE_DIFFERENTIABLE = Routine(once_differentiable, "once_differentiable")
+
+
+class Function(Scripted):
+    """The base of custom functions. It has no instances: `apply` is called on the class."""
+
+    SCRIPT_NAME = "Function"
+    #: classes of programs may derive from it
+    BASE_OF = "functions"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: PyTorch only warns of instances."""
+
+
+FUNCTION = script_type(Function, "torch.autograd.function")

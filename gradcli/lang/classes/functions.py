@@ -1,0 +1,60 @@
+"""Classes derived from torch.autograd.Function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gradcli.core.autograd import custom_function
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import ScriptType
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.representation import repr_text
+from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
+from gradcli.lang.values.user_classes import BoundUserMethod, UserClass, UserObject, bind
+from gradcli.lang.values.value_classes import MISSING, Builtin
+
+_NO_INSTANCES = (
+    "{} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. "
+    "Instantiating an autograd function will raise an error in a future version of PyTorch."
+)
+
+
+class FunctionObject(UserObject):
+    """An instance of a custom function, which PyTorch warns of: only the class is used."""
+
+    __slots__ = ()
+
+    @classmethod
+    def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
+        warnings.emit(_NO_INSTANCES.format(repr_text(user_class)), "DeprecationWarning")
+        return super().new(user_class, args)
+
+    @classmethod
+    def of_class(cls, user_class: UserClass, name: str) -> Value:
+        if name != "apply":
+            return MISSING
+
+        def apply(*args: Value) -> Value:
+            return custom_function.apply(functions_of(user_class), args)
+
+        return Builtin("apply", apply, f"<bound method Function.apply of {repr_text(user_class)}>")
+
+
+def functions_of(cls: UserClass) -> custom_function.Functions:
+    """What the class defines of a custom function."""
+
+    def method(name: str) -> Callable[..., Value] | None:
+        found = cls.find(name)
+        if found is MISSING:
+            return None
+        bound = bind(found, None, cls)
+        return bound if type(bound) is BoundUserMethod else lambda *args: run(bound, args)
+
+    return custom_function.Functions(
+        cls.name, method("forward"), method("backward") or method("vjp"), method("setup_context"), method("jvp")
+    )
+
+
+def host_of(native: ScriptType) -> type[Instance]:
+    """The class of the instances of classes with this base."""
+    return FunctionObject
