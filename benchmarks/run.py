@@ -122,9 +122,15 @@ def start() -> None:
     assert "x,0,1.0,4.0" in answer.stdout, answer.stdout
     grad = process(*own, "grad", POLY, "x=1,2,3")
     numpy_import = process(python, "-c", "import numpy")
-    show("start: grad, against import numpy", compare({"gradcli": grad, "numpy": numpy_import}, 11, 0), "1.9")
-    show("start: --version, against import numpy", compare({"gradcli": process(*own, "--version"), "numpy": numpy_import}, 11, 0), "0.8")
-    show("start: --help, against import numpy", compare({"gradcli": process(*own, "--help"), "numpy": numpy_import}, 11, 0), "0.8")
+    show("start: grad, against import numpy", compare({"gradcli": grad, "numpy": numpy_import}, 11, 0), "2.2")
+    for words, target in (
+        (("grad", POLY, "x=1,2,3", "--format", "json"), "1.9"),
+        (("eval", POLY, "x=1,2,3"), "1.9"),
+        (("--version",), "0.85"),
+        (("--help",), "0.85"),
+    ):
+        named = " ".join(word for word in words if word not in (POLY, "x=1,2,3", "--format"))
+        show(f"start: {named}, against import numpy", compare({"gradcli": process(*own, *words), "numpy": numpy_import}, 11, 0), target)
     if installed("torch"):
         program = "import torch; x=torch.tensor([1.,2.,3.],requires_grad=True); ((x+2)*(x+2)*2).mean().backward(); print(x.grad)"
         show("start: grad, against torch", compare({"gradcli": grad, "torch": process(python, "-c", program)}, 5, 0), "0.15")
