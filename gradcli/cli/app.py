@@ -19,7 +19,7 @@ from gradcli.errors import GradcliError, InternalFault, LimitError, UsageError
 
 
 class Terminated(BaseException):
-    """SIGTERM has come: unwind, so that nothing half-written stays."""
+    """SIGTERM has arrived: the stack is unwound, so that temporary files are removed."""
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> int:
             fault.__cause__ = error
             return reporter(words).report(fault)
     except GradcliError as error:
-        # the alarm, in the midst of another error; it comes once, and not when a report has begun
+        # the alarm may go off while another error is being handled; it does so once, and not after a report has begun
         guard.finish()
         return reporter(words).report(error)
     except (output.Stop, guard.Ended) as stop:

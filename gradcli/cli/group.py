@@ -11,7 +11,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from gradcli.cli import arguments
 from gradcli.cli.options import GIVEN, Version, bundled
-from gradcli.cli.unknown_commands import no_such_command, spelled_out
 from gradcli.errors import UsageError
 
 #: name -> what it does, in a few words; the module of the same name in `gradcli.cli.commands` is loaded when needed
@@ -81,8 +80,11 @@ class Group(TyperGroup):
         return make_command(cmd_name) if cmd_name in COMMANDS else None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """A first word with a minus that is no option is a forgotten command, too."""
-        args = spelled_out(args) if args and not ctx.resilient_parsing else args
+        """Raise UsageError for a first word that begins with a minus and is no option: a command is missing."""
+        if args and args[0] not in COMMANDS:
+            from gradcli.cli.unknown_commands import spelled_out
+
+            args = spelled_out(args)
         if args and args[0] in ("--install-completion", "--show-completion"):
             _completion(args)
         own = {name for param in self.get_params(ctx) for name in param.opts}
@@ -91,7 +93,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """There is no catch-all: an expression alone is answered with the command it lacks."""
+        """Raise UsageError, with the command that was probably meant, for a first word that is no command."""
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
             raise _unknown(args)
         return super().resolve_command(ctx, args)
@@ -110,6 +112,8 @@ class Group(TyperGroup):
 
 
 def _unknown(words: Sequence[str]) -> UsageError:
+    from gradcli.cli.unknown_commands import no_such_command
+
     return no_such_command(words, list(COMMANDS), lambda name: {option for param in make_command(name).params for option in param.opts})
 
 

@@ -1,9 +1,9 @@
-"""What a process does about programs that cannot be trusted, beyond the checks that evaluation makes by itself.
+"""Guards around the evaluation of untrusted programs, beyond the checks that evaluation itself makes.
 
-Evaluation refuses by counting and by predicted cost. What that cannot see is caught here, in this order: an alarm
-raises the bound on time between two steps of the interpreter; the system refuses memory beyond the bound on bytes;
-a hook refuses files, processes, sockets, imports and the like while a program is evaluated; and, as no Python code can
-interrupt a call into numpy, another process waits for this one and ends it when its time is long up.
+Evaluation counts, and predicts the cost of calls. This module adds four guards: an alarm raises LimitError between two steps of the
+interpreter when the time is used up; the system refuses memory beyond the bound on bytes; an audit hook refuses files, processes,
+sockets and imports during evaluation; and a parent process kills this one when a single call into numpy, which Python cannot
+interrupt, takes too long.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def begin(bounds: Limits, *, interactive: bool = False, coloured: bool = False) 
 
 
 def _allowed(seconds: float) -> float:
-    """The time that is left for the program: on a slow or busy machine, starting takes from it what is over a second, half at most."""
+    """The seconds that a program gets: the bound, less what the start took beyond one second, but at least half of the bound."""
     return seconds if seconds == limits.NONE else max(seconds / 2, min(seconds, seconds + 1 - age()))
 
 
 def age() -> float:
-    """Seconds since this process was started, as far as the system tells."""
+    """Seconds since this process was started; 0 where the system does not tell."""
     try:
         with open("/proc/self/stat", "rb") as file:
             started = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
@@ -99,11 +99,11 @@ def age() -> float:
         return 0.0
 
 
-# --- nothing is loaded late ---
+# --- loading before evaluation ---
 
 
 def preload(*, coloured: bool = False) -> None:
-    """Load what evaluation would load at first use, and use what numpy sets up at first use."""
+    """Import the modules that evaluation would import on first use, and trigger what numpy sets up on first use."""
     from importlib import import_module
 
     from gradcli.session import preload
@@ -134,12 +134,12 @@ def _releaser() -> Callable[[], object]:
     return release
 
 
-# --- what evaluation may not do ---
+# --- the audit hook ---
 
 
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
     if event == "open" and args[0] == os.devnull:
-        return  # where standard output goes when nobody reads it any more
+        return  # standard output is redirected there after a broken pipe
     raise InternalFault(f"evaluation wanted {event!r}, which is refused")
 
 
@@ -191,23 +191,23 @@ def time_error(seconds: float) -> LimitError:
     return LimitError("time", f"the program ran for more than {seconds:g} s")
 
 
-# --- another process waits ---
+# --- the parent process ---
 
 
 class Ended(BaseException):
-    """The process that did the work has ended with this exit code."""
+    """The child process has ended with this exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
 
 
-#: the child's end of a pipe: it writes there when all that is left is to say what came out
+#: the child's end of a pipe: the child writes to it when evaluation is over and only the result remains to be written
 _news = -1
 
 
 def finish() -> None:
-    """The program has ended, well or not: no bound on time from here on."""
+    """End the bound on time: the program has ended, with or without an error."""
     global _news
     if not own_process:
         return
@@ -219,7 +219,7 @@ def finish() -> None:
 
 
 def supervise(bound: float, seconds: float) -> None:
-    """Fork. Only the child comes back, and goes on with the work; the parent waits for it, and ends it when its time is long up.
+    """Fork. The call returns in the child alone, which evaluates; the parent waits for the child and kills it when it overruns its time.
 
     In the parent raises Ended, or the error that the child had no chance to report. `seconds` are left of `bound`.
     """
@@ -243,7 +243,7 @@ def supervise(bound: float, seconds: float) -> None:
 
 
 def _once(number: int) -> None:
-    """The signal may come from the terminal and from the parent: the second is ignored."""
+    """Handle the signal once: it may come from the terminal and again from the parent."""
     before = signal.getsignal(number)
     if not callable(before):
         return
@@ -256,7 +256,7 @@ def _once(number: int) -> None:
 
 
 def _bound_processor(seconds: float) -> None:
-    """Should the parent be killed, the system ends what never comes back from a call."""
+    """Bound the processor time, so that the system ends this process even where the parent was killed."""
     if seconds < limits.NONE:
         import resource
 
@@ -292,7 +292,7 @@ def _wait(child: int, news: int, seconds: float, left: float) -> NoReturn:
 
 
 def death(number: int, seconds: float, overdue: bool) -> GradcliError:
-    """The error of work that a signal ended."""
+    """The error for a child that a signal ended."""
     if overdue or number == signal.SIGXCPU:
         return time_error(seconds)
     if number == signal.SIGKILL:

@@ -1,4 +1,4 @@
-"""Where text goes: standard output, standard error, files. Nothing half-written is left behind."""
+"""Writing to standard output, standard error and files. A file is replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.render.look import Look
 
 
 class Stop(BaseException):
-    """Leave quietly with this exit code; no fault, so that nothing takes it for one."""
+    """Leave with this exit code and without a message. It is no Exception, so that handlers of errors do not catch it."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -50,13 +50,13 @@ def look_of(stream: TextIO | None, choice: str | None) -> Look:
 
 
 def prepare_streams() -> None:
-    """What the terminal's encoding cannot say is shown as escapes, never a crash; and no output is lost.
+    """Let characters that the encoding lacks be written as escapes, and let every write be whole.
 
     With PYTHONUNBUFFERED a write that takes only a part of a text (the reader goes away, a limit on files) would drop the
     rest without an error.
     """
     own = sys.stdout
-    # the interpreter's own stream only: another's is not ours to take apart
+    # a stream that somebody else has put there stays as it is
     if own is sys.__stdout__ and isinstance(own, io.TextIOWrapper) and isinstance(own.buffer, io.RawIOBase):
         encoding, raw = own.encoding, own.detach()
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding, write_through=True)
@@ -69,7 +69,7 @@ def prepare_streams() -> None:
 def write_stdout(text: str, *, safe: bool = False) -> None:
     """Write and flush. Text that is not `safe` for a terminal is escaped when it goes to one.
 
-    Raises Stop(141) when nobody reads any more, DataError when it cannot be written.
+    Raises Stop(141) when the reader has closed the pipe, DataError when the text cannot be written.
     """
     stream = sys.stdout
     if stream is None or stream.closed:
@@ -129,7 +129,7 @@ def program_writer() -> Callable[[str], None]:
 
 
 def write_stderr(text: str) -> None:
-    """Write a diagnostic; there is nowhere to complain when this fails."""
+    """Write a diagnostic; failures are ignored, as they cannot be reported."""
     stream = sys.stderr
     if stream is None or stream.closed:
         return
@@ -145,12 +145,12 @@ def warn(text: str) -> None:
     write_stderr(escape_lines(text) + "\n")
 
 
-#: streams that lead nowhere any more
+#: streams that have been redirected to the null device
 abandoned: list[TextIO] = []
 
 
 def abandon(stream: TextIO) -> None:
-    """Point the stream at nothing, so that the interpreter's own flush at exit cannot fail once more."""
+    """Redirect the stream to the null device, so that the flush at exit does not fail again."""
     abandoned.append(stream)
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""Errors as people and programs get them: a diagnostic on standard error, or JSON on standard output."""
+"""Errors as a diagnostic on standard error, or as JSON on standard output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.plain import Plain
 
 
 class Reporter(Plain):
-    """How errors are to be shown. Read from the words without parsing them: an error may come before there is anything parsed."""
+    """How errors are shown. It is read from the unparsed words, as parsing may be what fails."""
 
     colour: str | None
     as_json: bool

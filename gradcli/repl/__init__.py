@@ -1,1 +1,1 @@
-"""The interactive prompt: reads inputs, hands them to a session, shows what comes back. The only user of prompt_toolkit."""
+"""The interactive prompt: it reads inputs, runs them in a session and shows the values. No other wing uses prompt_toolkit."""

@@ -33,7 +33,6 @@ _STYLE = {
     "prompt": "bold ansigreen",
     "continuation": "ansigreen",
     "preview": "ansibrightblack",
-    "bottom-toolbar": "noreverse",
     "pygments.keyword": "ansiblue",
     "pygments.keyword.pseudo": "bold ansicyan",
     "pygments.literal.number": "ansimagenta",
@@ -106,7 +105,6 @@ class Editor:
             input_processors=[HighlightMatchingBracketProcessor(chars="[](){}")],
             key_bindings=_bindings(behaviour.is_complete),
             vi_mode=vi,
-            bottom_toolbar=self._signature,
             enable_suspend=True,
             input=given,
             output=shown,
@@ -137,7 +135,7 @@ class Editor:
         self.session.app.invalidate()
 
     def _add_preview(self) -> None:
-        """A place for the preview below the line, in prompt_toolkit's own layout."""
+        """Places for the signature and the preview below the line, in prompt_toolkit's own layout."""
         pending = [self.session.layout.container]
         while not isinstance(floats := pending.pop(0), FloatContainer):
             pending += floats.get_children()
@@ -148,14 +146,19 @@ class Editor:
                 line.dont_extend_height = to_filter(True)
         window = Window(FormattedTextControl(self._preview_text), dont_extend_height=True, wrap_lines=False)
         shown = Condition(lambda: bool(self.preview.text) and not get_app().is_done)
-        floats.content.children.append(ConditionalContainer(window, shown))
+        signature = Window(FormattedTextControl(self._signature_text), dont_extend_height=True, wrap_lines=False)
+        called = Condition(lambda: bool(self._signature()) and not get_app().is_done)
+        floats.content.children += [ConditionalContainer(signature, called), ConditionalContainer(window, shown)]
 
-    def _signature(self) -> StyleAndTextTuples | None:
-        """What the call that is being typed takes; no toolbar elsewhere."""
+    def _signature(self) -> str:
+        """What the call that is being typed takes, "" elsewhere."""
         text = self.session.default_buffer.document.text_before_cursor
         if text != self._signed[0]:
             self._signed = (text, "" if "(" not in text else self._behaviour.signature(text))
-        return [("class:preview", escape_lines(self._signed[1]))] if self._signed[1] else None
+        return self._signed[1]
+
+    def _signature_text(self) -> StyleAndTextTuples:
+        return [("class:preview", " " * len(PROMPT) + escape_lines(self._signature()))]
 
     def _preview_text(self) -> StyleAndTextTuples:
         lines = escape_lines(self.preview.text).split("\n")

@@ -1,4 +1,4 @@
-"""The history file: one entry appended in one write as soon as it was typed, so that nothing that happens later loses it.
+"""The history file. Each entry is appended in one write before it runs, so that no crash loses it.
 
 The format is prompt_toolkit's: a comment line with the time, then the lines of the input, each behind a plus sign.
 """
@@ -99,7 +99,7 @@ class HistoryFile:
                 file.writelines(map(_encoded, entries))
             os.replace(beside, self.path)
         except OSError:
-            # the long file serves as well
+            # the file stays longer than it should be
             with contextlib.suppress(OSError):
                 os.unlink(beside)
 

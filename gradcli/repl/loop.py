@@ -1,4 +1,4 @@
-"""The loop of the prompt: read, run, show. No error ends it, and no signal loses what was typed."""
+"""The loop of the prompt: read, run, show. Errors do not end it, and every input is in the history before it runs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gradcli.session import Session
 #: path, content, files that must not be written over
 Save = Callable[[str, bytes, list[str]], None]
 
-#: seconds after which another Ctrl-C interrupts again: what the first one began must not be interrupted itself
+#: seconds after which another Ctrl-C interrupts again, so that the handling of the first one is not interrupted
 _PATIENCE = 2.0
 
 
-#: what people type at other prompts
+#: words of other prompts -> commands of this one
 _HABITS = {"exit": ":quit", "quit": ":quit", "help": ":help"}
 
 
@@ -109,7 +109,7 @@ class Prompt:
                 describe(self, stripped.strip("? "))
             elif stripped:
                 self._count += 1
-                # a place is worth telling only where there are several lines
+                # errors name the input only where it has several lines or makes functions
                 name = f"<prompt {self._count}>" if "\n" in stripped or "lambda" in stripped or "def " in stripped else "<expression>"
                 self.names.enter(text, name, self._echo)
         except GradcliError as error:
@@ -130,7 +130,7 @@ class Prompt:
         self.screen.error(diagnostic(error, self.screen.look()))
 
     def preview(self, text: str) -> str:
-        """What the text would show; for a copy of the process."""
+        """The text of the value that an input would have. It is to be called in a forked copy of the process."""
         shown = self.names.preview(text)
         return "" if shown.startswith("<") else shown
 

@@ -1,4 +1,4 @@
-"""Lines from a terminal that understands nothing, or while the output goes elsewhere: prompts, and no escape codes."""
+"""Input without escape codes: for dumb terminals, and where standard output is no terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlainReader:
 
     @staticmethod
     def _line(prompt: str) -> str:
-        # where the output is a file or a pipe, prompts have no place in it
+        # prompts do not belong into output that goes to a file or a pipe
         stream = sys.stdout if sys.stdout.isatty() else sys.stderr
         stream.write(prompt)
         stream.flush()

@@ -25,7 +25,7 @@ Evaluate = Callable[[str], str]
 
 
 class Preview:
-    """What to show now is `text`; `changed` is called when it becomes another one."""
+    """The preview of what is being typed. `text` is shown; `changed` is called when it has changed."""
 
     def __init__(self, evaluate: Evaluate, changed: Callable[[], None]) -> None:
         self.text = ""
@@ -42,7 +42,7 @@ class Preview:
             self._task = asyncio.get_running_loop().create_task(self._begin(text))
 
     def stop(self) -> None:
-        """No preview."""
+        """Stop the evaluation, and show nothing."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -75,10 +75,10 @@ class Preview:
             self._end(pid)
 
     def _end(self, pid: int) -> None:
-        """Kill a copy, and bury those that have died by now."""
+        """Kill a copy, and wait for those that have ended."""
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-        self._dead = [one for one in [*self._dead, pid] if not _buried(one)]
+        self._dead = [one for one in [*self._dead, pid] if not _ended(one)]
 
 
 def _finish(done: asyncio.Future[None]) -> None:
@@ -86,7 +86,7 @@ def _finish(done: asyncio.Future[None]) -> None:
         done.set_result(None)
 
 
-def _buried(pid: int) -> bool:
+def _ended(pid: int) -> bool:
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except OSError:
@@ -112,14 +112,14 @@ def _fork(compute: Callable[[], str]) -> tuple[int, int]:
 
 
 def _live(compute: Callable[[], str], sending: int) -> None:
-    """The whole life of a copy: away from the terminal, within small bounds, one text."""
+    """What a copy does: detach from the terminal, set small bounds, compute one text, exit."""
     import resource  # only where there is fork
 
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
             signal.signal(number, signal.SIG_IGN if number is signal.SIGWINCH else signal.SIG_DFL)
-        # should nobody be left to kill it
+        # ends the copy where the process that should kill it has ended before
         resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):

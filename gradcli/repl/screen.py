@@ -1,4 +1,4 @@
-"""Where the prompt writes. The command line hands over how, since it knows about streams, pipes and encodings."""
+"""Where the prompt writes. The command line provides the functions, as it knows streams, pipes and encodings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.render.look import PLAIN, Look
 
 @dataclass(slots=True)
 class Screen:
-    """`raw` takes text of programs, which it makes harmless for a terminal; `safe` takes text of ours; `error` goes beside."""
+    """`raw` writes text of programs with control characters escaped, `safe` text of gradcli as it is, `error` writes to standard error."""
 
     raw: Callable[[str], None]
     safe: Callable[[str], None]

@@ -20,7 +20,7 @@ from gradcli.core.vocabulary.session_state import SessionState, in_force
 from gradcli.errors import DataError, GradcliError, ProgramError, UsageError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.names import bare_names
-from gradcli.lang.prompt import completion, editing, script_writer
+from gradcli.lang.prompt import completion, editing, looking, script_writer
 from gradcli.lang.prompt.checkpoint import Checkpoint
 from gradcli.lang.prompt.script_writer import Input
 from gradcli.lang.syntax import parser
@@ -107,9 +107,10 @@ class Interactive:
 
         Raises LanguageError, ProgramError, LimitError; then nothing has changed.
         """
-        with _Atomic(self):
+        with _Atomic(self) as block:
             program = parser.parse_input(Source(name, self.prepared(text)))
             bound = frozenset(self._interpreter.variables)
+            block.can_be_undone = not looking.only_looks(program, self._interpreter.variables)
             inner: dict[ExprStmt, str] = {}
             echoes = tuple([self._statement(program, at, echo, inner) for at in range(len(program.body))])
             if program.body:
@@ -150,6 +151,10 @@ class Interactive:
         """Whether the user has bound the name."""
         return name in self._interpreter.variables
 
+    def _named(self) -> dict[str, Any]:
+        """The bound names, without those of values before the last."""
+        return {name: value for name, value in self._interpreter.variables.items() if name not in ("__", "___")}
+
     @in_force
     def value(self, text: str) -> Any:
         """The value of an expression. Raises LanguageError, ProgramError, LimitError."""
@@ -182,7 +187,7 @@ class Interactive:
         gone = self.inputs[len(inputs) :]
         checkpoint.restore()
         self.inputs[:] = inputs
-        text = gone[-1].source.text.strip() if gone else ""
+        text = gone[0].source.text.strip() if gone else ""
         note = "" if checkpoint.complete else "; what was written into large tensors stays, as there was no room for copies"
         return f"undone: {text}{note}" if text else f"undone{note}"
 
@@ -197,7 +202,7 @@ class Interactive:
     @in_force
     def zero(self) -> list[str]:
         """Set the gradient of every named leaf to None; the names of those that had one."""
-        tensors = [(name, value) for name, value in self._interpreter.variables.items() if type(value) is Tensor]
+        tensors = [(name, value) for name, value in self._named().items() if type(value) is Tensor]
         found = [name for name, value in tensors if value.is_leaf and value.grad is not None]
         if found:
             self.setting("; ".join(f"{name}.grad = None" for name in found))
@@ -282,8 +287,7 @@ class Interactive:
     @in_force
     def variables(self) -> tuple[Variable, ...]:
         """The names that are bound, with their values."""
-        found = self._interpreter.variables.items()
-        return tuple(self._variable(name, value) for name, value in found if name not in ("__", "___"))
+        return tuple(self._variable(name, value) for name, value in self._named().items())
 
     def _variable(self, name: str, value: Any) -> Variable:
         if type(value) is not Tensor:
@@ -306,14 +310,14 @@ class Interactive:
             value = self.value(text) if text else self._latest()
             if type(value) is not Tensor:
                 raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
-            return graph_nodes.nodes_behind(value, self._interpreter.variables, self._recorder, tensor_value)
+            return graph_nodes.nodes_behind(value, self._named(), self._recorder, tensor_value)
 
     def _latest(self) -> Any:
         """The last value if it requires grad, else the named tensor with the newest node."""
         last = self._interpreter.get("_")
         if type(last) is Tensor and last.requires_grad:
             return last
-        found = [v for v in self._interpreter.variables.values() if type(v) is Tensor and v.grad_fn is not None]
+        found = [v for v in self._named().values() if type(v) is Tensor and v.grad_fn is not None]
         if not found:
             raise UsageError("neither the last value nor any name has a graph")
         return max(found, key=lambda value: value.grad_fn.sequence if value.grad_fn else 0)
@@ -385,12 +389,17 @@ class _Atomic:
 
     def __init__(self, session: Interactive) -> None:
         self._session = session
+        #: False for an input that only looks, which going back passes over
+        self.can_be_undone = True
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _Atomic:
         self._before = list(self._session.inputs)
         self._checkpoint = self._session.begin()
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is None and not self.can_be_undone:
+            return
         if kind is None:
             self._session.commit(self._checkpoint, self._before)
         else:

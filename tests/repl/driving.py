@@ -85,7 +85,8 @@ class Terminal:
     ) -> None:
         kept = {name: value for name, value in os.environ.items() if name not in ("GITHUB_ACTIONS", "FORCE_COLOR", "NO_COLOR", "COLUMNS")}
         # the terminal here does not answer when it is asked where its cursor is
-        kept |= {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "GRADCLI_STATE_DIR": str(state), "PYTHONPATH": str(ROOT)}
+        kept |= {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "PYTHONPATH": str(ROOT)}
+        kept |= {"GRADCLI_STATE_DIR": str(state), "GRADCLI_CONFIG_DIR": str(state)}
         self.child = pexpect.spawn(
             sys.executable, [*python, *words], env={**kept, **environment}, dimensions=(rows, columns), encoding="utf-8", timeout=20
         )

@@ -59,3 +59,20 @@ def test_history(typist: Typist) -> None:
     assert typist.enter(":history") == "a = 1\nb = 2\na + b\n"
     assert typist.enter(":history a") == "a = 1\na + b\n"
     assert typist.enter(":history zzz") == "no such input\n"
+
+
+@pytest.mark.parametrize(
+    "look", ["x", "x.sum()", "mean(x) + 1", "F.relu(x)", "x.tolist()[0]", "torch.exp(x); x * 2", "len([x])", "x?", ":vars"]
+)
+def test_undo_passes_over_inputs_that_only_looked(typist: Typist, look: str) -> None:
+    typist.enter("x = ones(2)", "x = x * 2", look, look)
+    assert typist.enter(":undo", "x") == "undone: x = x * 2\ntensor([1., 1.])\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["x.add_(1)", "randn(2)", "(y := 3)", "l.sort()", "l.append(3)", "f(x)", "exp(x, out=x)", "manual_seed(3)", "F.dropout(x)", "mean(x)"],
+)
+def test_undo_takes_back_what_may_have_changed_something(typist: Typist, change: str) -> None:
+    typist.enter("x = ones(2)", "l = [2, 1]", "def f(a):\n    a += 1\n", "def mean(a):\n    a += 1\n", change)
+    assert typist.enter(":undo").endswith(f"undone: {change}\n")

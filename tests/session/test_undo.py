@@ -110,7 +110,6 @@ def test_undo_goes_far_back_and_then_stops(typist: Typist) -> None:
     for i in reversed(range(19)):
         typist.enter(":undo")
         assert typist.enter("x") == f"{i}\n"
-        typist.prompt.names.undo()
     typist.enter(":undo")
     assert "nothing to undo" in typist.enter(":undo")
 
@@ -158,6 +157,5 @@ def test_a_failed_allocation_leaves_everything_as_it_was(ready: Typist, monkeypa
             break
         assert "not enough memory" in shown
         assert ready.enter("1 + 1") == "2\n"
-        ready.prompt.names.undo()
         assert state(ready) == before
     assert 5 < failing_at < 200

@@ -81,7 +81,7 @@ def _in_terminal(request: Request, grad: bool, second: bool) -> int:
     look = request.look
     columns, rows = _size(look)
     area = Area(max(columns, 24), max(rows, 5), look)
-    # four points for each column of dots, so that what is between them is seen
+    # four points for each column of dots, so that narrow peaks are drawn
     order = _order(request, grad, second)
     names = request.session.ranges
     usual = (4 * columns + 1,) if len(names) == 1 else heat_size(area, names)

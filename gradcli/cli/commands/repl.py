@@ -97,7 +97,7 @@ def make_session(shared: Shared, screen: Screen) -> Session:
     from gradcli import data
     from gradcli.cli import request
 
-    # standard input is the terminal, which nobody else may read
+    # standard input is the terminal, from which only inputs are read
     return request.make_session(shared, data.stdin_reader(None), screen.program, interactive=True)
 
 

@@ -56,7 +56,7 @@ def command(
 
 
 def _check(words: list[str], vector: list[str] | None, shared: Shared) -> None:
-    """Refuse what makes no sense."""
+    """Raise UsageError for options that make no sense here."""
     from gradcli.errors import UsageError
 
     if vector and len(vector) > 1:

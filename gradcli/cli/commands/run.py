@@ -41,13 +41,13 @@ def command(
 
         if output.is_terminal(sys.stdin):
             return _run_and_stay(files, shared, keep_going)
-        # what would be typed is there already
+        # standard input holds the inputs that would be typed
         files = [*files, "-"]
     return _run(files, shared, keep_going)
 
 
 def _check(files: list[str], interactive: bool, shared: Shared) -> None:
-    """Refuse what makes no sense together."""
+    """Raise UsageError for options that contradict each other."""
     from gradcli.errors import UsageError
 
     if shared.file is not None:
