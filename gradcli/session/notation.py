@@ -50,8 +50,8 @@ _ROUNDS = 8
 _MOST = 2000
 
 
-def rewritten(text: str) -> str | None:
-    """`text` with its notation replaced until it parses as an expression; None where it never does."""
+def rewritten(text: str, *, statements: bool = False) -> str | None:
+    """`text` with its notation replaced until it parses, as an expression or as `statements`; None where it never does."""
     if len(text) > _MOST or "\n" in text.strip():
         return None
     for _ in range(_ROUNDS):
@@ -59,7 +59,7 @@ def rewritten(text: str) -> str | None:
         for rule in _RULES:
             changed = rule(text)
             if changed != text:
-                if _parses(changed):
+                if _parses(changed, statements):
                     return changed
                 text = changed
         if text == before:
@@ -73,9 +73,10 @@ def with_commas(text: str) -> str | None:
     return changed if changed != text and len(text) <= _MOST and _parses(changed) else None
 
 
-def _parses(text: str) -> bool:
+def _parses(text: str, statements: bool = False) -> bool:
+    source = Source("<expression>", text)
     try:
-        parser.parse_expression(Source("<expression>", text))
+        parser.parse_input(source) if statements else parser.parse_expression(source)
     except LanguageError:
         return False
     return True
