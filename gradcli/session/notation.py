@@ -57,7 +57,7 @@ def rewritten(text: str, *, statements: bool = False) -> str | None:
     for _ in range(_ROUNDS):
         before = text
         for rule in _RULES:
-            changed = rule(text)
+            changed = text if statements and rule is _WITHOUT_NAME else rule(text)
             if changed != text:
                 if _parses(changed, statements):
                     return changed
@@ -150,6 +150,9 @@ def _brackets(text: str) -> str:
     return text + "".join(closing[one] for one in reversed(open_))
 
 
+#: `y = x**2` and `f(x) = x**2`, without what stands before the sign; in an input of the prompt it is an assignment
+_WITHOUT_NAME = _substitution(rf"^\s*{_WORD}(?:\([\w, ]*\))?\s*=(?!=)\s*", "")
+
 #: the rules in the order in which they are tried
 _RULES: tuple[Callable[[str], str], ...] = (
     _characters,
@@ -163,7 +166,7 @@ _RULES: tuple[Callable[[str], str], ...] = (
     _substitution(r"\b(\d+)!(?!=)", r"math.factorial(\1)"),
     _substitution(rf"\b({_WORD}|\([^()]*\))!(?!=)", r"exp(lgamma(\1 + 1))"),
     _substitution(r"!(?!=)\s*", "not "),
-    _substitution(rf"^\s*{_WORD}(?:\([\w, ]*\))?\s*=(?!=)\s*", ""),
+    _WITHOUT_NAME,
     _substitution(r"(?<=\d);(?=[\s\d.-])", ","),
     _substitution(r"(\d+\.?\d*)%(?=\s*(?:$|[-+*/)]))", r"(\1/100)"),
     _bars,
