@@ -88,7 +88,7 @@ def tell(error: GradcliError, words: Words, attempt: Attempt) -> None:
             found.append((" ".join(["gradcli", *map(shell_word, changed)]), repair.remark))
     width = max((len(command) for command, _ in found), default=0)
     if not all(repair.sure for repair in repairs):
-        error.hints = error.hints or advice(error)
+        error.hints = advice(error)
     error.hints += [f"try {command:{width}}  ({remark})" if remark else f"try {command}" for command, remark in found]
 
 

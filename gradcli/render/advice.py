@@ -35,7 +35,12 @@ _NO_GRAD_YET = ".grad is None before backward(), and always for what is no leaf 
 
 
 def advice(error: GradcliError) -> list[str]:
-    """Lines of advice for an error without hints."""
+    """Lines of advice: the error's own, or those that its kind calls for, and what to write instead where that is sure."""
+    instead = [f"write {repair.text}" for repair in error.repairs[:1] if repair.sure and repair.span is not None]
+    return [*(error.hints or _by_code(error)), *instead]
+
+
+def _by_code(error: GradcliError) -> list[str]:
     if not isinstance(error, ProgramError):
         return []
     if "NoneType" in error.names and error.span is not None and ".grad" in _line(error):

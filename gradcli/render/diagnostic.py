@@ -76,7 +76,7 @@ def error_json(error: GradcliError) -> str:
 def error_object(error: GradcliError) -> dict[str, object]:
     """The error as an object for JSON: kind, message, span, exit code, and hints where there are any."""
     content: dict[str, object] = {"kind": error.kind, "message": error.message, "span": _span_json(error.span), "exit": error.exit_code}
-    if hints := error.hints or advice(error):
+    if hints := advice(error):
         content["hints"] = hints
     return content
 
@@ -91,7 +91,7 @@ def _span_json(span: Span | None) -> dict[str, object] | None:
 def _sort_hints(error: GradcliError) -> tuple[str, list[str]]:
     """The short remark that stands beside the carets, and what goes below."""
     on_span = [label.text for label in error.labels if label.span == error.span]
-    hints = error.hints or advice(error)
+    hints = advice(error)
     if on_span:
         return on_span[0], hints
     if hints and not hints[0].startswith("try ") and "\n" not in hints[0] and len(hints[0]) <= _SHORT:

@@ -31,6 +31,7 @@ from gradcli.lang.values.value_classes import MISSING, NumpyArray
 from gradcli.results.explanations import GraphNodes
 from gradcli.results.reference import Completion, Description, Entry
 from gradcli.results.values import Evaluation, Value, Variable
+from gradcli.session.repairing import repairing
 from gradcli.session.result_values import result_value, tensor_value
 from gradcli.source import Source
 
@@ -102,6 +103,7 @@ class Interactive:
         return editing.is_complete(self.prepared(text))
 
     @in_force
+    @repairing(statements=True)
     def enter(self, text: str, name: str, echo: Echo) -> None:
         """Run one input called `name`; `echo` gets each value that the prompt shows.
 

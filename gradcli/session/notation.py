@@ -50,16 +50,16 @@ _ROUNDS = 8
 _MOST = 2000
 
 
-def rewritten(text: str) -> str | None:
-    """`text` with its notation replaced until it parses as an expression; None where it never does."""
+def rewritten(text: str, *, statements: bool = False) -> str | None:
+    """`text` with its notation replaced until it parses, as an expression or as `statements`; None where it never does."""
     if len(text) > _MOST or "\n" in text.strip():
         return None
     for _ in range(_ROUNDS):
         before = text
         for rule in _RULES:
-            changed = rule(text)
+            changed = text if statements and rule is _WITHOUT_NAME else rule(text)
             if changed != text:
-                if _parses(changed):
+                if _parses(changed, statements):
                     return changed
                 text = changed
         if text == before:
@@ -73,9 +73,10 @@ def with_commas(text: str) -> str | None:
     return changed if changed != text and len(text) <= _MOST and _parses(changed) else None
 
 
-def _parses(text: str) -> bool:
+def _parses(text: str, statements: bool = False) -> bool:
+    source = Source("<expression>", text)
     try:
-        parser.parse_expression(Source("<expression>", text))
+        parser.parse_input(source) if statements else parser.parse_expression(source)
     except LanguageError:
         return False
     return True
@@ -149,6 +150,9 @@ def _brackets(text: str) -> str:
     return text + "".join(closing[one] for one in reversed(open_))
 
 
+#: `y = x**2` and `f(x) = x**2`, without what stands before the sign; in an input of the prompt it is an assignment
+_WITHOUT_NAME = _substitution(rf"^\s*{_WORD}(?:\([\w, ]*\))?\s*=(?!=)\s*", "")
+
 #: the rules in the order in which they are tried
 _RULES: tuple[Callable[[str], str], ...] = (
     _characters,
@@ -162,7 +166,7 @@ _RULES: tuple[Callable[[str], str], ...] = (
     _substitution(r"\b(\d+)!(?!=)", r"math.factorial(\1)"),
     _substitution(rf"\b({_WORD}|\([^()]*\))!(?!=)", r"exp(lgamma(\1 + 1))"),
     _substitution(r"!(?!=)\s*", "not "),
-    _substitution(rf"^\s*{_WORD}(?:\([\w, ]*\))?\s*=(?!=)\s*", ""),
+    _WITHOUT_NAME,
     _substitution(r"(?<=\d);(?=[\s\d.-])", ","),
     _substitution(r"(\d+\.?\d*)%(?=\s*(?:$|[-+*/)]))", r"(\1/100)"),
     _bars,

@@ -21,18 +21,24 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
-def repairing(method: Callable[Concatenate[_Owner, _Parameters], _Result]) -> Callable[Concatenate[_Owner, _Parameters], _Result]:
-    """`method`, whose errors about expressions get repairs."""
+Method = Callable[Concatenate[_Owner, _Parameters], _Result]
 
-    @wraps(method)
-    def run(self: _Owner, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        try:
-            return method(self, *args, **kwargs)
-        except (ProgramError, LanguageError) as error:
-            if not error.repairs:
-                from gradcli.session import slips  # most expressions are right
 
-                error.repairs = slips.repairs(error, self._interpreter.variables)
-            raise
+def repairing(*, statements: bool = False) -> Callable[[Method[_Owner, _Parameters, _Result]], Method[_Owner, _Parameters, _Result]]:
+    """A decorator of methods, whose errors about expressions, or about inputs with `statements`, get repairs."""
 
-    return run
+    def decorate(method: Method[_Owner, _Parameters, _Result]) -> Method[_Owner, _Parameters, _Result]:
+        @wraps(method)
+        def run(self: _Owner, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+            try:
+                return method(self, *args, **kwargs)
+            except (ProgramError, LanguageError) as error:
+                if not error.repairs:
+                    from gradcli.session import slips  # most expressions are right
+
+                    error.repairs = slips.repairs(error, self._interpreter.variables, statements=statements)
+                raise
+
+        return run
+
+    return decorate

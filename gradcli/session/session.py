@@ -70,7 +70,7 @@ class Session:
     # --- names ---
 
     @in_force
-    @repairing
+    @repairing()
     def bind(self, name: str, text: str, *, exact: bool) -> None:
         """Bind what `text` says: as a float leaf that requires grad, or (`exact`) as PyTorch reads it.
 
@@ -84,7 +84,7 @@ class Session:
         self._names.bind_data(name, value)
 
     @in_force
-    @repairing
+    @repairing()
     def bind_range(self, name: str, text: str) -> bool:
         """Bind a point of LO..HI or LO..HI:N, and remember it for `plot`; False for what is no range. Raises what `bind` raises."""
         return self._names.bind_range(name, text)
@@ -141,7 +141,7 @@ class Session:
     # --- values and derivatives ---
 
     @in_force
-    @repairing
+    @repairing()
     def evaluate(self, source: Source, text: Text = "repr") -> Evaluation:
         """The value of an expression. `text` says which text a value that is no tensor gets: its repr, its str where it is a string
         (for others the repr), or none. Raises LanguageError, ProgramError, LimitError.
@@ -157,7 +157,7 @@ class Session:
         return Evaluation(source.text.strip(), found, None if node is None else node.type_name, value.requires_grad)
 
     @in_force
-    @repairing
+    @repairing()
     def gradient(
         self, source: Source, vectors: Sequence[str], names: Sequence[str] | None = None, *, intermediates: bool = False
     ) -> GradientTable:
@@ -177,7 +177,7 @@ class Session:
         return gradient_table(source, span, out, weights, self._names.chosen(names), made)
 
     @in_force
-    @repairing
+    @repairing()
     def jacobian(self, source: Source, names: Sequence[str] | None = None) -> Derivatives:
         """All first derivatives of an expression by the variables. Raises what `evaluate` raises."""
         from gradcli.session import derivatives
@@ -192,7 +192,7 @@ class Session:
         return derivatives.jacobian_result(source, out, variables, blocks)
 
     @in_force
-    @repairing
+    @repairing()
     def hessian(self, source: Source, names: Sequence[str] | None = None, *, with_gradient: bool = False) -> Derivatives:
         """All second derivatives of an expression with one value. Raises what `evaluate` raises."""
         from gradcli.session import derivatives
@@ -231,7 +231,7 @@ class Session:
         return evaluation, *derivatives.derived(source, span, out, weights, self._names.chosen(names), wanted)
 
     @in_force
-    @repairing
+    @repairing()
     def minimize(
         self,
         source: Source,
@@ -257,7 +257,7 @@ class Session:
         )
 
     @in_force
-    @repairing
+    @repairing()
     def check(
         self,
         source: Source,
@@ -290,7 +290,7 @@ class Session:
     # --- plots and reports ---
 
     @in_force
-    @repairing
+    @repairing()
     def plot(self, source: Source, *, order: int, points: Sequence[int]) -> Curves | HeatMap:
         """The values over one or two ranges, with derivatives up to `order`. `points` says how many for each range that does not say
         so itself. Raises what `evaluate` raises, UsageError.
@@ -306,7 +306,7 @@ class Session:
         return plotting.heat_map(text, span, evaluate, (names[0], names[1]), axes[0], axes[1], order)
 
     @in_force
-    @repairing
+    @repairing()
     def report(self, source: Source, vector: str | None = None, *, script: bool = False, of: str | None = None) -> Report:
         """What a page shows of an expression or, with `script`, of a script and its name `of` (None: what `backward()` was called
         on last, else the newest value with a graph).
@@ -323,7 +323,7 @@ class Session:
     # --- explanations ---
 
     @in_force
-    @repairing
+    @repairing()
     def explain(
         self,
         source: Source | str,
@@ -341,7 +341,7 @@ class Session:
         return self._explained(source, vector, of, script=script, full=full, summed=summed)
 
     @in_force
-    @repairing
+    @repairing()
     def graph(
         self,
         source: Source | str,

@@ -28,15 +28,15 @@ _OTHER_KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "axes": "dim"}
 _OTHER_ATTRIBUTES = {"ln": "log", "len": "numel()", "length": "numel()", "average": "mean", "avg": "mean", "transpose": "T", "astype": "to"}
 
 
-def repairs(error: GradcliError, variables: Mapping[str, object]) -> list[Repair]:
-    """What to type instead of an expression that ended with `error`; nothing for other text."""
+def repairs(error: GradcliError, variables: Mapping[str, object], *, statements: bool = False) -> list[Repair]:
+    """What to type instead of an expression, or an input with `statements`, that ended with `error`; nothing for other text."""
     if error.span is None:
         return []
     source = error.span.source
     if not source.name.startswith("<"):
         return []
     if isinstance(error, LanguageError):
-        found = _eaten(source, variables) or rewritten(source.text)
+        found = (None if statements else _eaten(source, variables)) or rewritten(source.text, statements=statements)
         sure = [] if found is None else [Repair(_all(source), found.strip(), sure=True)]
         listed = with_commas(source.text)
         return sure if listed is None or listed == found else [*sure, Repair(_all(source), listed)]
@@ -237,6 +237,7 @@ def _arguments(slip: _Slip) -> Iterable[Repair]:
     """Numbers and lists where tensors are wanted, tensors where a list of them is, no `dim`."""
     if slip.error.type_name != "TypeError" or slip.error.code is Code.NOT_A_TENSOR:
         return
+    yield from _bounds(slip)
     for call in slip.calls():
         if len(call.args) > 1:
             first, last = call.args[0], call.args[-1]
@@ -258,6 +259,16 @@ def _arguments(slip: _Slip) -> Iterable[Repair]:
                 yield slip.changed(Span(slip.source, keyword.start, keyword.start + len(keyword.name)), _OTHER_KEYWORDS[keyword.name])
         for keyword in call.keywords:
             yield slip.changed(Span(slip.source, *_with_comma(slip, keyword)), "")
+
+
+def _bounds(slip: _Slip) -> Iterable[Repair]:
+    """`max(x, 0)`, which is the largest along a dimension, where the larger of two is meant."""
+    for node in slip.every:
+        if isinstance(node, nodes.Call) and len(node.args) == 2 and isinstance(node.args[1], nodes.Constant):
+            name, (x, bound) = slip.text_of(node.function), (slip.text_of(one) for one in node.args)
+            if name in ("max", "min"):
+                remark = f"the {'larger' if name == 'max' else 'smaller'} of {x} and {bound}"
+                yield slip.changed(node, f"clamp({x}, {'min' if name == 'max' else 'max'}={bound})", remark=remark, sure=True)
 
 
 def _with_comma(slip: _Slip, keyword: nodes.Node) -> tuple[int, int]:
@@ -407,9 +418,16 @@ def _kinds(slip: _Slip) -> Iterable[Repair]:
             if isinstance(node, nodes.Call) and node.keywords:
                 yield slip.changed(node, re.sub(r"^(\w+(?:\.\w+)*)\((.*?),", lambda m: f"{m[1]}({_floats(m[2])},", slip.text_of(node)))
     if error.code is Code.NOT_A_TENSOR:
+        yield from _bounds(slip)
         text = slip.text.strip()
         for form in ("({}).values", "({})[0]", "({}).float()", "{}()"):
-            yield Repair(_all(slip.source), form.format(text))
+            remark = "along a dimension" if form.endswith(".values") else ""
+            yield Repair(
+                _all(slip.source),
+                form.format(text),
+                remark=remark,
+                sure=bool(remark) and re.match(r"(max|min|\w+\.(max|min))\b", text) is not None,
+            )
     if error.code is Code.NO_GRAPH:
         given = [name for name, value in slip.variables.items() if not (type(value) is Tensor and value.requires_grad)]
         yield from (Repair(leaves=[name]) for name in given)
