@@ -14,6 +14,7 @@ from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.namespaces import numeric
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.graph.write_checks import result_dtype_error
@@ -24,7 +25,7 @@ from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
-from gradcli.core.ops.rules import check_no_gradient
+from gradcli.core.ops.rules import check_no_gradient, not_differentiable
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -124,6 +125,12 @@ def _margins_rule(xp: Any, grad: Any, input: Any, target: Any, p: int, margin: f
 
 
 _AT_EDGE = "nothing is pushed where the margin is just met"
+MULTI_MARGIN_BACKWARD = not_differentiable(
+    "multi_margin_loss_backward",
+    lambda grad, input, *attrs: _margins_rule(numeric, grad, input, *attrs),
+    "grad_output input",
+    "target p margin weight reduction",
+)
 MULTI_MARGIN = Op(
     "MultiMarginLossBackward0",
     _margins,
@@ -131,7 +138,7 @@ MULTI_MARGIN = Op(
     "target p margin weight reduction",
     jvp=without_jvp("multi_margin_loss"),
     input=Rule(
-        _margins_rule,
+        lambda xp, grad, input, attrs: xp.call(MULTI_MARGIN_BACKWARD, grad, input, *attrs),
         "t = F.one_hot(target, input.shape[-1]).reshape(input.shape); z = margin + input - (t * input).sum(-1, True); "
         "w = 1 if weight is None else weight[target].unsqueeze(-1); " + _EACH + "d = (1 - t) * (z > 0) * (1 if p == 1 else 2 * z) * w * g "
         "/ input.shape[-1]; d - t * d.sum(-1, True)",
@@ -208,14 +215,21 @@ def _labels_rule(xp: Any, grad: Any, input: Any, target: Any, reduction: str) ->
     return scalars.times_data(xp, _each(xp, grad, math.prod(values.shape[:-1]), reduction), slopes)
 
 
+MULTILABEL_MARGIN_BACKWARD = not_differentiable(
+    "multilabel_margin_loss_backward",
+    lambda grad, input, *attrs: _labels_rule(numeric, grad, input, *attrs),
+    "grad_output input",
+    "target reduction",
+)
 MULTILABEL_MARGIN = Op(
     "MultilabelMarginLossBackward0",
     _labels,
     "input",
     "target reduction",
     saved="is_target=? self target reduction",
+    jvp=without_jvp("multilabel_margin_loss_forward"),
     input=Rule(
-        _labels_rule,
+        lambda xp, grad, input, attrs: xp.call(MULTILABEL_MARGIN_BACKWARD, grad, input, *attrs),
         "t = zeros_like(input).scatter_add(-1, target.clamp(min=0), (target >= 0).long().cumprod(-1).to(input.dtype)); "
         "z = 1 - input.unsqueeze(-1) + input.unsqueeze(-2); a = (z > 0) * t.unsqueeze(-1) * (t == 0).unsqueeze(-2); "
         + _EACH
