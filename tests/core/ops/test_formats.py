@@ -11,7 +11,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.kernels.memory_format import element_strides
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.core.vocabulary import settings
+from tests import settings
 from tests.core.ops import formats
 
 RECORDED = formats.recorded()
