@@ -25,8 +25,8 @@ from gradcli.errors import runtime_error, shape_error
 
 def _store(array: Array, values: Any, dtype: DType) -> None:
     """Write values, converted as torch converts."""
-    if isinstance(values, np.ndarray) and values.dtype is not array.dtype:
-        values = dtypes.cast(values, dtype)
+    if isinstance(values, (np.ndarray, blocks.Deferred)) and (values.dtype is not array.dtype or dtype is dtypes.bfloat16):
+        values = dtypes.cast(np.asarray(values), dtype)
     blocks.settle()
     array[...] = values
 

@@ -196,8 +196,9 @@ class Pointwise(Op):
             array = self.forward(x, y)
         except ValueError:
             return None
-        if x.ndim > 1 and not x.flags.c_contiguous:
-            array = memory_format.like_operands(array, (x, y) if type(b) is Tensor else (x,))
+        if type(b) is Tensor and x.ndim > 1 and not x.flags.c_contiguous:
+            # numpy prefers row-major order where the operands differ
+            array = memory_format.like_operands(array, (x, y))
         out = Tensor(array if type(array) is ndarray else np.asarray(array), dtype)
         if state.enabled:
             left: Edge = NO_EDGE

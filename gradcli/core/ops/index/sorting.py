@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling.named_tuples import NamedResult
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.kernels import Array, memory_format, selection
 from gradcli.core.ops.checks import Operand, refuse_bool, wrap_dim
 from gradcli.core.ops.index.selection import check_nonempty, check_sorting, keeping, of_nothing, reducing, result
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import runtime_error, shape_error
 
@@ -188,13 +190,32 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Nam
 # --- searchsorted ---
 
 
+def _array_of(value: Operand, dtype: DType) -> Array:
+    """The array of a tensor, or of a number beside tensors of that dtype."""
+    return value.array if type(value) is Tensor else np.array(scalar_of(value, dtype), dtype.np)
+
+
+def _positions(boundaries: Array, values: Array, right: bool) -> Array:
+    """PyTorch's binary search, which also decides about boundaries that are not sorted and about nan."""
+    start, end = np.zeros(values.shape, np.int64), np.full(values.shape, len(boundaries))
+    for _ in range(len(boundaries).bit_length()):
+        middle = (start + end) >> 1
+        found = boundaries[np.minimum(middle, len(boundaries) - 1)]
+        within = found > values if right else found >= values
+        open_ = start < end
+        start, end = np.where(open_ & ~within, middle + 1, start), np.where(open_ & within, middle, end)
+    return start
+
+
 def searchsorted(sequence: Tensor, values: Operand, small: bool, right: bool, side: str | None = None) -> Tensor:
     """The positions at which values would be inserted to keep each row of the sequence in order; `small`: as int32."""
     if side not in (None, "left", "right"):
         raise runtime_error(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    find: Any = partial(np.searchsorted, side="right" if right or side == "right" else "left")
-    boundaries, dtype = sequence.array, np.int32 if small else np.int64
-    wanted = values.array if type(values) is Tensor else np.asarray(values)
+    find: Any = partial(_positions, right=right or side == "right")
+    dtype = np.int32 if small else np.int64
+    common = dtypes.result_type((sequence, values))
+    refuse_bool("searchsorted_out_cpu", common)
+    boundaries, wanted = (dtypes.cast(_array_of(v, common), common) for v in (sequence, values))
     if boundaries.ndim <= 1:
         return wrap(np.asarray(find(boundaries.reshape(-1), wanted), dtype))
     if boundaries.shape[:-1] != wanted.shape[:-1]:
@@ -214,6 +235,8 @@ _SEARCH = "*, bool out_int32=False, bool right=False"
 
 
 def _bucketize(values: Operand, boundaries: Tensor, small: bool, right: bool) -> Tensor:
+    if boundaries.array.ndim != 1:
+        raise shape_error(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
     return searchsorted(boundaries, values, small, right)
 
 

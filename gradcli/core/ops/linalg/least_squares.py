@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array
+from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import check_matrices, check_squares, is_vector
@@ -76,6 +76,7 @@ PINV: Op = Op(
     _pinv,
     "A",
     "absolute relative hermitian",
+    layout="contiguous",
     saved="result self=A",
     A=Rule(_pinv_rule, "g = grad.mT; -out.mT @ grad @ out.mT + (g - A @ out @ g) @ out @ out.mT + out.mT @ out @ (g - g @ out @ A)"),
 )
@@ -122,7 +123,7 @@ def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, h
     else:
         values = SVD.forward(input.array, False)[1]
     bound = _bound(values.max(-1, keepdims=True), _tolerances(input, atol, rtol))
-    return wrap(np.asarray((values > bound).sum(-1), np.int64))
+    return wrap(memory_format.contiguous(np.asarray((values > bound).sum(-1), np.int64)))
 
 
 def _rank_above(input: Tensor, tol: Tolerance, hermitian: bool = False) -> Tensor:
