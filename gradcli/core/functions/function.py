@@ -133,7 +133,7 @@ class Function:
             )
         return self._method_parser
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.python_name:
             self._check_python(self.python_name, args, kwargs)
         if self.takes_out and "out" in kwargs:
@@ -199,7 +199,7 @@ class InplaceFunction:
     def __repr__(self) -> str:
         return f"<built-in method {self.name} of type object>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         signature, (tensor, *values) = self.named.parser.find(args, kwargs)
         return _in_place().apply(tensor, lambda t: signature.implementation(t, *values))
 

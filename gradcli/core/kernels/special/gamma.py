@@ -59,7 +59,10 @@ _LOWEST = -1000.0
 
 
 def polygamma(x: Array, n: int) -> Array:
-    """The n-th derivative of digamma; inf or nan at the poles, nan far to their left."""
+    """The n-th derivative of digamma; inf or nan at the poles, nan far to their left, but for n 1.
+
+    PyTorch reflects the first derivative there: it has what the rounding of pi leaves of the poles.
+    """
     if n == 0:
         return digamma(x)
     wide = _wide(x)
@@ -67,4 +70,9 @@ def polygamma(x: Array, n: int) -> Array:
     held = np.where(pole | (wide < _LOWEST), np.nan, wide)
     factor = (-1.0) ** (n + 1) * math.factorial(n)
     result = factor * np.where(np.isnan(held), np.nan, zeta(np.asarray(n + 1.0), np.where(np.isnan(held), 1.0, held)))
-    return np.asarray(np.where(pole, factor * np.inf, result)).astype(x.dtype)
+    result = np.where(pole, factor * np.inf, result)
+    if n == 1:
+        x = np.asarray(x)
+        turned = x.dtype.type(math.pi) * (x.dtype.type(math.pi) / np.square(np.sin(x.dtype.type(math.pi) * x)))
+        result = np.where(pole | (wide < _LOWEST), turned, np.where(wide == np.inf, 0, result))
+    return np.asarray(result).astype(x.dtype)

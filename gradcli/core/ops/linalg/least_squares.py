@@ -93,6 +93,12 @@ def pinv(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, hermitia
             "double, cfloat or cdouble types",
         )
     check_matrices("linalg.pinv", input)
+    for name, given in (("atol", atol), ("rtol", rtol)):
+        if type(given) is Tensor and given.requires_grad:
+            raise runtime_error(
+                f"The function 'linalg_pinv' is not differentiable with respect to argument '{name}'. This input cannot have "
+                "requires_grad True."
+            )
     if hermitian:
         check_squares("linalg.eigh", input)
     return PINV(input, *_tolerances(input, atol, rtol), hermitian)  # type: ignore[no-any-return]
