@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from gradcli.core.functions._index import FUNCTIONS
-from gradcli.errors import LanguageError
+from gradcli.errors import LanguageError, LimitError
 from gradcli.lang.names import bare_names, builtins
 from gradcli.lang.syntax import parser
 from gradcli.source import Source
@@ -39,15 +39,15 @@ _CHARACTERS = {
     "\u00a0": " ",
 }
 _WORD = r"[A-Za-z_]\w*"
-_NUMBER = r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+_NUMBER = r"(?<![\w.])(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?"
 #: what a function without parentheses takes: a sign, factors written together, a power
-_ARGUMENT = rf"-?(?:\d+\.?\d*\*?)?(?:{_WORD}(?:\.{_WORD})*|(?<=\d)|(?<=\*))(?:\([^()]*\)|\[[^\[\]]*\])?(?:\*\*\w+)?"
+_ARGUMENT = rf"-?(?:\d+(?:\.\d*)?\*?)?(?:{_WORD}(?:\.{_WORD})*|(?<=\d)|(?<=\*))(?:\([^()]*\)|\[[^\[\]]*\])?(?:\*\*\w+)?"
 #: words between values that are no names
 _OPERATORS = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", "lambda"})
 #: at most so many rules change a text, one after the other
 _ROUNDS = 8
 #: longer texts are no slips of one line
-_MOST = 2000
+_MOST = 500
 
 
 def rewritten(text: str, *, statements: bool = False) -> str | None:
@@ -77,7 +77,7 @@ def _parses(text: str, statements: bool = False) -> bool:
     source = Source("<expression>", text)
     try:
         parser.parse_input(source) if statements else parser.parse_expression(source)
-    except LanguageError:
+    except (LanguageError, LimitError):
         return False
     return True
 
@@ -159,7 +159,7 @@ _RULES: tuple[Callable[[str], str], ...] = (
     _substitution(rf"\b({_WORD}){_RAISED}\s*(\([^()]*\))", lambda m: f"{m[1]}{m[3]}**{m[2].translate(_SUPERSCRIPTS)}"),
     _substitution(_RAISED, _power),
     _substitution(r"[√]\s*(\([^()]*\))", r"sqrt\1"),
-    _substitution(rf"[√]\s*({_WORD}|\d+\.?\d*)", r"sqrt(\1)"),
+    _substitution(rf"[√]\s*({_WORD}|\d+(?:\.\d*)?)", r"sqrt(\1)"),
     _substitution(r"\s*&&\s*", " and "),
     _substitution(r"\s*\|\|\s*", " or "),
     _substitution(r"<>", "!="),
@@ -168,7 +168,7 @@ _RULES: tuple[Callable[[str], str], ...] = (
     _substitution(r"!(?!=)\s*", "not "),
     _WITHOUT_NAME,
     _substitution(r"(?<=\d);(?=[\s\d.-])", ","),
-    _substitution(r"(\d+\.?\d*)%(?=\s*(?:$|[-+*/)]))", r"(\1/100)"),
+    _substitution(r"(\d+(?:\.\d*)?)%(?=\s*(?:$|[-+*/)]))", r"(\1/100)"),
     _bars,
     _choice,
     _substitution(rf"\b({_WORD})\s+(?!(?:and|or|if|else|in|is|not|for)\b)({_ARGUMENT})", _applied),
