@@ -146,10 +146,12 @@ class Pointwise(Op):
         except ValueError:
             raise self._mismatch([x, y]) from None
         out = self._made(result, dtype)
-        if out.array.ndim > 1 and type(out.array) is ndarray:
-            arrays = [t.array for t in (a, b) if type(t) is Tensor]
-            if not all(array.flags.c_contiguous for array in arrays):
-                out.array = self._placed(out.array, arrays)
+        if (
+            out.array.ndim > 1
+            and type(out.array) is ndarray
+            and ((of_a is Tensor and not a.array.flags.c_contiguous) or (of_b is Tensor and not b.array.flags.c_contiguous))
+        ):
+            out.array = self._placed(out.array, [t.array for t in (a, b) if type(t) is Tensor])
         if state.enabled:
             mask = 0
             left = right = NO_EDGE
