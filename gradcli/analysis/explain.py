@@ -18,6 +18,7 @@ from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode
+from gradcli.core.graph.record import Rule
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import AccumulateGrad, Node
@@ -193,14 +194,14 @@ class _Teller:
         if isinstance(grads, Listed) and arrived:
             zeros = [formulas.Applied("zeros_like", (self._steps.symbol(user, k),)) for k in range(len(grads.items))]
             names["grads"] = Listed(tuple(one if arrived[k] is not None else zeros[k] for k, one in enumerate(grads.items)), "[]")
-        return formula_substitution.filled(rule.formula if rule else "grad", names)
+        return _filled(rule, names)
 
     def _written(self, user: CopySlices, i: int) -> Term:
         """The contribution of a write to a part: to the value that was written to, which is input 0, or to the values written."""
         grad, inner = self._steps.gradient_symbol(user).text, user.inner
         if isinstance(inner, OpNode) and (i or inner.edges[0][0] is not None):
             rule = inner.op.rules[inner.op.tensors[0 if inner.op.variadic else i]]
-            part = formula_substitution.filled(rule.formula if rule else "grad", self._steps.written_environment(user, inner))
+            part = _filled(rule, self._steps.written_environment(user, inner))
             return part if i else Symbol(f"{grad} with {formulas.text(part)} where it was written", atomic=False)
         return Symbol(f"{grad} outside of what was written", atomic=False)
 
@@ -295,3 +296,10 @@ def _summed_up(texts: Sequence[str], remarks: Sequence[str]) -> str:
         sign = "" if not total else " - " if part.startswith("-") else " + "
         total += sign + (part[1:] if sign == " - " else part)
     return total
+
+
+def _filled(rule: Rule | None, names: Mapping[str, Term]) -> Term:
+    """The formula of a rule with the names of this program; a rule without formula refuses the derivative."""
+    if rule is not None and not rule.formula:
+        return Symbol("no derivative", atomic=True)
+    return formula_substitution.filled(rule.formula if rule else "grad", names)

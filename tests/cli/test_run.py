@@ -98,9 +98,10 @@ def test_warnings_go_to_standard_error_once_for_each_line(cli, script) -> None:
     text = "import torch\nx = torch.ones(2, requires_grad=True)\nfor _ in range(3):\n    print((x * 2).grad)\n"
     answer = cli("run", script("a.py", text))
     assert answer.out == "None\n" * 3
-    first, second = answer.err.splitlines()
+    first, second, advice = answer.err.splitlines()
     assert first.startswith("a.py:4: UserWarning: The .grad attribute of a Tensor that is not a leaf Tensor is being accessed.")
     assert second == "  print((x * 2).grad)"
+    assert "retain_grad" in advice
     assert cli("run", "a.py", "-q").err == ""
 
 

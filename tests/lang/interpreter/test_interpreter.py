@@ -19,7 +19,7 @@ def test_names_persist_over_runs_and_inputs():
     assert session.input("f()") == 2
     assert session.input("_ * 10") == 20
     assert session.input("y = 5") is None
-    assert session.interpreter.names() == ["x", "f", "_", "y"]
+    assert session.interpreter.names() == ["x", "f", "_", "__", "y"]
     assert session.interpreter.get("y") == 5
     assert session.interpreter.get("z") is value_classes.MISSING
 
