@@ -18,8 +18,8 @@ from gradcli.core.autograd.backward import no_graph_error
 from gradcli.core.autograd.walk import Capture
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode
-from gradcli.core.graph.record import Rule
 from gradcli.core.graph.pointwise import Pointwise
+from gradcli.core.graph.record import Rule
 from gradcli.core.kernels import Array
 from gradcli.core.tensor.node import AccumulateGrad, Node
 from gradcli.core.tensor.tensor import Tensor, wrap
