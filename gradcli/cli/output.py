@@ -221,3 +221,14 @@ def _replace(target: str, content: bytes, mode: int | None) -> None:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         raise
+
+
+def by_matplotlib(chosen: str, draw: Callable[[], bytes]) -> bytes:
+    """What `draw` makes, a picture in the format `chosen`. Raises UsageError where matplotlib is not installed."""
+    from gradcli.errors import UsageError
+
+    try:
+        return draw()
+    except ImportError:
+        text = f"{chosen.upper()} pictures are drawn by matplotlib, which is not installed"
+        raise UsageError(text, hints=["pip install 'gradcli[plot]'", "-o FILE.svg needs nothing more"]) from None

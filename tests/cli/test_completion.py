@@ -52,7 +52,7 @@ def test_commands() -> None:
         (["check", "--format", ""], ["table", "json", "csv"]),
         (["explain", "--format", "l"], ["latex"]),
         (["eval", "--format=j"], ["--format=json"]),
-        (["graph", "x", "--as", ""], ["tree", "dot", "mermaid", "svg", "json"]),
+        (["graph", "x", "--as", ""], ["tree", "dot", "mermaid", "svg", "png", "pdf", "json"]),
         (["minimize", "x", "--method", "ada"], ["adam", "adamw", "adamax", "adagrad", "adadelta"]),
         (["eval", "--limit", "ti"], ["time="]),
         (["eval", "--limit", ""], [f"{name}=" for name in NAMES]),

@@ -81,7 +81,7 @@ def test_suffixes_mean_what_they_say(cli, tmp_path: Path, monkeypatch: pytest.Mo
         (["eval", "x", "x=1", "-o", "w.pt"], ".pt is not what this command can write"),
         (["eval", "x", "x=1", "-o", "w.npz"], ".npz is not what this command can write"),
         (["grad", "x", "x=1", "-o", "g.npy"], ".npy is not what this command can write"),
-        (["graph", "x*2", "x=1", "-o", "g.png"], "it has tree, dot, mermaid, svg, json"),
+        (["graph", "x*2", "x=1", "-o", "g.jpg"], "it has tree, dot, mermaid, svg, png, pdf, json"),
         (["explain", "x*2", "x=1", "-o", "e.html"], "it has table, json, csv, latex"),
         (["report", "x*2", "x=1", "-o", "r.pdf"], "it has html"),
         (["eval", "'text'", "-o", "w.npy"], "an npy file holds real numbers or booleans"),

@@ -240,6 +240,20 @@ def test_png_with_matplotlib(cli, tmp_path, words: list[str]) -> None:
     assert target.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_graphs_with_matplotlib(cli, tmp_path, suffix: str, magic: bytes) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib, the extra `plot`, is not installed")
+    target = tmp_path / f"g.{suffix}"
+    assert cli("graph", "sum(max(x * x, dim=0).values + len('$_$'))", "x=[[1,2],[3,4]]", "--values", "-o", str(target)).code == 0
+    assert target.read_bytes().startswith(magic)
+
+
+def test_graphs_as_pictures_without_matplotlib(cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    answer = cli("graph", "x*2", "x=1", "-o", str(tmp_path / "g.pdf"))
+    assert answer.code == 2 and answer.err.startswith("UsageError: PDF pictures are drawn by matplotlib")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [

@@ -15,14 +15,14 @@ gradcli graph 'sum(sigmoid(a*b+c))' a=1,2 b=3,4 c=0 -o graph.svg
 gradcli graph 'sin(x)*x' x=1 --as mermaid
 gradcli graph lesson.py --of loss --grads"""
 
-HELP = """The graph behind a value, with your own names: a tree here, or DOT, Mermaid, SVG or JSON.
+HELP = """The graph behind a value, with your own names: a tree here, or DOT, Mermaid, SVG, PNG, PDF or JSON.
 
 A step that several others use is drawn once, with its number (#2:), and referred to after that.
 A file that ends in .py is a script: what it calls backward() on last is drawn, or --of NAME.
 """
 
 FORMATS = ("json",)
-KINDS = ("tree", "dot", "mermaid", "svg", "json")
+KINDS = ("tree", "dot", "mermaid", "svg", "png", "pdf", "json")
 
 
 def command(
@@ -60,6 +60,11 @@ def command(
         from gradcli.render.pictures.graph_svg import graph_svg
 
         return request.finish(graph_svg(told, values=values, grads=grads), safe=False)
+    if chosen in ("png", "pdf"):
+        from gradcli.cli.output import by_matplotlib
+        from gradcli.render.pictures.graph_png import graph_png
+
+        return request.finish_bytes(by_matplotlib(chosen, lambda: graph_png(told, chosen, values=values, grads=grads)))
     if chosen == "dot":
         from gradcli.render.pictures.dot import graph_dot
 

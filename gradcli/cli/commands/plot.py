@@ -11,7 +11,6 @@ from gradcli.cli.options import Shared
 if TYPE_CHECKING:
     from gradcli.cli.request import Request
     from gradcli.render.look import Look
-    from gradcli.results.plots import Curves, HeatMap
 
 EXAMPLES = """\
 gradcli plot 'x*sin(x)' x=-6..6 --grad
@@ -57,7 +56,10 @@ def command(
     points = _NUMBERS if chosen in ("csv", "json") else _PICTURE
     plot = request.session.plot(request.expression, order=_order(request, grad, second), points=points[len(names) - 1])
     if chosen in ("png", "pdf"):
-        return request.finish_bytes(_drawn_by_matplotlib(plot, chosen))
+        from gradcli.cli.output import by_matplotlib
+        from gradcli.render.pictures.plot_png import plot_png
+
+        return request.finish_bytes(by_matplotlib(chosen, lambda: plot_png(plot, chosen)))
     if chosen == "svg":
         from gradcli.render.pictures.plot_svg import plot_svg
 
@@ -95,15 +97,3 @@ def _size(look: Look) -> tuple[int, int]:
     if look.columns is None:
         return _COLUMNS, 20
     return min(look.columns, 200), max(6, min((look.rows or 24) - 7, look.columns // 3, 40))
-
-
-def _drawn_by_matplotlib(plot: Curves | HeatMap, chosen: str) -> bytes:
-    """The picture in the format `chosen`. Raises UsageError where matplotlib is not installed."""
-    from gradcli.errors import UsageError
-    from gradcli.render.pictures.plot_png import plot_png
-
-    try:
-        return plot_png(plot, chosen)
-    except ImportError:
-        text = f"{chosen.upper()} pictures are drawn by matplotlib, which is not installed"
-        raise UsageError(text, hints=["pip install 'gradcli[plot]'", "-o FILE.svg needs nothing more"]) from None

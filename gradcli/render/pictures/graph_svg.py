@@ -7,13 +7,13 @@ from itertools import pairwise
 
 from gradcli.render.escape import escape, width
 from gradcli.render.explain import titled
-from gradcli.render.pictures.layout import NUMBERED, Box, Edge, arrange
+from gradcli.render.pictures.layout import NUMBERED, Box, Drawing, Edge, arrange
 from gradcli.render.pictures.node_labels import base, kind, label
 from gradcli.results.explanations import Explanation, StepResult
 
 #: the size of a character in usual monospaced fonts at 12 pixels; `textLength` makes other fonts as wide
-_CHARACTER, _LINE = 7.23, 15.0
-_PAD_X, _PAD_Y = 10.0, 7.0
+_CHARACTER, LINE = 7.23, 15.0
+PAD_X, PAD_Y = 10.0, 7.0
 #: in graphs of more steps than this a node is one line
 _DETAILED = 400
 
@@ -47,17 +47,11 @@ text { fill: #eef1f5; }
 def graph_svg(explanation: Explanation, *, values: bool = False, grads: bool = False, prefix: str = "") -> str:
     """The picture; inputs above, the result below. `prefix` goes before every id, for pages with several pictures."""
     steps = explanation.steps
-    brief = len(steps) > _DETAILED
-    texts = [_lines(step, values, grads, brief) for step in steps]
-    places = {step.name: i for i, step in enumerate(steps)}
-    named = [(i, link.name, base(link.name)) for i, step in enumerate(steps) for link in step.inputs]
-    links = [(places[name], i, full[len(name) :]) for i, full, name in named if name in places]
-    numbered = Counter(end for _, end, number in links if number)
-    boxes = [Box(*_size(lines, numbered[i]), is_leaf=step.is_leaf) for i, (step, lines) in enumerate(zip(steps, texts, strict=True))]
-    drawing = arrange(boxes, links, lambda i: _size([steps[i].name]))
+    texts, drawing = arranged(explanation, values, grads)
+    boxes = drawing.boxes[: len(steps)]
     notes = explanation.notes[:8]
     wide = max([drawing.width, *(width(note) * _CHARACTER + 32 for note in notes)])
-    high = drawing.height + (len(notes) * _LINE + 8 if notes else 0)
+    high = drawing.height + (len(notes) * LINE + 8 if notes else 0)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" role="img" '
         'xml:space="preserve">',
@@ -67,10 +61,23 @@ def graph_svg(explanation: Explanation, *, values: bool = False, grads: bool = F
         *(_edge(edge) for edge in drawing.edges),
         *(_node(step, lines, box, i, prefix) for i, (step, lines, box) in enumerate(zip(steps, texts, boxes, strict=True))),
         *(_again(steps[box.of].name, box, prefix) for box in drawing.boxes[len(steps) :]),
-        *(_text(escape(note), 16, drawing.height + (i + 0.7) * _LINE, "body") for i, note in enumerate(notes)),
+        *(_text(escape(note), 16, drawing.height + (i + 0.7) * LINE, "body") for i, note in enumerate(notes)),
         "</svg>",
     ]
     return "\n".join(out) + "\n"
+
+
+def arranged(explanation: Explanation, values: bool, grads: bool) -> tuple[list[list[str]], Drawing]:
+    """The lines of each step's box, and where boxes and edges go; all sizes are in pixels."""
+    steps = explanation.steps
+    brief = len(steps) > _DETAILED
+    texts = [_lines(step, values, grads, brief) for step in steps]
+    places = {step.name: i for i, step in enumerate(steps)}
+    named = [(i, link.name, base(link.name)) for i, step in enumerate(steps) for link in step.inputs]
+    links = [(places[name], i, full[len(name) :]) for i, full, name in named if name in places]
+    numbered = Counter(end for _, end, number in links if number)
+    boxes = [Box(*_size(lines, numbered[i]), is_leaf=step.is_leaf) for i, (step, lines) in enumerate(zip(steps, texts, strict=True))]
+    return texts, arrange(boxes, links, lambda i: _size([steps[i].name]))
 
 
 def _lines(step: StepResult, values: bool, grads: bool, brief: bool) -> list[str]:
@@ -80,8 +87,8 @@ def _lines(step: StepResult, values: bool, grads: bool, brief: bool) -> list[str
 
 def _size(lines: list[str], numbered: int = 0) -> tuple[float, float]:
     """Width and height of a box with these lines, which `numbered` edges with output numbers reach."""
-    room = min(numbered, 16) * NUMBERED + 2 * _PAD_X if numbered > 1 else 0.0
-    return max(max(map(width, lines)) * _CHARACTER + 2 * _PAD_X, room), len(lines) * _LINE + 2 * _PAD_Y
+    room = min(numbered, 16) * NUMBERED + 2 * PAD_X if numbered > 1 else 0.0
+    return max(max(map(width, lines)) * _CHARACTER + 2 * PAD_X, room), len(lines) * LINE + 2 * PAD_Y
 
 
 def _escaped(text: str) -> str:
@@ -102,13 +109,13 @@ def _rectangle(box: Box, round_: float) -> str:
 
 def _node(step: StepResult, lines: list[str], box: Box, index: int, prefix: str) -> str:
     look = kind(step, index == 0)
-    top = box.y - box.height / 2 + _PAD_Y + _LINE * 0.76
+    top = box.y - box.height / 2 + PAD_Y + LINE * 0.76
     parts = [f'<g id="{prefix}n{_escaped(step.name.removeprefix("#"))}" class="{look}">']
     parts.append(f"<title>{_escaped(_told(step))}</title>")
     parts.append(_rectangle(box, 12 if step.is_leaf else 4))
     for i, line in enumerate(lines):
         role = "head" if i == 0 else "grad" if "grad " in line[:8] else "body"
-        parts.append(_text(line, box.x - box.width / 2 + _PAD_X, top + i * _LINE, role))
+        parts.append(_text(line, box.x - box.width / 2 + PAD_X, top + i * LINE, role))
     return "".join([*parts, "</g>"])
 
 
@@ -123,7 +130,7 @@ def _told(step: StepResult) -> str:
 
 def _again(name: str, box: Box, prefix: str) -> str:
     """A small box that stands for a node elsewhere and links to it."""
-    text = _text(name, box.x - box.width / 2 + _PAD_X, box.y + _LINE * 0.26, "body")
+    text = _text(name, box.x - box.width / 2 + PAD_X, box.y + LINE * 0.26, "body")
     return f'<a href="#{prefix}n{_escaped(name.removeprefix("#"))}"><g class="again">{_rectangle(box, 12)}{text}</g></a>'
 
 
