@@ -167,13 +167,19 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
     "TypeError": "Exception",
     "ValueError": "Exception",
     "UnicodeError": "ValueError",
+    "AxisError": "ValueError",
+    "LinAlgError": "ValueError",
+    "UFuncTypeError": "TypeError",
     "Warning": "Exception",
     "UserWarning": "Warning",
 }
 
 
-#: how Python prints the names of PyTorch's types
+#: how Python prints the names of PyTorch's types and numpy's
 QUALIFIED = {
+    "AxisError": "numpy.exceptions.AxisError",
+    "LinAlgError": "numpy.linalg.LinAlgError",
+    "UFuncTypeError": "numpy._core._exceptions._UFuncOutputCastingError",
     "FrozenInstanceError": "dataclasses.FrozenInstanceError",
     "_LinAlgError": "torch._C._LinAlgError",
     "GradcheckError": "torch.autograd.gradcheck.GradcheckError",

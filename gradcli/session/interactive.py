@@ -27,7 +27,7 @@ from gradcli.lang.syntax import parser
 from gradcli.lang.syntax.nodes import Assign, ExprStmt, Name, Program
 from gradcli.lang.values.execution import count_output
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import MISSING, NumpyArray
+from gradcli.lang.values.value_classes import MISSING, NumpyValue
 from gradcli.results.explanations import GraphNodes
 from gradcli.results.reference import Completion, Description, Entry
 from gradcli.results.values import Evaluation, Value, Variable
@@ -50,7 +50,7 @@ _DECORATOR = re.compile(r"\s*@\s*([A-Za-z_][\w.]*)\s*(?:\(.*\))?\s*\Z")
 _LINE_END = re.compile(r"[ \t]*;[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 
 #: types that the prompt shows in another way than `print`
-_SHOWN_OTHERWISE = (str, NumpyArray, torch_types.Device, ProgramError)
+_SHOWN_OTHERWISE = (str, NumpyValue, torch_types.Device, ProgramError)
 
 #: the most that a preview may use; time in seconds
 _PREVIEW = {"elements": 1e6, "bytes": 64 * 2.0**20, "work": 1e8, "steps": 1e5, "time": 0.3, "output": 1e6}

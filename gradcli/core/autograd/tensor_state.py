@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import language
 from gradcli.core.kernels import Array
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
@@ -121,7 +124,9 @@ def to_numpy(tensor: Tensor) -> Array:
     if tensor.requires_grad:
         text = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         raise runtime_error(text, Code.NUMPY_OF_REQUIRES_GRAD)
-    return tensor.array
+    if tensor.dtype is dtypes.bfloat16:
+        raise ProgramError("TypeError", "Got unsupported ScalarType BFloat16")
+    return np.asarray(tensor.array)  # large ones may still wait to be computed
 
 
 def read_version(tensor: Tensor) -> int:

@@ -54,16 +54,29 @@ def _no_array(value: object) -> np.ndarray[Any, Any] | None:
     return None
 
 
+def _no_number(value: object) -> float | None:
+    return None
+
+
 class Language:
     """What the language adds to argument parsing: names of its own types, dtypes for `int`, `float` and `bool`, numpy's arrays."""
 
-    __slots__ = ("type_name", "as_dtype", "as_array")
+    __slots__ = ("type_name", "as_dtype", "as_array", "as_number")
 
     def __init__(self) -> None:
         self.type_name: Callable[[object], str] = _default_type_name
         self.as_dtype: Callable[[object], DType | None] = _no_dtype
         #: the array in a value of type `numpy.ndarray`; None for other values
         self.as_array: Callable[[object], np.ndarray[Any, Any] | None] = _no_array
+        #: the Python number that one of numpy's scalars is equal to; None for other values
+        self.as_number: Callable[[object], float | None] = _no_number
+
+    def plain(self, value: Any) -> Any:
+        """The value with Python numbers for numpy's scalars, also within a list or tuple."""
+        if isinstance(value, (list, tuple)) and any(self.as_number(item) is not None for item in value):
+            return [self.plain(item) for item in value]
+        number = self.as_number(value)
+        return value if number is None else number
 
 
 language = Language()
@@ -119,6 +132,7 @@ class Parameter:
         return value
 
     def _unpacked(self, value: Any, function: str) -> tuple[int, ...]:
+        value = language.plain(value)
         for i, v in enumerate(value):
             if not (_is_int(v) or type(v) is bool):
                 why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {language.type_name(v)}"'
@@ -238,6 +252,8 @@ class Signature:
     def bind(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], strict: bool) -> list[Any] | None:
         """The values for the implementation, or None where this overload does not fit (`strict`: PyTorch's error)."""
         count = len(args)
+        if self.varargs:
+            args = tuple(map(language.plain, args))
         if count > self.max_positional and not (self.varargs and count and _is_int(args[0])):
             return self._fail(strict, self._too_many(name, count))
         values: list[Any] = []
@@ -268,6 +284,9 @@ class Signature:
                 values.append(args)
                 at = count
                 continue
+            elif (number := language.plain(value)) is not value and p.check(number):
+                taken.append((len(values), p))
+                values.append(number)
             else:
                 return self._fail(strict, self._wrong_type(name, p, value, None if keyword else at + 1))
             if keyword:

@@ -130,6 +130,8 @@ def _collate(batch: Any) -> Any:
     first = batch[0]
     if type(first) is Tensor:
         return stack(batch)
+    if language.as_array(first) is not None:
+        return stack([from_data(sample) for sample in batch])
     if isinstance(first, float):
         return from_data(batch, dtypes.float64)
     if isinstance(first, int):

@@ -63,6 +63,7 @@ def floating(dtype: Any) -> DType:
 
 def checked_size(size: tuple[Any, ...], dtype: DType) -> tuple[int, ...]:
     """The shape of a new parameter, checked with the errors of `torch.empty` and against the limit of elements."""
+    size = tuple(map(language.plain, size))
     for position, n in enumerate(size, 1):
         if type(n) is not int:
             raise shape_error(

@@ -85,7 +85,7 @@ class Optimizer(DeclaredArguments):
         lines = [f"{self.SCRIPT_NAME} ("]
         for i, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {formatted(group[key])}" for key in sorted(group) if key != "params"]
+            lines += [f"    {key}: {formatted(language.plain(group[key]))}" for key in sorted(group) if key != "params"]
             lines.append("")
         return "\n".join(lines[:-1]) + "\n)"
 

@@ -68,6 +68,7 @@ class State:
         "retaining",
         "multithreading",
         "dual",
+        "numpy",
     )
 
     def __init__(self) -> None:
@@ -102,6 +103,8 @@ class State:
         self.multithreading = True
         #: the forward AD level that is open
         self.dual: ForwardLevel | None = None
+        #: what numpy's functions keep for the session, once a program has named them
+        self.numpy: Any = None
 
     def set_watch(self, watch: list[tuple[Node, tuple[Tensor, ...]]] | None) -> None:
         """Let recorded steps be added to a list, or to none."""

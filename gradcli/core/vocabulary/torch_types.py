@@ -229,7 +229,7 @@ def _legacy(dtype: DType | None) -> Callable[..., Tensor]:
         if len(args) == 1 and type(first) is Tensor:
             return _same_type(first, dtype)
         elif len(args) == 1 and type(first) is not int:
-            if not isinstance(first, (list, tuple, range, str)):
+            if not isinstance(first, (list, tuple, range, str)) and language.as_array(first) is None:
                 raise ProgramError("TypeError", f"new(): data must be a sequence (got {language.type_name(first)})")
             return from_data(first, wanted)
         if type(first) is not int:

@@ -43,7 +43,11 @@ def _as_dtype(value: Value) -> DType | None:
 
 
 def _as_array(value: object) -> Array | None:
-    return value.array if isinstance(value, value_classes.NumpyArray) else None
+    return value.as_array() if isinstance(value, value_classes.NumpyValue) else None
+
+
+def _as_number(value: object) -> Value:
+    return value.number() if isinstance(value, value_classes.NumpyValue) else None
 
 
 class Interpreter:
@@ -73,6 +77,7 @@ class Interpreter:
         signature.language.type_name = type_name
         signature.language.as_dtype = _as_dtype
         signature.language.as_array = _as_array
+        signature.language.as_number = _as_number
 
     # --- running ---
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from operator import attrgetter
 
-from gradcli import limits
 from gradcli.core.calling.named_tuples import NamedTuple
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.functions import catalog
@@ -36,7 +35,7 @@ from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import dict_from_keys
 from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, NumpyArray, TypeValue
+from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, TypeValue
 
 Method = Callable[..., Value]
 
@@ -66,21 +65,11 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     bool: {"real": int, "imag": lambda value: 0, "numerator": int, "denominator": lambda value: 1},
     float: {"real": lambda value: value, "imag": lambda value: 0.0},
     Generator: {"device": lambda value: torch_types.CPU},
-    NumpyArray: {
-        "shape": lambda value: value.array.shape,
-        "ndim": lambda value: value.array.ndim,
-        "size": lambda value: value.array.size,
-    },
 }
 
 
 def _format(template: str, /, *args: Value, **kwargs: Value) -> str:
     return format_string(OPS, template, args, kwargs)
-
-
-def _listed(value: NumpyArray) -> Value:
-    limits.check_list(value.array.size)
-    return value.array.tolist()
 
 
 _OWN_METHODS: dict[type, dict[str, Method]] = {
@@ -89,7 +78,6 @@ _OWN_METHODS: dict[type, dict[str, Method]] = {
     Size: {"numel": lambda value: value.numel()},
     float: {"is_integer": lambda value: value.is_integer()},
     int: {"bit_length": lambda value: value.bit_length()},
-    NumpyArray: {"tolist": lambda value: _listed(value), "item": lambda value: value.array.item()},
 }
 
 #: by type, the type that it inherits methods from

@@ -32,8 +32,8 @@ _TYPES = {
 }
 _TYPES |= {kind.name: kind for kind in (types.PROPERTY, types.STATICMETHOD, types.CLASSMETHOD)}
 
-#: exception types that are torch's, not Python's
-_NOT_PYTHON = ("_LinAlgError", "GradcheckError", "FrozenInstanceError")
+#: exception types that are torch's or numpy's, not Python's
+_NOT_PYTHON = ("_LinAlgError", "GradcheckError", "FrozenInstanceError", "AxisError", "LinAlgError", "UFuncTypeError")
 
 PYTHON: dict[str, Value] = {
     **builtins.FUNCTIONS,

@@ -1,13 +1,14 @@
-"""The modules that `import` binds: torch and below, math, and a small numpy."""
+"""The modules that `import` binds: torch and below, math, and numpy, which is loaded when a program names something of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
 
+import numpy as np
+
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
-from gradcli.lang.names import numpy_functions
 from gradcli.lang.python.math import CONSTANTS, math_table
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import OPS
@@ -53,22 +54,30 @@ def _math_members() -> dict[str, Value]:
     return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
 
 
-def _numpy_missing(name: str) -> Value:
-    if name.startswith("_"):
-        return MISSING
-    raise ProgramError(
-        "AttributeError",
-        f"numpy.{name} is not part of gradcli",
-        hints=["gradcli's np has functions of single elements only; torch has the others"],
-    )
+def _numpy_members() -> dict[str, Value]:
+    from gradcli.lang.arrays import namespace
+
+    return namespace.MEMBERS
 
 
+def _numpy_member(name: str) -> Value:
+    found = _numpy_members().get(name, MISSING)
+    if found is not MISSING or name.startswith("_"):
+        return found
+    if name not in dir(np):
+        try:
+            getattr(np, name)
+        except AttributeError as error:  # numpy explains names that it had before
+            raise ProgramError("AttributeError", str(error)) from None
+    hints = ["gradcli reads no files: data comes from the command line, as in x=@FILE"] if name in _FILES else []
+    raise ProgramError("AttributeError", f"numpy.{name} is not part of gradcli", hints=hints)
+
+
+#: functions of numpy that read or write files
+_FILES = ("load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt", "fromfile", "memmap")
 MATH = Namespace("math", _math_members())
-NUMPY = Namespace(
-    "numpy",
-    {**numpy_functions.FUNCTIONS, **{name: CONSTANTS[name] for name in ("e", "inf", "nan", "pi")}},
-    _numpy_missing,
-)
+_NUMPY_CONSTANTS = {"__version__": np.__version__, **{name: CONSTANTS[name] for name in ("e", "inf", "nan", "pi")}}
+NUMPY = Namespace("numpy", _NUMPY_CONSTANTS, _numpy_member, lambda: list(_numpy_members()))
 TORCH = torch()
 
 #: the top-level modules; modules below torch are made when first asked for
@@ -95,4 +104,7 @@ def module(dotted: str) -> Namespace | None:
         if top in LIBRARIES and top not in TOP:
             TOP[top] = Namespace(top, dict(import_module(LIBRARIES[top]).MEMBERS))
         return TOP.get(top)
+    if top == "numpy":
+        found = NUMPY.get(rest) if rest in ("linalg", "random") else None
+        return found if type(found) is Namespace else None
     return torch(rest) if top == "torch" and rest in library.MODULES else None

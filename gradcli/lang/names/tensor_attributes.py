@@ -13,7 +13,6 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import truth
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import NumpyArray
 
 
 def _transposed(name: str) -> Callable[[Tensor], Value]:
@@ -77,7 +76,7 @@ SETTERS: dict[str, Callable[[Tensor, Value], None]] = {
 }
 
 
-def _numpy(tensor: Tensor, *args: Value, **kwargs: Value) -> NumpyArray:
+def _numpy(tensor: Tensor, *args: Value, **kwargs: Value) -> Value:
     if args:
         verb = "was" if len(args) == 1 else "were"
         raise ProgramError("TypeError", f"numpy() takes 0 positional arguments but {len(args)} {verb} given")
@@ -87,7 +86,9 @@ def _numpy(tensor: Tensor, *args: Value, **kwargs: Value) -> NumpyArray:
     force = kwargs.get("force", False)
     if type(force) is not bool:
         raise ProgramError("TypeError", f"numpy(): argument 'force' must be bool, not {type_name(force)}")
-    return NumpyArray(tensor_state.to_numpy(tensor_state.detach(tensor) if force else tensor))
+    from gradcli.lang.arrays import namespace
+
+    return namespace.array_value(tensor_state.to_numpy(tensor_state.detach(tensor) if force else tensor))
 
 
 def _is_nonzero(tensor: Tensor) -> bool:

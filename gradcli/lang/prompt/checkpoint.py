@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ _LOOKED_INTO = (
     user_functions.UserFunction,
     value_classes.BoundMethod,
     value_classes.IteratorValue,
-    value_classes.NumpyArray,
+    value_classes.NumpyValue,
     dict_views.DictView,
     ProgramError,
     special_methods.Instance,
@@ -77,13 +78,15 @@ class Checkpoint:
         self._flags = [getattr(state, name) for name in _FLAGS]
         self._dtype = dtypes.get_default()
         self._options = printing.options.copy()
-        self._walk([generator.default, variables])
+        self._numpy = state.numpy
+        self._walk([generator.default, state.numpy, variables])
         self._known = {}
 
     def restore(self) -> None:
         """Put everything back."""
         for name, value in zip(_FLAGS, self._flags, strict=True):
             setattr(state, name, value)
+        state.numpy = self._numpy
         dtypes.set_default(self._dtype)
         printing.options = self._options.copy()
         for undo in self._undo:
@@ -125,6 +128,8 @@ class Checkpoint:
                 self._array(value)
             elif isinstance(value, random.Random):
                 self._undo.append(_restore_random(value))
+            elif kind.__name__ in ("RandomState", "Generator") and kind.__module__.startswith("numpy."):
+                self._undo.append(_restore_numpy(value))
             elif _changes(kind):
                 self._object(value, stack)
 
@@ -211,7 +216,7 @@ def _changes(kind: type) -> bool:
     """Whether instances of the class can change, or refer to objects that can."""
     if issubclass(kind, _LOOKED_INTO):
         return True
-    return kind.__module__.startswith("gradcli.core.") and not issubclass(kind, (*_FIXED, type))
+    return kind.__module__.startswith(("gradcli.core.", "gradcli.lang.arrays.")) and not issubclass(kind, (*_FIXED, type))
 
 
 #: by class, the fields that can change
@@ -227,6 +232,13 @@ def _fields(kind: type) -> Iterator[str]:
         for name in (slots,) if isinstance(slots, str) else slots:
             if name not in ("__weakref__", "__dict__") and not (issubclass(kind, Node) and name in _CONSTANT):
                 yield f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") else name
+
+
+def _restore_numpy(source: np.random.RandomState | np.random.Generator) -> Undo:
+    bits = source.bit_generator if isinstance(source, np.random.Generator) else None
+    if bits is None:
+        return partial(source.set_state, source.get_state())  # type: ignore[union-attr]
+    return partial(setattr, bits, "state", bits.state)
 
 
 def _restore_random(source: random.Random) -> Undo:

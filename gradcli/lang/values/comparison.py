@@ -12,16 +12,16 @@ from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import ItemsView, KeysView
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import special_methods
-from gradcli.lang.values.special_methods import Instance, truth
-from gradcli.lang.values.value_classes import MISSING
+from gradcli.lang.values.special_methods import truth
+from gradcli.lang.values.value_classes import MISSING, Special
 
 _NUMBERS = (int, float, bool)
 
 
 def equal(a: Value, b: Value) -> bool:
     """The truth of `a == b`."""
-    if isinstance(a, Instance) or isinstance(b, Instance):
-        return bool(a == b)
+    if isinstance(a, Special) or isinstance(b, Special):
+        return _equal_special(a, b)
     if type(a) is Tensor or type(b) is Tensor:
         return truth(core.COMPARE["=="](a, b))
     return _equal_plain(a, b)
@@ -36,9 +36,15 @@ def _equal_plain(a: Value, b: Value) -> bool:
     return _equal_leaf(a, b)
 
 
+def _equal_special(a: Value, b: Value) -> bool:
+    """`a == b` by special methods; values that no method compares are equal if they are the same."""
+    found = special_methods.compare("==", a, b)
+    return a is b if found is MISSING else truth(found)
+
+
 def _equal_leaf(a: Value, b: Value) -> bool:
-    if isinstance(a, Instance) or isinstance(b, Instance):
-        return bool(a == b)
+    if isinstance(a, Special) or isinstance(b, Special):
+        return _equal_special(a, b)
     if type(a) is Tensor or type(b) is Tensor:
         return truth(core.COMPARE["=="](a, b))
     if isinstance(a, KeysView | ItemsView) and isinstance(b, set | KeysView | ItemsView):
@@ -52,7 +58,7 @@ def _equality(wanted: bool) -> Callable[[Value, Value], Value]:
     for_tensors = core.COMPARE["==" if wanted else "!="]
 
     def compare(a: Value, b: Value) -> Value:
-        if isinstance(a, Instance) or isinstance(b, Instance):
+        if isinstance(a, Special) or isinstance(b, Special):
             found = special_methods.compare("==" if wanted else "!=", a, b)
             return (a is b) is wanted if found is MISSING else found
         if type(a) is Tensor or type(b) is Tensor:
@@ -66,7 +72,7 @@ def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callabl
     for_tensors = core.COMPARE[symbol]
 
     def leaf(a: Value, b: Value) -> Value:
-        if isinstance(a, Instance) or isinstance(b, Instance):
+        if isinstance(a, Special) or isinstance(b, Special):
             found = special_methods.compare(symbol, a, b)
             if found is MISSING:
                 raise not_ordered(symbol, a, b)

@@ -24,7 +24,7 @@ from gradcli.lang.values.execution import check_time, counting, execution, ticki
 from gradcli.lang.values.representation import repr_text, str_text, text_from
 from gradcli.lang.values.special_methods import Instance, special, truth
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import IteratorValue, NumpyArray
+from gradcli.lang.values.value_classes import IteratorValue, NumpyValue
 
 # --- iteration ------------------------------------------------------------------------------------
 
@@ -42,8 +42,6 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
         return iterate_set(value, repr_text)
     if kind is IteratorValue or isinstance(value, DictView | tuple):
         return iter(value)
-    if kind is NumpyArray:
-        return iter(value.array.tolist())
     if isinstance(value, Instance) or special(value, "__iter__") is not None:
         return _iterate_instance(value, message)
     methods = getattr(kind, "SCRIPT_METHODS", None)
@@ -125,6 +123,8 @@ def to_number(value: Value) -> int | float:
         if value.requires_grad:
             warnings.emit(_REQUIRES_GRAD, once="scalar")
         return value.item()
+    if isinstance(value, NumpyValue) and (number := value.number()) is not None:
+        return number
     for name in ("__float__", "__index__"):
         method = special(value, name)
         if method is not None:

@@ -14,9 +14,8 @@ from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import comparison, special_methods
 from gradcli.lang.values.object_operations import OPS, as_size, index_of, iterate
 from gradcli.lang.values.shape_error_labels import label_operands
-from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name, type_repr
-from gradcli.lang.values.value_classes import MISSING, IteratorValue
+from gradcli.lang.values.value_classes import MISSING, IteratorValue, NumpyValue, Special
 
 _NUMBERS = (int, float, bool)
 _SEQUENCES = (str, list, tuple)
@@ -67,7 +66,7 @@ def _is_plain(value: Value) -> bool:
 
 def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
     """Operands that are neither both tensors nor both host values, as in `[1] * tensor(2)`. Raises TypeError with Python's text."""
-    if isinstance(a, Instance) or isinstance(b, Instance):
+    if isinstance(a, Special) or isinstance(b, Special):
         found = special_methods.operate(symbol, a, b)
         if found is not MISSING:
             return found
@@ -91,7 +90,9 @@ def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
     binary = BINARY[symbol]
 
     def operate(a: Value, b: Value) -> Value:
-        if isinstance(a, Instance) or isinstance(b, Instance):
+        if isinstance(a, Special) or isinstance(b, Special):
+            if type(a) is Tensor and isinstance(b, NumpyValue) and (number := b.number()) is not None:
+                return core.augmented(symbol, a, number)
             found = special_methods.operate(symbol, a, b, in_place=True)
             if found is not MISSING:
                 return found

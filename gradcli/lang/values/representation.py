@@ -36,7 +36,7 @@ from gradcli.lang.values.value_classes import (
     ExceptionType,
     IteratorValue,
     Namespace,
-    NumpyArray,
+    NumpyValue,
     TypeValue,
 )
 
@@ -52,7 +52,7 @@ def str_text(value: Value) -> str:
         return value
     if type(value) is ProgramError:
         return str(value.message)
-    if type(value) in (NumpyArray, torch_types.Device):
+    if isinstance(value, NumpyValue | torch_types.Device):
         return str(value)
     if isinstance(value, Instance):
         method = special(value, "__str__")
@@ -163,7 +163,6 @@ _OWN: dict[type, Callable[[Value], str]] = {
     TypeValue: lambda value: f"<class '{value.path}'>",
     ExceptionType: lambda value: f"<class '{QUALIFIED.get(value.name, value.name)}'>",
     Namespace: lambda value: f"<module '{value.path}'>",
-    NumpyArray: repr,
     ProgramError: _repr_error,
     UserClass: _repr_class,
     BoundUserMethod: _repr_bound_user,

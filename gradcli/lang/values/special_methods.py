@@ -12,7 +12,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value, value_error
 from gradcli.lang.values.user_functions import UserFunction, invoke
-from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, register
+from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, Special, register
 
 #: the special methods that classes may define. The others would reach Python's own machinery.
 SPECIAL_METHODS = frozenset(
@@ -50,7 +50,7 @@ class ClassOfInstances(Protocol):
         """The attribute of the class or of a base, or MISSING."""
 
 
-class Instance:
+class Instance(Special):
     """An instance of a class that the program defines: `cls`, and the attributes `fields`.
 
     Subclasses are the instances of classes with a native base, such as nn.Module.

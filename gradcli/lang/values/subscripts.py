@@ -12,7 +12,7 @@ from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, k
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
 from gradcli.lang.values.special_methods import special
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import MISSING, NumpyArray
+from gradcli.lang.values.value_classes import MISSING
 
 
 def getitem(container: Value, index: Value) -> Value:
@@ -39,8 +39,6 @@ def getitem(container: Value, index: Value) -> Value:
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__getitem__" in methods:
         return methods["__getitem__"](container, index)
-    if kind is NumpyArray:
-        raise ProgramError("TypeError", "indexing a numpy array is not part of gradcli's language; index the tensor instead")
     raise not_subscriptable(container)
 
 
@@ -73,7 +71,7 @@ def _sequence_item(container: Value, index: Value) -> Value:
 def _plain_index(container: Value, index: Value) -> int:
     if type(index) is int or type(index) is bool:
         return index
-    if type(index) is Tensor:
+    if type(index) is Tensor or special(index, "__index__") is not None:
         return index_of(index)
     if isinstance(container, str):
         raise type_error("string indices must be integers, not '{}'", index)
@@ -90,9 +88,9 @@ def _plain_slice(index: slice) -> slice:
 
 
 def _bound(value: Value) -> int | None:
-    if value is None or isinstance(value, int):
+    if value is None or type(value) is int or type(value) is bool:
         return value
-    if type(value) is Tensor:
+    if type(value) is Tensor or special(value, "__index__") is not None:
         return index_of(value)
     raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
 

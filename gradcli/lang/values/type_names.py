@@ -23,7 +23,6 @@ from gradcli.lang.values.value_classes import (
     ExceptionType,
     IteratorValue,
     Namespace,
-    NumpyArray,
     TypeValue,
 )
 
@@ -36,7 +35,6 @@ _PATHS: dict[type, str] = {
     Namespace: "module",
     UserClass: "type",
     BoundUserMethod: "method",
-    NumpyArray: "numpy.ndarray",
     DType: "torch.dtype",
     Size: "torch.Size",
     Tensor: "Tensor",

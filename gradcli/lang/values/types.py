@@ -21,7 +21,7 @@ from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, special, truth
 from gradcli.lang.values.type_names import path_of, type_name
 from gradcli.lang.values.user_classes import ClassMethod, Property, StaticMethod, UserClass
-from gradcli.lang.values.value_classes import ExceptionType, TypeValue
+from gradcli.lang.values.value_classes import ExceptionType, NumpyValue, TypeValue
 
 # --- what calling a type makes ----------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ def _host(make: Callable[..., Value], kind: type, *also: type) -> TypeValue:
 
 
 INT = _host(_make_int, int, bool)
-FLOAT = _host(_make_float, float)
+FLOAT = TypeValue("float", lambda value: type(value) is float or (isinstance(value, NumpyValue) and value.is_float()), _make_float)
 BOOL = _host(_make_bool, bool)
 STR = _host(_make_str, str)
 LIST = _host(_make_list, list)

@@ -1,4 +1,4 @@
-"""The classes of values that belong to the language: functions, types, exception types, modules, iterators, numpy arrays.
+"""The classes of values that belong to the language: functions, types, exception types, modules, iterators.
 
 The set of values is closed: None, bool, int, float, str, list, tuple, dict, set, range, slice, Ellipsis, program errors, the
 classes of this module, and classes of core. No other Python object is ever a value, so that programs cannot reach Python.
@@ -173,8 +173,9 @@ class Namespace:
         return value
 
     def names(self) -> list[str]:
-        """All names, for completion and for hints."""
-        return sorted({*self.members, *(self.known() if self.known is not None else ())})
+        """All names but those with a leading underscore, for completion and for hints."""
+        known = self.known() if self.known is not None else ()
+        return sorted(name for name in {*self.members, *known} if not name.startswith("_"))
 
 
 class Missing:
@@ -211,19 +212,31 @@ class IteratorValue:
         return self.host
 
 
-class NumpyArray:
-    """The result of `tensor.numpy()`: an array that prints as numpy prints it, without arithmetic."""
+class Special:
+    """A value whose operators are special methods: an instance of a class of the program, or a value of numpy.
 
-    __slots__ = ("array",)
+    `special(name)` of the class gives the bound method, or None.
+    """
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
+    __slots__ = ()
 
-    def __repr__(self) -> str:
-        return repr(self.array)
 
-    def __str__(self) -> str:
-        return str(self.array)
+class NumpyValue(Special):
+    """An array, a scalar or a dtype of numpy; `gradcli.lang.arrays` has the classes."""
+
+    __slots__ = ()
+
+    def number(self) -> float | None:
+        """The Python number that a scalar is equal to; None for other values."""
+        return None
+
+    def is_float(self) -> bool:
+        """Whether this is a Python float too, as numpy's float64 is."""
+        return False
+
+    def as_array(self) -> np.ndarray[Any, Any] | None:
+        """The array itself, or a scalar as an array without dimensions; None for other values."""
+        return None
 
 
 #: every class whose instances are values; `register` adds those of the modules above
@@ -247,7 +260,6 @@ _CLASSES: set[type] = {
     ExceptionType,
     Namespace,
     IteratorValue,
-    NumpyArray,
     KeysView,
     ValuesView,
     ItemsView,

@@ -40,7 +40,10 @@ print(torch, torch.nn, math)
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("np.sin(1), np.floor(2.5), np.sqrt(-1.), np.abs(-3)", "(0.8414709848078965, 2.0, nan, 3)"),
+        (
+            "np.sin(1), np.floor(2.5), np.sqrt(-1.), np.abs(-3)",
+            "(np.float64(0.8414709848078965), np.float64(2.0), np.float64(nan), np.int64(3))",
+        ),
         ("np.sin(tensor([1., 2.])), np.hypot(3, tensor(4.))", "(tensor([0.8415, 0.9093]), tensor(5.))"),
         ("np.log(tensor(2)), np.isnan(tensor([1.]))", "(tensor(0.6931, dtype=torch.float64), tensor([0], dtype=torch.uint8))"),
         ("np.sin(tensor([1.]).numpy())", "[0.841471]"),

@@ -142,8 +142,66 @@ def from_data(data: Any, dtype: DType | None = None) -> Tensor:
         return Tensor(converted(data.array, wanted), wanted)
     given = language.as_array(data)
     if given is not None:
-        wanted = dtype or dtypes.of(given.dtype)
+        wanted = dtype or _of_numpy(given)
         return Tensor(converted(given, wanted), wanted)
+    try:
+        return _from_sequences(data, dtype)
+    except ProgramError:
+        if not _holds_arrays(data):
+            raise
+        found: list[DType] = []
+        plain = _without_arrays(data, found)
+        return _from_sequences(plain, dtype or _infer([Tensor(np.empty(0, one.np), one) for one in found]))
+
+
+_LIST_OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+    "numpy.ndarray with numpy.array() before converting to a tensor. (Triggered internally at "
+    "/__w/pytorch/pytorch/torch/csrc/utils/tensor_new.cpp:252.)"
+)
+
+
+def _holds_arrays(data: Any) -> bool:
+    """Whether an array or scalar of numpy is among nested sequences."""
+    if isinstance(data, (list, tuple)):
+        return any(map(_holds_arrays, data))
+    return language.as_array(data) is not None
+
+
+def _without_arrays(data: Any, found: list[DType]) -> Any:
+    """Nested lists with Python numbers for what is numpy's in `data`; `found` gets the dtypes."""
+    if type(data) is list and data and language.as_number(data[0]) is None and language.as_array(data[0]) is not None:
+        warnings.emit(_LIST_OF_ARRAYS, once="list of arrays")
+    if isinstance(data, (list, tuple)):
+        return [_without_arrays(item, found) for item in data]
+    array = language.as_array(data)
+    if array is None:
+        if type(data) in (int, float, bool):
+            found.append(_infer([data]))
+        elif type(data) is Tensor:
+            found.append(data.dtype)
+        return data
+    limits.check_elements(array.size, 32)
+    found.append(_of_numpy(array))
+    return array.tolist()
+
+
+def _of_numpy(array: Array) -> DType:
+    """The dtype of the tensor that an array becomes. Raises TypeError, ValueError for what tensors do not have."""
+    if any(stride < 0 for stride in array.strides):
+        raise ProgramError(
+            "ValueError",
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
+            "(You can probably work around this by making a copy of your array  with array.copy().) ",
+        )
+    try:
+        return dtypes.of(array.dtype)
+    except KeyError:
+        raise ProgramError("TypeError", f"tensors of the dtype {array.dtype.name} are not part of gradcli") from None
+
+
+def _from_sequences(data: Any, dtype: DType | None) -> Tensor:
+    """A tensor of numbers in nested sequences."""
     sizes = _sizes(data)
     check_rank(len(sizes))
     if 0 in sizes:  # PyTorch does not compare lengths where there is no element to store
@@ -170,6 +228,9 @@ def as_tensor(data: Any, dtype: DType | None, device: Any) -> Tensor:
     """`torch.as_tensor`: the tensor itself where its dtype stays. Raises the errors of `from_data`."""
     if type(data) is Tensor:
         return data if dtype is None or dtype is data.dtype else from_data(data, dtype)
+    if language.as_array(data) is not None and language.as_number(data) is None:
+        made = from_numpy(data)
+        return made if dtype in (None, made.dtype) else to_dtype(made, dtype)
     return from_data(data, dtype)
 
 
@@ -203,9 +264,9 @@ def asarray(obj: Any, dtype: DType | None, device: Any, copy: bool | None, requi
 def from_numpy(ndarray: Any) -> Tensor:
     """The memory of a numpy array as a tensor. Raises TypeError for other values."""
     array = language.as_array(ndarray)
-    if array is None:
+    if array is None or language.as_number(ndarray) is not None:
         raise type_error("expected np.ndarray (got {})", ndarray)
-    return Tensor(array, dtypes.of(array.dtype))
+    return Tensor(array.view(), _of_numpy(array))
 
 
 def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:

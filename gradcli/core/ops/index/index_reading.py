@@ -18,7 +18,7 @@ from gradcli.core.ops.checks import check_rank
 from gradcli.core.ops.shape.slicing import END, SELECT, SLICE
 from gradcli.core.ops.shape.squeeze import UNSQUEEZE
 from gradcli.core.tensor import dtypes
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: for each dimension an array of positions, None for all of it, or a mask, which may span several dimensions
@@ -36,10 +36,22 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, (list, tuple, range))
 
 
+def _torch_item(item: Any) -> Any:
+    """An item of an index, with tensors for numpy's arrays and Python's numbers for its scalars."""
+    if type(item) is Tensor or type(item) in (int, slice):
+        return item
+    number = language.plain(item)
+    array = language.as_array(item) if number is item else None
+    if array is not None and array.dtype.kind == "f":
+        array = array.astype(np.int64)  # numbers of a sequence are truncated
+    return number if array is None else wrap(array)
+
+
 def as_items(index: Any) -> list[Any]:
     """The items of an index. A tuple is unpacked, and so is a list that holds more than numbers, for which PyTorch warns."""
     if isinstance(index, tuple):
-        return list(index)
+        return [_torch_item(item) for item in index]
+    index = _torch_item(index)
     if isinstance(index, list) and len(index) < 32:
         for item in index:
             if type(item) is Tensor or _is_sequence(item) or isinstance(item, slice):
@@ -130,10 +142,11 @@ def _consumed(item: Any) -> int:
 
 def _bounds(item: slice) -> tuple[int, int, int]:
     """Start, end and step of a slice as SliceBackward0 has them."""
-    for value in (item.start, item.stop, item.step):
+    bounds = [language.plain(value) for value in (item.start, item.stop, item.step)]
+    for value in bounds:
         if value is not None and not is_number(value) and not isinstance(value, bool):
             raise ProgramError("TypeError", "slice indices must be integers or None or have an __index__ method")
-    start, stop, step = (None if v is None else int(v.item()) if type(v) is Tensor else int(v) for v in (item.start, item.stop, item.step))
+    start, stop, step = (None if v is None else int(v.item()) if type(v) is Tensor else int(v) for v in bounds)
     step = 1 if step is None else step
     if step == 0:
         raise ProgramError("ValueError", "slice step cannot be zero")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.core.calling.signature import stored
+from gradcli.core.calling.signature import language, stored
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions.function import Function
 from gradcli.core.graph import in_place
@@ -144,6 +144,7 @@ def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
     """An assigned value as a tensor of the dtype that it is written to. Raises TypeError and ValueError."""
     if type(value) is Tensor:
         return value
+    value = language.plain(value)
     if type(value) not in (int, float, bool):
         raise type_error(f"can't assign a {{}} to a torch.{tensor.dtype.torch_name}Tensor", value)
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
