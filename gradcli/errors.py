@@ -167,13 +167,24 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
     "TypeError": "Exception",
     "ValueError": "Exception",
     "UnicodeError": "ValueError",
+    "StatisticsError": "ValueError",
+    "OSError": "Exception",
+    "FileNotFoundError": "OSError",
+    "TimeoutError": "OSError",
+    "KeyboardInterrupt": "BaseException",
+    "SystemExit": "BaseException",
+    "GeneratorExit": "BaseException",
     "Warning": "Exception",
     "UserWarning": "Warning",
+    "DeprecationWarning": "Warning",
+    "FutureWarning": "Warning",
+    "RuntimeWarning": "Warning",
 }
 
 
 #: how Python prints the names of PyTorch's types
 QUALIFIED = {
+    "StatisticsError": "statistics.StatisticsError",
     "FrozenInstanceError": "dataclasses.FrozenInstanceError",
     "_LinAlgError": "torch._C._LinAlgError",
     "GradcheckError": "torch.autograd.gradcheck.GradcheckError",

@@ -32,8 +32,8 @@ _TYPES = {
 }
 _TYPES |= {kind.name: kind for kind in (types.PROPERTY, types.STATICMETHOD, types.CLASSMETHOD)}
 
-#: exception types that are torch's, not Python's
-_NOT_PYTHON = ("_LinAlgError", "GradcheckError", "FrozenInstanceError")
+#: exception types that are not built in
+_NOT_PYTHON = ("_LinAlgError", "GradcheckError", "FrozenInstanceError", "StatisticsError")
 
 PYTHON: dict[str, Value] = {
     **builtins.FUNCTIONS,
