@@ -170,8 +170,18 @@ EXCEPTION_PARENTS: dict[str, str | None] = {
     "AxisError": "ValueError",
     "LinAlgError": "ValueError",
     "UFuncTypeError": "TypeError",
+    "StatisticsError": "ValueError",
+    "OSError": "Exception",
+    "FileNotFoundError": "OSError",
+    "TimeoutError": "OSError",
+    "KeyboardInterrupt": "BaseException",
+    "SystemExit": "BaseException",
+    "GeneratorExit": "BaseException",
     "Warning": "Exception",
     "UserWarning": "Warning",
+    "DeprecationWarning": "Warning",
+    "FutureWarning": "Warning",
+    "RuntimeWarning": "Warning",
 }
 
 
@@ -180,6 +190,7 @@ QUALIFIED = {
     "AxisError": "numpy.exceptions.AxisError",
     "LinAlgError": "numpy.linalg.LinAlgError",
     "UFuncTypeError": "numpy._core._exceptions._UFuncOutputCastingError",
+    "StatisticsError": "statistics.StatisticsError",
     "FrozenInstanceError": "dataclasses.FrozenInstanceError",
     "_LinAlgError": "torch._C._LinAlgError",
     "GradcheckError": "torch.autograd.gradcheck.GradcheckError",

@@ -15,6 +15,7 @@ from gradcli.core.vocabulary.session_state import SessionState, in_force
 from gradcli.errors import GradcliError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
+from gradcli.lang.values.execution import Outside
 from gradcli.limits import Limits
 from gradcli.results.values import Evaluation
 from gradcli.session import input_values
@@ -44,8 +45,8 @@ class Session:
     """Names and settings that expressions and scripts share.
 
     `write` gets what programs print, `warn` each warning. `dtype` is the default one, "float32" or "float64". `bounds`
-    are the limits of what it runs, `tables` says how tables in files are read. All that it can change is in force during its own
-    methods only.
+    are the limits of what it runs, `tables` says how tables in files are read, `outside` has standard error and what draws figures.
+    All that it can change is in force during its own methods only.
     """
 
     def __init__(
@@ -59,12 +60,13 @@ class Session:
         seed: int | None = None,
         precision: int | None = None,
         tables: data.Form = data.ORDINARY,
+        outside: Outside | None = None,
     ) -> None:
         chosen = dtypes.float32 if dtype is None else dtypes.NAMED[dtype]
         self.state = SessionState(bounds, dtype=chosen, seed=seed or 0, precision=precision)
         self._seed = seed or 0
         self._read_stdin = read_stdin
-        self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned)
+        self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned, outside=outside)
         self._names = Bindings(self._interpreter, Files(read_stdin, tables, warn))
 
     # --- names ---

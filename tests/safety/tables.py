@@ -56,6 +56,10 @@ def text() -> str:
         out += _lines(f"torch.{module}" if module else "torch", "read", library.members(module))
     out += _lines("math", "read", importable_modules.MATH.members)
     out += _lines("numpy", "read", importable_modules.NUMPY.names())
+    for name in sorted(importable_modules.LIBRARIES):
+        found = importable_modules.module(name)
+        assert found is not None
+        out += _lines(name, "read", found.names())
     for kind, table in sorted(attributes.GETTERS.items(), key=lambda item: item[0].__name__):
         out += _lines(kind.__name__, "read", table)
     out += _lines("Tensor", "set", tensor_attributes.SETTERS)

@@ -106,6 +106,7 @@ def test_every_reachable_object_is_a_value() -> None:
     session.run(parse_file(Source("<setup>", SETUP)))
     waiting: list[tuple[str, Any]] = list({**bare_names.PYTHON, **importable_modules.PREBOUND, **session.variables}.items())
     waiting += [(f"torch.{name}", library.find(name)) for name in library.PLACES]
+    waiting += [(name, importable_modules.module(name)) for name in importable_modules.LIBRARIES]
     seen: dict[int, Any] = {}
     while waiting:
         path, value = waiting.pop()

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, sequence_of
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.tensor.text import shown
-from gradcli.errors import ProgramError
+from gradcli.errors import LimitError, ProgramError
 
-Pairs = list[tuple[Any, Any]]
+#: the parts of a repr: texts, and values in tuples of one, which the language writes for values of its own
+Pieces = tuple[str | tuple[Any], ...]
+
+#: keys may nest this deep: Python hashes them by recursion
+_DEEPEST_KEY = 200
+
+
+def joined(pieces: Pieces) -> str:
+    """The text of the parts of a repr."""
+    return "".join([piece if isinstance(piece, str) else shown(piece[0]) for piece in pieces])
 
 
 class MappingView(Scripted):
@@ -25,8 +35,12 @@ class MappingView(Scripted):
         self.name = name
         self.found = found
 
+    def pieces(self) -> Pieces:
+        """The parts of the repr."""
+        return f"{self.name}(", (self.found,), ")"
+
     def __repr__(self) -> str:
-        return f"{self.name}({shown(self.found)})"
+        return joined(self.pieces())
 
     def __len__(self) -> int:
         return len(self.found)
@@ -68,6 +82,7 @@ class Mapping(Scripted):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.table[_hashable(key)] = value
+        limits.check_list(len(self.table))
 
     def __delitem__(self, key: Any) -> None:
         if _hashable(key) not in self.table:
@@ -90,13 +105,38 @@ class Mapping(Scripted):
             return value
         return default[0]
 
-    def update(self, other: Any) -> None:
-        """Put in what another mapping holds."""
-        self.table.update(table_of(other))
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """The value of a key, which is the default from now on where there is none."""
+        if _hashable(key) not in self.table:
+            self[key] = default
+        return self.table[key]
+
+    def popitem(self, last: Any = True) -> tuple[Any, Any]:
+        """Take out the last pair, or the first."""
+        if not self.table:
+            raise ProgramError("KeyError", "'dictionary is empty'", args=("dictionary is empty",))
+        key = next(reversed(self.table) if last else iter(self.table))
+        return key, self.table.pop(key)
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self.table.clear()
+
+    def update(self, other: Any = (), **more: Any) -> None:
+        """Put in what another mapping, or pairs, and keywords hold."""
+        for key, value in {**table_of(other), **more}.items():
+            self[key] = value
 
     def copy(self) -> Mapping:
         """A shallow copy."""
         return type(self)(dict(self.table))
+
+    def pieces(self) -> Pieces:
+        """The parts of the repr."""
+        return ((self.table,),)
+
+    def __repr__(self) -> str:
+        return joined(self.pieces())
 
     def keys(self) -> MappingView:
         """The keys."""
@@ -114,18 +154,17 @@ class Mapping(Scripted):
         method.__name__: Routine(method)
         for method in (
             *(__len__, __iter__, __contains__, __getitem__, __setitem__, __delitem__),
-            *(get, pop, update, copy, keys, values, items),
+            *(get, pop, update, copy, keys, values, items, setdefault, popitem, clear),
         )
     }
 
 
 class Metadata(Mapping):
-    """`grad_fn.metadata`: what a script keeps with a node."""
+    """`grad_fn.metadata`: what a script keeps with a node, by key only."""
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return shown(self.table)
+    SCRIPT_METHODS = {name: method for name, method in Mapping.SCRIPT_METHODS.items() if name not in ("setdefault", "popitem", "clear")}
 
 
 class OrderedDict(Mapping):
@@ -136,8 +175,21 @@ class OrderedDict(Mapping):
     SCRIPT_NAME = "OrderedDict"
     VIEWS = "odict"
 
-    def __repr__(self) -> str:
-        return f"OrderedDict({shown(list(self.table.items()))})" if self.table else "OrderedDict()"
+    def move_to_end(self, key: Any, last: Any = True) -> None:
+        """Make a key the last one, or the first."""
+        value = self[key]
+        del self.table[key]
+        others = {} if last else dict(self.table)
+        if others:
+            self.table.clear()
+        self.table[key] = value
+        self.table.update(others)
+
+    def pieces(self) -> Pieces:
+        """The parts of the repr."""
+        return ("OrderedDict(", (list(self.table.items()),), ")") if self.table else ("OrderedDict()",)
+
+    SCRIPT_METHODS = {**Mapping.SCRIPT_METHODS, "move_to_end": Routine(move_to_end)}
 
 
 class Counter(Mapping):
@@ -147,9 +199,10 @@ class Counter(Mapping):
 
     SCRIPT_NAME = "Counter"
 
-    def __repr__(self) -> str:
+    def pieces(self) -> Pieces:
+        """The parts of the repr: the most frequent keys first."""
         often = sorted(self.table.items(), key=lambda item: -item[1])
-        return f"Counter({shown(dict(often))})" if often else "Counter()"
+        return ("Counter(", (dict(often),), ")") if often else ("Counter()",)
 
     def absent(self, key: Any) -> Any:
         return 0
@@ -162,8 +215,9 @@ class DefaultDict(Mapping):
 
     SCRIPT_NAME = "defaultdict"
 
-    def __repr__(self) -> str:
-        return f"defaultdict(<class 'dict'>, {shown(self.table)})"
+    def pieces(self) -> Pieces:
+        """The parts of the repr."""
+        return "defaultdict(<class 'dict'>, ", (self.table,), ")"
 
     def absent(self, key: Any) -> Any:
         made: dict[Any, Any] = {}
@@ -172,7 +226,12 @@ class DefaultDict(Mapping):
 
 
 def _hashable(key: Any) -> Any:
-    """The key itself. TypeError for a list and its like."""
+    """The key itself. TypeError for a list and its like, LimitError for deeply nested tuples."""
+    level, depth = [key], 0
+    while level := [item for one in level if type(one) is tuple for item in one]:
+        depth += 1
+        if depth > _DEEPEST_KEY:
+            raise LimitError("nesting", f"a key nested more than {_DEEPEST_KEY} levels deep is over the limit")
     try:
         hash(key)
     except TypeError:
@@ -186,4 +245,4 @@ def table_of(value: object) -> dict[Any, Any]:
         return value.table
     if isinstance(value, dict):
         return value
-    return dict(sequence_of(value))
+    return {_hashable(key): item for key, item in sequence_of(value)}

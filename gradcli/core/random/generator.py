@@ -58,15 +58,17 @@ class Generator:
 
     `_source` is made at the first draw, from `_start` (a restored state) or from the seed. `_spare` is the second normal
     of a pair: draws of fewer than 16 normals keep it for the next such draw, whatever is drawn in between.
+    `python` has the numbers of Python's module `random`, which the default generator of a session keeps.
     """
 
-    __slots__ = ("_seed", "_source", "_spare", "_start")
+    __slots__ = ("_seed", "_source", "_spare", "_start", "python")
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self._seed = seed
         self._source: Random | None = None
         self._start: tuple[int, ...] | None = None
         self._spare: float | None = None
+        self.python: Random | None = None
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from `seed` (negative seeds count modulo 2**64); forgets a kept normal. Returns the generator."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.core.calling.type_errors import type_error
@@ -170,6 +171,8 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
         if not hasattr(type(manager), "enter"):
             raise type_error("'{}' object does not support the context manager protocol", manager)
         value = manager.enter()
+        if hasattr(type(manager), "leave"):
+            return _until_left(manager.leave, put, value, body, frame)
         try:
             if put is not None:
                 put(frame, value)
@@ -181,6 +184,23 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
             manager.exit()
 
     return run
+
+
+def _until_left(leave: Callable[[ProgramError | None], bool], put: Put | None, value: Any, body: Run, frame: Frame) -> Any:
+    """The block of a manager that is told how the block ended, and may swallow its error."""
+    depth = execution.depth
+    try:
+        if put is not None:
+            put(frame, value)
+        signal = body(frame)
+    except ProgramError as error:
+        locate(error)
+        execution.depth = depth
+        if leave(error):
+            return None
+        raise
+    leave(None)
+    return signal
 
 
 def _with_instance(manager: Instance, put: Put | None, body: Run, place: Expr, frame: Frame) -> Any:

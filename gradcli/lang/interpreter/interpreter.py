@@ -15,13 +15,13 @@ from gradcli.core.kernels import Array, blocks
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
-from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError
+from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError, is_exception_subtype
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import types, value_classes
 from gradcli.lang.values.calls import call
-from gradcli.lang.values.execution import Addresses, Display, execution, locate
+from gradcli.lang.values.execution import Addresses, Display, Outside, execution, locate
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Span
@@ -50,6 +50,11 @@ def _as_number(value: object) -> Value:
     return value.number() if isinstance(value, value_classes.NumpyValue) else None
 
 
+def covers(kind: str, start: str, category: str, message: str) -> bool:
+    """Whether a filter of the program for a category, and messages that begin with `start`, covers a warning."""
+    return is_exception_subtype(category, kind) and message.lower().startswith(start.lower())
+
+
 class Interpreter:
     """Runs programs that share their names.
 
@@ -58,7 +63,15 @@ class Interpreter:
     the warnings that PyTorch gives once in a process.
     """
 
-    def __init__(self, *, write: Write, warn: Warn, one_off: bool = False, warned: set[str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        write: Write,
+        warn: Warn,
+        one_off: bool = False,
+        warned: set[str] | None = None,
+        outside: Outside | None = None,
+    ) -> None:
         self._write = write
         self._warn = warn
         self._one_off = one_off
@@ -70,6 +83,9 @@ class Interpreter:
         self._warned: set[tuple[str, str, str, int]] = set()
         #: keys of the warnings that are given once only
         self._warned_once = set() if warned is None else warned
+        #: see Execution.filters
+        self._filters: list[tuple[str, str, str]] = []
+        self._outside = Outside() if outside is None else outside
         self._written = 0
         self._steps = 0
         self._running = False
@@ -208,6 +224,8 @@ class Interpreter:
         execution.addresses = self._addresses
         execution.choices = self.choices
         execution.handling = []
+        execution.filters = self._filters
+        execution.outside = self._outside
 
     @staticmethod
     def _located(error: GradcliError) -> GradcliError:
@@ -216,12 +234,17 @@ class Interpreter:
         return error
 
     def _on_warning(self, category: str, message: str) -> None:
-        """Pass a warning on once for each text and line, like Python's default filter."""
+        """Pass a warning on once for each text and line, like Python's default filter, unless the program set other filters."""
+        action = next((what for what, kind, start in reversed(self._filters) if covers(kind, start, category, message)), "default")
+        if action == "ignore":
+            return
+        if action == "error":
+            raise ProgramError(category, message)
         place = state.origin
         span = place.span if isinstance(place, Node) else None
         where = ("", 0) if span is None else (span.source.name, span.source.position(span.start)[0])
         key = (category, message, *where)
-        if key not in self._warned:
+        if key not in self._warned or action == "always":
             self._warned.add(key)
             self._warn(category, message, span)
 

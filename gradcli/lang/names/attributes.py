@@ -216,7 +216,7 @@ def unbound(owner: Value, name: str) -> Value:
 
 def _may_read(name: str) -> bool:
     """Whether programs may read a SCRIPT_ATTRIBUTES entry of this name."""
-    return not name.startswith("_") or name in ("_version", "__name__") or name.startswith("_saved_")
+    return not name.startswith("_") or name in ("_version", "__name__", "_fields", "_asdict", "_replace") or name.startswith("_saved_")
 
 
 def is_function(value: Value) -> bool:

@@ -32,8 +32,11 @@ _TYPES = {
 }
 _TYPES |= {kind.name: kind for kind in (types.PROPERTY, types.STATICMETHOD, types.CLASSMETHOD)}
 
-#: exception types that are torch's or numpy's, not Python's
-_NOT_PYTHON = ("_LinAlgError", "GradcheckError", "FrozenInstanceError", "AxisError", "LinAlgError", "UFuncTypeError")
+#: exception types that are not built in: torch's, numpy's, those of modules that are imported
+_NOT_PYTHON = (
+    *("_LinAlgError", "GradcheckError", "FrozenInstanceError", "AxisError", "LinAlgError", "UFuncTypeError"),
+    "StatisticsError",
+)
 
 PYTHON: dict[str, Value] = {
     **builtins.FUNCTIONS,

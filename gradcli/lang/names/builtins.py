@@ -30,8 +30,10 @@ _PRINT_AT_ONCE = 1 << 16
 
 
 def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None, flush: Value = False) -> None:
+    write = emit
     if file is not None:
-        raise ProgramError("TypeError", "print(file=...) is not part of gradcli's language: output goes to standard output")
+        method = attributes.get_attribute(file, "write")
+        write = lambda text: call(method, (text,), state.origin)  # noqa: E731
     for name, value in (("sep", sep), ("end", end)):
         if value is not None and type(value) is not str:
             raise ProgramError("TypeError", f"{name} must be None or a string, not {type_name(value)}")
@@ -45,10 +47,10 @@ def _print(*args: Value, sep: Value = " ", end: Value = "\n", file: Value = None
         pieces.append(piece)
         size += len(piece) + len(between)
         if size > _PRINT_AT_ONCE:
-            emit("".join(pieces))
+            write("".join(pieces))
             pieces, size = [""], 0
     pieces.append("\n" if end is None else end)
-    emit("".join(pieces))
+    write("".join(pieces))
 
 
 def length(value: Value, /) -> int:

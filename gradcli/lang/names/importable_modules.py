@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.core.vocabulary import library
 from gradcli.errors import ProgramError
+from gradcli.lang.names import attributes
 from gradcli.lang.python.math import CONSTANTS, math_table
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import OPS
@@ -83,8 +84,17 @@ TORCH = torch()
 #: the top-level modules; modules below torch are made when first asked for
 TOP: dict[str, Namespace] = {"torch": TORCH, "math": MATH, "numpy": NUMPY}
 
-#: modules of Python's standard library, each with the module of ours that has its names
-LIBRARIES = {name: f"gradcli.lang.libraries.{name}" for name in ("abc", "dataclasses", "enum", "typing")}
+_STANDARD = (
+    *("abc", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "functools", "itertools", "operator", "pprint"),
+    *("random", "statistics", "string", "time", "typing", "warnings"),
+)
+#: modules of Python's standard library and others, each with the module of ours and the table that has its names
+LIBRARIES: dict[str, tuple[str, str]] = {
+    **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
+    "sys": ("gradcli.lang.libraries.system", "SYS"),
+    "os": ("gradcli.lang.libraries.system", "OS"),
+    **dict.fromkeys(("tqdm", "tqdm.auto", "tqdm.notebook"), ("gradcli.lang.libraries.tqdm", "MEMBERS")),
+}
 
 #: bound before a program starts
 PREBOUND: dict[str, Namespace] = {
@@ -100,11 +110,24 @@ PREBOUND: dict[str, Namespace] = {
 def module(dotted: str) -> Namespace | None:
     """The module of a dotted name; None if there is none."""
     top, _, rest = dotted.partition(".")
-    if not rest:
-        if top in LIBRARIES and top not in TOP:
-            TOP[top] = Namespace(top, dict(import_module(LIBRARIES[top]).MEMBERS))
-        return TOP.get(top)
+    if dotted in LIBRARIES and dotted not in TOP:
+        place, table = LIBRARIES[dotted]
+        made = import_module(place)
+        if hasattr(made, "provided"):
+            made.provided.read_attribute = attributes.get_attribute
+        TOP[dotted] = Namespace(dotted, dict(getattr(made, table)))
+        if rest:
+            above = module(top)
+            assert above is not None
+            above.members.setdefault(rest, TOP[dotted])
+    if not rest or dotted in TOP:
+        return TOP.get(dotted)
     if top == "numpy":
         found = NUMPY.get(rest) if rest in ("linalg", "random") else None
+        return found if type(found) is Namespace else None
+    parent, _, last = dotted.rpartition(".")
+    if parent in LIBRARIES:
+        above = module(parent)
+        found = MISSING if above is None else above.get(last)
         return found if type(found) is Namespace else None
     return torch(rest) if top == "torch" and rest in library.MODULES else None

@@ -15,6 +15,9 @@ from gradcli.lang.values.value_classes import MISSING, Namespace
 REBOUND = ("abs", "all", "any", "bool", "float", "int", "max", "min", "pow", "range", "round", "sum")
 
 
+_HAS = "gradcli has torch, math, a small numpy and parts of Python's standard library; nothing else can be imported"
+
+
 def _find(dotted: str) -> Namespace:
     found = importable_modules.module(dotted)
     if found is not None:
@@ -22,9 +25,9 @@ def _find(dotted: str) -> Namespace:
     parent, _, last = dotted.removeprefix("torch.").rpartition(".")
     if dotted.startswith("torch.") and left_out.is_left_out(parent, last):
         raise ProgramError("ModuleNotFoundError", left_out.text(parent, last))
-    known = [*importable_modules.TOP, *(f"torch.{place}" for place in library.MODULES if place)]
+    known = [*importable_modules.TOP, *importable_modules.LIBRARIES, *(f"torch.{place}" for place in library.MODULES if place)]
     close = difflib.get_close_matches(dotted, known, 1, 0.8)
-    hints = [f"did you mean {close[0]}?"] if close else ["gradcli has torch, math and a small numpy; nothing else can be imported"]
+    hints = [f"did you mean {close[0]}?"] if close else [_HAS]
     raise ProgramError("ModuleNotFoundError", f"No module named '{dotted}'", hints=hints)
 
 

@@ -66,3 +66,10 @@ def live(source: Iterator[Value]) -> Iterator[Value]:
         except RuntimeError as error:  # dictionary changed size (or keys) during iteration
             raise ProgramError("RuntimeError", str(error)) from None
         yield item
+
+
+def table_of(value: Value) -> dict[Value, Value] | None:
+    """The dict itself, or the dict behind a mapping such as an OrderedDict; None for other values."""
+    if isinstance(value, dict):
+        return value
+    return value.table if hasattr(type(value), "VIEWS") else None

@@ -9,7 +9,7 @@ from gradcli.core.calling.type_errors import not_ordered
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.python import comparing, numbers
-from gradcli.lang.python.dict_views import ItemsView, KeysView
+from gradcli.lang.python.dict_views import ItemsView, KeysView, table_of
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import special_methods
 from gradcli.lang.values.special_methods import truth
@@ -49,6 +49,9 @@ def _equal_leaf(a: Value, b: Value) -> bool:
         return truth(core.COMPARE["=="](a, b))
     if isinstance(a, KeysView | ItemsView) and isinstance(b, set | KeysView | ItemsView):
         return bool(numbers.BINARY["^"](a, b) == set())
+    own_a, own_b = table_of(a), table_of(b)
+    if own_a is not None and own_b is not None and not (own_a is a and own_b is b):
+        return _equal_plain(own_a, own_b)
     if isinstance(a, list | tuple | dict) or isinstance(b, list | tuple | dict):
         return False  # of the same kind they were compared element by element
     return bool(a == b)
@@ -72,7 +75,7 @@ def _ordering(symbol: str, primitive: Callable[[Value, Value], bool]) -> Callabl
     for_tensors = core.COMPARE[symbol]
 
     def leaf(a: Value, b: Value) -> Value:
-        if isinstance(a, Special) or isinstance(b, Special):
+        if isinstance(a, Special) or isinstance(b, Special) or hasattr(type(a), "special"):
             found = special_methods.compare(symbol, a, b)
             if found is MISSING:
                 raise not_ordered(symbol, a, b)

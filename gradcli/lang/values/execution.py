@@ -24,6 +24,26 @@ def _nowhere(text: str) -> None:
     return None
 
 
+class Outside:
+    """What a program reaches beside its output, filled in by whoever runs it: standard error, progress bars, figures.
+
+    `progress(total)` begins a bar and gives the function that is told how far it is, None at the end, and the text. `draw` gets
+    figures that are to be shown, or saved under a name.
+    """
+
+    __slots__ = ("draw", "progress", "write_error")
+
+    def __init__(
+        self,
+        write_error: Callable[[str], None] = _nowhere,
+        progress: Callable[[float | None], Callable[[float | None, str], None]] | None = None,
+        draw: Callable[[object, str | None], None] | None = None,
+    ) -> None:
+        self.write_error = write_error
+        self.progress = progress
+        self.draw = draw
+
+
 class Addresses:
     """Gives each object a small number of its own, for `<MulBackward0 object at 0x1>` and `id(x)`."""
 
@@ -54,7 +74,10 @@ class Addresses:
 class Execution:
     """The state of the program that runs. Limits that are not in force are infinite."""
 
-    __slots__ = ("addresses", "choices", "deadline", "depth", "display", "handling", "max_depth", "max_steps", "steps", "write", "written")
+    __slots__ = (
+        *("addresses", "choices", "deadline", "depth", "display", "filters", "handling", "max_depth", "max_steps", "outside", "steps"),
+        *("write", "written"),
+    )
 
     def __init__(self) -> None:
         self.write: Callable[[str], None] = _nowhere
@@ -73,6 +96,9 @@ class Execution:
         self.choices: dict[object, str] | None = None
         #: the errors whose `except` clauses are running, innermost last
         self.handling: list[ProgramError] = []
+        #: what `warnings.filterwarnings` asked for, the latest last: action, category, what the message begins with
+        self.filters: list[tuple[str, str, str]] = []
+        self.outside = Outside()
 
 
 execution = Execution()
@@ -116,6 +142,12 @@ def emit(text: str) -> None:
     """Write to the program's output. Raises LimitError."""
     count_output(text)
     execution.write(text)
+
+
+def emit_error(text: str) -> None:
+    """Write to standard error. Raises LimitError."""
+    count_output(text)
+    execution.outside.write_error(text)
 
 
 def count_output(text: str) -> None:

@@ -57,6 +57,8 @@ def str_text(value: Value) -> str:
     if isinstance(value, Instance):
         method = special(value, "__str__")
         return _repr_instance(value) if method is None else text_from(method(), "__str__")
+    if hasattr(type(value), "special") and (own := special(value, "__str__")) is not None:
+        return text_from(own(), "__str__")
     return reprs.repr_host(value, _repr_own)
 
 
@@ -75,7 +77,7 @@ def address(value: Value) -> str:
 
 
 def _repr_function(value: UserFunction) -> str:
-    return f"<function {value.code.qualified} at {address(value)}>"
+    return f"<function {value.code.qualified if value.shown is None else value.shown[1]} at {address(value)}>"
 
 
 #: the methods of modules and optimisers that PyTorch defines in each class
@@ -187,6 +189,8 @@ def _repr_own(value: Value) -> str:
         return _repr_instance(value)
     if isinstance(value, NamedResult):
         return _repr_result(value)
+    if hasattr(kind, "pieces"):
+        return "".join([piece if type(piece) is str else repr_text(piece[0]) for piece in value.pieces()])
     if isinstance(value, FUNCTIONS):
         return _repr_torch_function(value)
     made = getattr(kind, "SCRIPT_TYPE", None)

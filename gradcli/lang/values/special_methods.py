@@ -25,6 +25,7 @@ SPECIAL_METHODS = frozenset(
         *("rtruediv", "rfloordiv", "rmod", "rpow", "rmatmul", "rand", "ror", "rxor", "rlshift", "rrshift", "rdivmod"),
         *("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "iand", "ior", "ixor", "ilshift"),
         *("irshift", "neg", "pos", "invert", "abs", "round", "trunc", "floor", "ceil", "int", "float", "index"),
+        *("copy", "deepcopy"),
     )
 )
 #: further names with underscores on both sides that the body of a class may bind

@@ -8,6 +8,7 @@ from gradcli.core.ops import operators as core
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
+from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
 from gradcli.lang.values.special_methods import special
@@ -174,7 +175,8 @@ def make_set(values: list[Value]) -> set[Value]:
 
 def update_dict(out: dict[Value, Value], more: Value) -> None:
     """Add the items of `more`, as `{**more}` does. Raises TypeError unless it is a dict."""
-    if type(more) is not dict:
+    table = table_of(more)
+    if table is None:
         raise type_error("'{}' object is not a mapping", more)
-    limits.check_list(len(out) + len(more))
-    out.update(more)
+    limits.check_list(len(out) + len(table))
+    out.update(table)

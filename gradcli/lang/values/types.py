@@ -14,6 +14,7 @@ from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import library, torch_types
 from gradcli.errors import ProgramError, is_exception_subtype
 from gradcli.lang.python import dicts_and_sets, numbers, sequences
+from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import subscripts
 from gradcli.lang.values.object_operations import OPS, index_of, stepping, to_number
@@ -166,7 +167,7 @@ BOOL = _host(_make_bool, bool)
 STR = _host(_make_str, str)
 LIST = _host(_make_list, list)
 TUPLE = TypeValue("tuple", lambda value: isinstance(value, tuple), _make_tuple)
-DICT = _host(_make_dict, dict)
+DICT = TypeValue("dict", lambda value: table_of(value) is not None, _make_dict)
 SET = _host(_make_set, set)
 RANGE = _host(_make_range, range)
 SLICE = _host(_make_slice, slice)
@@ -224,8 +225,10 @@ def make_error(name: str, args: tuple[Value, ...]) -> ProgramError:
 
 
 def derives(name: str, ancestor: str) -> bool:
-    """Whether errors of the type `name` are caught by `except ancestor`: every error of a program is an Exception."""
-    return ancestor in ("Exception", "BaseException") or is_exception_subtype(name, ancestor)
+    """Whether errors of the type `name` are caught by `except ancestor`: all but a few errors of a program are Exceptions."""
+    if ancestor == "Exception":
+        return name not in ("GeneratorExit", "KeyboardInterrupt", "SystemExit")
+    return ancestor == "BaseException" or is_exception_subtype(name, ancestor)
 
 
 def is_below(native: Value, other: Value) -> bool:

@@ -65,7 +65,7 @@ class Code:
 class UserFunction:
     """A function that the program defines. Core calls it like any Python function."""
 
-    __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "tail", "variables")
+    __slots__ = ("__weakref__", "cells", "code", "defaults", "keyword_defaults", "shown", "tail", "variables")
 
     SCRIPT_NAME = "function"
 
@@ -82,13 +82,15 @@ class UserFunction:
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
         self.cells = cells
+        #: `__name__`, and the name that the repr shows, where `functools.wraps` has given others
+        self.shown: tuple[str, str] | None = None
         #: the slots that follow the parameters in a new frame
         self.tail = (UNBOUND,) * code.locals + cells
 
     @property
     def name(self) -> str:
         """`__name__`."""
-        return self.code.name
+        return self.code.name if self.shown is None else self.shown[0]
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return invoke(self, args, kwargs, state.origin)

@@ -1,0 +1,162 @@
+"""`copy`: shallow and deep copies. What is shared stays shared in a deep copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from gradcli import limits
+from gradcli.core.autograd.tensor_state import detach
+from gradcli.core.calling.mappings import Mapping
+from gradcli.core.calling.script_types import Hooks
+from gradcli.core.functions import catalog
+from gradcli.core.nn.module import Module
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+from gradcli.lang.libraries.collections import Deque
+from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.special_methods import Instance, special
+from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.value_classes import Builtin, IteratorValue
+
+#: values nested deeper than this are not copied, about as in CPython with its default recursion limit
+_DEEPEST = 400
+
+_NOT_A_LEAF = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were attempting "
+    "to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+)
+
+Copy = Callable[[Any], Any]
+
+
+class _Copies:
+    """A deep copy under way: the copies by the identity of what they are copies of."""
+
+    def __init__(self) -> None:
+        #: the originals are kept too, so that no identity is used again
+        self.made: dict[int, tuple[Value, Value]] = {}
+        self.depth = 0
+
+    def of(self, value: Value) -> Value:
+        """The copy of a value."""
+        known = self.made.get(id(value))
+        if known is not None:
+            return known[1]
+        if self.depth >= _DEEPEST:
+            raise ProgramError("RecursionError", "maximum recursion depth exceeded")
+        self.depth += 1
+        try:
+            return self._copied(value)
+        finally:
+            self.depth -= 1
+
+    def note(self, value: Value, made: Value) -> Value:
+        """Remember a copy, before what it holds is copied: it may hold itself."""
+        self.made[id(value)] = value, made
+        limits.check_list(len(self.made))
+        if not len(self.made) & 1023:
+            limits.memory.check()
+        return made
+
+    def _copied(self, value: Value) -> Value:
+        kind = type(value)
+        if kind is Tensor:
+            return self.note(value, self._tensor(value))
+        if kind is list:
+            made = self.note(value, [])
+            made.extend([self.of(item) for item in value])
+            return made
+        if kind is dict:
+            made = self.note(value, {})
+            made.update({self.of(key): self.of(item) for key, item in value.items()})
+            return made
+        if kind is set:
+            return self.note(value, {self.of(item) for item in value})
+        if isinstance(value, tuple):
+            items = [self.of(item) for item in value]
+            if all(one is other for one, other in zip(items, value, strict=True)):
+                return value
+            return self.note(value, tuple.__new__(kind, items))
+        return self._object(value)
+
+    def _object(self, value: Value) -> Value:
+        if isinstance(value, Instance):
+            own = special(value, "__deepcopy__")
+            if own is not None:
+                return self.note(value, own({}))
+        if isinstance(value, IteratorValue):
+            raise ProgramError("TypeError", f"cannot pickle '{type_name(value)}' object")
+        if isinstance(value, Instance | Module | Mapping | Deque | Hooks):
+            made = self.note(value, _bare(value))
+            for name, held in _fields(value):
+                object.__setattr__(made, name, self.of(held))
+            return made
+        return value
+
+    def _tensor(self, tensor: Tensor) -> Tensor:
+        if tensor.node is not None and tensor.requires_grad:
+            raise ProgramError("RuntimeError", _NOT_A_LEAF)
+        made: Tensor = catalog.function("clone")(detach(tensor))
+        if tensor.is_parameter:
+            made.meta = {"parameter": True}
+        made.requires_grad = tensor.requires_grad
+        if tensor.grad is not None:
+            made.grad = self.of(tensor.grad)
+        return made
+
+
+#: what instances share with their copies
+_SHARED = ("cls", "SCRIPT_TYPE")
+
+
+def _bare(value: Value) -> Value:
+    made = object.__new__(type(value))
+    if isinstance(value, Instance):
+        object.__setattr__(made, "cls", value.cls)
+    return made
+
+
+def _fields(value: Value) -> list[tuple[str, Value]]:
+    """The names and contents of what an object holds."""
+    names: Collection[str] = [name for base in type(value).__mro__ for name in base.__dict__.get("__slots__", ())]
+    found = {name: getattr(value, name) for name in names if name not in ("__weakref__", "__dict__") and hasattr(value, name)}
+    found |= getattr(value, "__dict__", {})
+    return [(name, held) for name, held in found.items() if name not in _SHARED]
+
+
+def _deepcopy(x: Value, memo: Value = None) -> Value:
+    return _Copies().of(x)
+
+
+def _copy(x: Value) -> Value:
+    kind = type(x)
+    if kind in (list, dict, set):
+        limits.check_list(len(x))
+        return x.copy()
+    if kind is Tensor:
+        return x if not x.is_parameter else _shallow_tensor(x)
+    if isinstance(x, Mapping | Deque):
+        return x.copy()
+    if isinstance(x, Instance):
+        own = special(x, "__copy__")
+        if own is not None:
+            return own()
+    if isinstance(x, IteratorValue):
+        raise ProgramError("TypeError", f"cannot pickle '{type_name(x)}' object")
+    if isinstance(x, Instance | Module):
+        made = _bare(x)
+        for name, held in _fields(x):
+            object.__setattr__(made, name, dict(held) if type(held) is dict else held)
+        return made
+    return x
+
+
+def _shallow_tensor(tensor: Tensor) -> Tensor:
+    made = detach(tensor)
+    made.meta = {"parameter": True}
+    made.requires_grad = tensor.requires_grad
+    return made
+
+
+MEMBERS: dict[str, Value] = {"copy": Builtin("copy", _copy), "deepcopy": Builtin("deepcopy", _deepcopy)}

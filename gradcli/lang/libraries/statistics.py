@@ -1,0 +1,51 @@
+"""`statistics`: means and spreads of plain numbers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+from gradcli.errors import ProgramError
+from gradcli.lang.python.object_protocol import HOST_TYPES, Value, hosted
+from gradcli.lang.values.object_operations import collect, to_number
+from gradcli.lang.values.types import exception_type
+from gradcli.lang.values.value_classes import Builtin
+
+
+def _numbers(data: Value) -> list[Value]:
+    return [value if type(value) in HOST_TYPES else to_number(value) for value in collect(data)]
+
+
+def _run(name: str, *args: Value) -> Value:
+    try:
+        return hosted(getattr(statistics, name), *args)
+    except AttributeError as error:
+        raise ProgramError("AttributeError", str(error)) from None
+
+
+def _of_data(name: str) -> Callable[[Value], Value]:
+    def run(data: Value) -> Value:
+        return _run(name, _numbers(data))
+
+    return run
+
+
+def _spread(name: str) -> Callable[..., Value]:
+    def run(data: Value, xbar: Value = None) -> Value:
+        return _run(name, _numbers(data), None if xbar is None else to_number(xbar) if type(xbar) not in HOST_TYPES else xbar)
+
+    return run
+
+
+def _quantiles(data: Value, *, n: Value = 4, method: Value = "exclusive") -> Value:
+    return hosted(lambda: statistics.quantiles(_numbers(data), n=n, method=method))
+
+
+_OF_DATA = ("mean", "fmean", "median", "median_low", "median_high", "mode", "multimode", "geometric_mean", "harmonic_mean")
+
+MEMBERS: dict[str, Value] = {
+    **{name: Builtin(name, _of_data(name)) for name in _OF_DATA},
+    **{name: Builtin(name, _spread(name)) for name in ("stdev", "variance", "pstdev", "pvariance")},
+    "quantiles": Builtin("quantiles", _quantiles),
+    "StatisticsError": exception_type("StatisticsError"),
+}
