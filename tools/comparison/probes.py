@@ -91,7 +91,7 @@ def script(call: Call) -> str:
         "except Exception as e:",
         "    fact('value', lambda: type(e).__name__ + ': ' + str(e))",
         "if ok:",
-        "    show_values(y)",
+        "    show_values([forward_ad.unpack_dual(t).primal for t in flat(y)])" if call.mode == "forward" else "    show_values(y)",
         _EPILOGUE[call.mode].format(leaves=", ".join(call.leaves)),
     ]
     if "z" in names:

@@ -120,8 +120,12 @@ def verdict(found: list[Difference]) -> str:
 
 
 def _facts(out: str) -> dict[str, str]:
-    """The text of each fact; a name that comes twice is numbered."""
+    """The text of each fact; a name that comes twice is numbered.
+
+    After the first sentence of an error about a missing kernel PyTorch lists what is installed, which is left out.
+    """
     facts: dict[str, str] = {}
+    out = re.sub(r"(Could not run 'aten::\S+' with arguments from the '\w+' backend\.).*", r"\1", out, flags=re.DOTALL)
     for part in ("\n" + out).split("\n## ")[1:]:
         name, _, text = part.partition("\n")
         facts[name if name not in facts else f"{name} {len(facts)}"] = text.rstrip("\n")

@@ -20,16 +20,18 @@ def check_tensors(values: Sequence[Any]) -> None:
 class ListFunction(Function):
     """A function whose last positional arguments are tensors, given one by one or as one list."""
 
-    __slots__ = ("lead",)
+    __slots__ = ("lead", "takes_list")
 
-    def __init__(self, name: str, *overloads: Overload, lead: int = 0, **more: Any) -> None:
+    def __init__(self, name: str, *overloads: Overload, lead: int = 0, takes_list: bool = True, **more: Any) -> None:
         super().__init__(name, *overloads, **more)
         #: the number of arguments before the tensors
         self.lead = lead
+        #: whether the tensors may be one list
+        self.takes_list = takes_list
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         rest = args[self.lead :]
-        if len(rest) != 1 or not isinstance(rest[0], (list, tuple)):
+        if not self.takes_list or len(rest) != 1 or not isinstance(rest[0], (list, tuple)):
             args = (*args[: self.lead], list(rest))
         check_tensors(args[self.lead])
         return self.parser.call(args, kwargs)

@@ -45,7 +45,7 @@ def tangents(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tange
 def _pushed(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...], given: Tangents, moving: list[int], outs: Sequence[Tensor]) -> Tangents:
     """The tangents by the way that the record says, in the dtype and shape in which they come."""
     if callable(op.jvp):
-        return [op.jvp(traced, inputs, attrs, given, outs[0])]
+        return _results(op.jvp(traced, inputs, attrs, given, outs if op.outputs else outs[0]))
     if op.jvp == "elementwise":
         return [_elementwise(op, inputs, attrs, given, moving, outs)]
     if op.variadic:

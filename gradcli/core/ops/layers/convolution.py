@@ -16,7 +16,7 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, windows
+from gradcli.core.kernels import Array, memory_format, windows
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.layers.convolution_checks import (
     check_dtypes,
@@ -57,7 +57,7 @@ def _cut(x: Array, padding: Sizes) -> Array:
     """Without the border that padding added."""
     if not any(padding):
         return x
-    return np.ascontiguousarray(x[windows.inside(padding, [n - 2 * p for n, p in zip(x.shape[2:], padding, strict=True)])])
+    return memory_format.contiguous(x[windows.inside(padding, [n - 2 * p for n, p in zip(x.shape[2:], padding, strict=True)])])
 
 
 def _convolved(x: Array, weight: Array, bias: Array | None, *attrs: Any) -> Array:
@@ -78,7 +78,7 @@ def _input_gradient(grad: Array, x: Array, weight: Array, *attrs: Any) -> Array:
     grad, weight = _wide(grad), _wide(weight)
     if how.transposed:
         whole = windows.correlate(windows.padded(grad, how.padding), weight, how.stride, how.dilation, how.groups)
-        out = np.ascontiguousarray(whole[windows.inside((0,) * len(how.stride), x.shape[2:])])
+        out = memory_format.contiguous(whole[windows.inside((0,) * len(how.stride), x.shape[2:])])
     else:
         sizes = tuple(n + 2 * p for n, p in zip(x.shape[2:], how.padding, strict=True))
         out = _cut(windows.spread(grad, weight, sizes, how.stride, how.dilation, how.groups), how.padding)

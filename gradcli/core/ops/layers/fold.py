@@ -15,7 +15,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, windows
+from gradcli.core.kernels import Array, memory_format, windows
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -46,7 +46,7 @@ def _images(columns: Array, output_size: Pair, kernel: Pair, dilation: Pair, pad
     if found.size:
         values = batched.reshape(n, channels, *kernel, *found.shape[2:4]).transpose(0, 1, 4, 5, 2, 3)
         windows.add_windows(found, values, 2)
-    made = np.ascontiguousarray(out[windows.inside(padding, output_size)])
+    made = memory_format.contiguous(out[windows.inside(padding, output_size)])
     return made if columns.ndim == 3 else made[0]
 
 

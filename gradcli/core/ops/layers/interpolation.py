@@ -18,7 +18,7 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, resampling
+from gradcli.core.kernels import Array, memory_format, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import require_floating
@@ -50,11 +50,11 @@ def _interpolation(name: str, mode: str, rank: int) -> Pair:
 
     def forward(x: Array, *attrs: Any) -> Array:
         made = resampling.apply(x, taps(x, x.shape, *attrs))
-        return np.ascontiguousarray(made.astype(x.dtype, copy=False))
+        return memory_format.contiguous(made.astype(x.dtype, copy=False))
 
     def backward(grad: Array, input_size: Sizes, *attrs: Any) -> Array:
         made = resampling.transposed(grad, taps(grad, input_size, *attrs), input_size[2:])
-        return np.ascontiguousarray(made.astype(grad.dtype, copy=False))
+        return memory_format.contiguous(made.astype(grad.dtype, copy=False))
 
     scales = "scales=scales[0]" if rank == 1 else " ".join(f"scales_{d}=scales[{k}]" for k, d in enumerate("dhw"[-rank:]))
     saved = f"{'' if 'nearest' in mode else 'align_corners '}output_size {scales}"

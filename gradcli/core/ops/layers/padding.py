@@ -17,7 +17,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.in_place import copy_
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.kernels import Array, resampling
+from gradcli.core.kernels import Array, memory_format, resampling
 from gradcli.core.kernels.resampling import Taps
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
@@ -36,7 +36,7 @@ def _pad(x: Array, pad: Sizes, value: Any) -> Array:
     around = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     cut = tuple(slice(max(-before, 0), size - max(-after, 0)) for size, (before, after) in zip(x.shape, around, strict=True))
     added = [(max(before, 0), max(after, 0)) for before, after in around]
-    return np.ascontiguousarray(np.pad(x[cut], added, constant_values=value))
+    return memory_format.contiguous(np.pad(x[cut], added, constant_values=value))
 
 
 PAD: Op = Op(
@@ -61,10 +61,10 @@ def _border(name: str, mode: str, along: Callable[[int, int, int], Taps], rank: 
         return [along(size, *pair) for size, pair in zip(x.shape[x.ndim - rank :], reversed(list(pairs)), strict=True)]
 
     def forward(x: Array, padding: Sizes) -> Array:
-        return np.ascontiguousarray(resampling.apply(x, taps(x, padding)))
+        return memory_format.contiguous(resampling.apply(x, taps(x, padding)))
 
     def backward(grad: Array, x: Array, padding: Sizes) -> Array:
-        return np.ascontiguousarray(resampling.transposed(grad, taps(x, padding), x.shape[x.ndim - rank :]))
+        return memory_format.contiguous(resampling.transposed(grad, taps(x, padding), x.shape[x.ndim - rank :]))
 
     return linear_pair(f"{name}Pad{rank}D", forward, backward, "padding", f"F.pad({{}}, padding, '{mode}')", rank)
 

@@ -14,12 +14,14 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, products
+from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.products import (
     BMM,
     MV,
     check_batches,
     check_product,
+    check_ranks,
     check_vector,
     gradient_of_left,
     gradient_of_right,
@@ -140,9 +142,10 @@ BADDBMM: Op = _record(
 )
 
 
-def _check_same_dtype(input: Tensor, a: Tensor, name: str) -> None:
-    if input.dtype is not a.dtype:
-        raise runtime_error(f"self and {name} must have the same dtype, but got {input.dtype.torch_name} and {a.dtype.torch_name}")
+def _check_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    for name, t in (("self", input), ("mat1", mat1)):
+        if t.dtype is not mat2.dtype:
+            raise runtime_error(f"{name} and mat2 must have the same dtype, but got {t.dtype.torch_name} and {mat2.dtype.torch_name}")
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -150,9 +153,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.array.ndim != 2:
             raise shape_error(f"{name} must be a matrix, got {t.array.ndim}-D tensor")
-    _check_same_dtype(input, mat2, "mat2")
-    if mat1.dtype is not mat2.dtype:
-        raise runtime_error(f"mat1 and mat2 must have the same dtype, but got {mat1.dtype.torch_name} and {mat2.dtype.torch_name}")
+    _check_dtypes(input, mat1, mat2)
     if mat1.array.shape[1] == mat2.array.shape[0]:
         expanded_shape(input, (mat1.array.shape[0], mat2.array.shape[1]))
     check_product(mat1, mat2)
@@ -179,21 +180,26 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2).sum(0)`."""
-    if batch1.array.ndim == 3 and batch2.array.ndim == 3 and batch1.array.shape[2] != batch2.array.shape[1]:
-        n, k = batch1.array.shape[1:]
-        m, p = batch2.array.shape[1:]
+    expanded_shape(input, (size(batch1, 1), size(batch2, 2)))
+    check_ranks(batch1, batch2)
+    (count, n, k), (others, m, p) = batch1.array.shape, batch2.array.shape
+    if count != others:
+        raise shape_error(f"batch1 and batch2 must have same number of batches, got {count} and {others}")
+    if k != m:
         raise shape_error(f"Incompatible matrix sizes for bmm ({n}x{k} and {m}x{p})")
+    _check_dtypes(input, batch1, batch2)
+    refuse_bool("addmm_impl_cpu_", batch1.dtype)
     check_batches(batch1, batch2)
-    expanded_shape(input, (batch1.array.shape[1], batch2.array.shape[2]))
-    _check_same_dtype(input, batch1, "batch1")
     return ADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)`."""
-    check_batches(batch1, batch2)
-    expanded_shape(input, (batch1.array.shape[0], batch1.array.shape[1], batch2.array.shape[2]))
-    _check_same_dtype(input, batch1, "batch1")
+    expanded_shape(input, (size(batch1, 0), size(batch1, 1), size(batch2, 2)))
+    check_batches(batch1, batch2, "baddbmm")
+    if not input.dtype is batch1.dtype is batch2.dtype:
+        names = [t.dtype.c_name for t in (input, batch1, batch2)]
+        raise runtime_error(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}")
     return BADDBMM(input, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
 
 
@@ -202,13 +208,33 @@ _FACTORS = "*, Number beta=1, Number alpha=1"
 
 def _declared(name: str, tensors: str, run: Callable[..., Tensor], doc: str, op: Op, sample: Sample, *more: Overload) -> Function:
     """The function, with its deprecated overloads, in which the factors stand among the tensors."""
-    old = (
-        (f"Number beta, Tensor input, Number alpha, {tensors} |deprecated", lambda b, x, a, m, n: run(x, m, n, b, a)),
-        (f"Number beta, Tensor input, {tensors} |deprecated", lambda b, x, m, n: run(x, m, n, b)),
-    )
-    given = (f"Tensor input, {tensors}, {_FACTORS}", run)
+
+    def overloads(run: Callable[..., Tensor], *more: Overload) -> tuple[Overload, ...]:
+        return (
+            (f"Tensor input, {tensors}, {_FACTORS}", run),
+            *more,
+            (f"Number beta, Tensor input, Number alpha, {tensors} |deprecated", lambda b, x, a, m, n: run(x, m, n, b, a)),
+            (f"Number beta, Tensor input, {tensors} |deprecated", lambda b, x, m, n: run(x, m, n, b)),
+        )
+
     in_torch = ("addmv_",) if name == "addmv" else ()  # torch has this one of the in-place forms as a function
-    return Function(name, given, *more, *old, doc=doc, ops=(op,), samples=(sample,), inplace=True, torch_inplace=in_torch, out=True)
+    written = overloads(_of_same_shape(run))
+    return Function(name, *overloads(run, *more), doc=doc, ops=(op,), samples=(sample,), written=written, torch_inplace=in_torch, out=True)
+
+
+def _of_same_shape(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place form of `run`. It raises RuntimeError where the result has another shape than the tensor."""
+
+    def write(input: Tensor, *more: Any) -> Tensor:
+        if run is addr and input.array.ndim != 2:
+            raise shape_error(f"2D tensor expected, got {input.array.ndim}D tensor for input")
+        made = run(input, *more)
+        sizes = [list(t.array.shape) for t in (input, made)]
+        if run is not addbmm and sizes[0] != sizes[1]:
+            raise shape_error(f"Bad in-place call: input tensor size {sizes[0]} and output tensor size {sizes[1]} should match")
+        return made
+
+    return write
 
 
 def _with_out_dtype(name: str, tensors: str) -> Overload:

@@ -9,12 +9,13 @@ import numpy as np
 from gradcli.core.calling import warnings
 from gradcli.core.calling.named_tuples import named
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, substitution
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
 from gradcli.core.ops.linalg.matrices import (
+    Call,
     check_matrices,
     check_square_floats,
     check_squares,
@@ -25,6 +26,7 @@ from gradcli.core.ops.linalg.matrices import (
 from gradcli.core.ops.linalg.samples import SQUARE, WIDE
 from gradcli.core.ops.linalg.triangular import TRIANGULAR, check_sizes
 from gradcli.core.ops.shape.diagonal import TRIL
+from gradcli.core.ops.shape.transpose import mT
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, shape_error
@@ -76,19 +78,32 @@ def _cholesky_rule(xp: Any, grad: Any, out: Any, upper: bool) -> Any:
     return xp.call(TRIANGULAR, lower, inner, False, False, False)
 
 
+def _cholesky_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Any) -> Tensor:
+    """As in PyTorch, all of the tangent counts, also where it is not symmetric."""
+    lower, tangent = (xp.mT(out) if attrs[0] else out), tangents[0]
+    inner = xp.call(TRIANGULAR, lower, tangent, False, True, False)
+    inner = xp.call(TRIANGULAR, xp.mT(lower), inner, True, False, False)
+    half = scalars.times(xp, xp.call(TRIL, inner, 0) + xp.call(TRIL, inner, -1), 0.5)
+    moved: Tensor = xp.matmul(lower, half)
+    return mT(moved) if attrs[0] else moved
+
+
 CHOLESKY: Op = Op(
     "LinalgCholeskyExBackward0",
     _cholesky,
     "A",
     "upper name",
     saved="L=out upper",
+    jvp=_cholesky_jvp,
     A=Rule(
         _cholesky_rule,
         "L = out.mT if upper else out; p = (L.mT @ (grad.mT if upper else grad)).tril(); K = torch.linalg.inv(L); "
         "K.mT @ (p + p.tril(-1).mT) @ K / 2",
     ),
 )
-OLD_CHOLESKY: Op = Op("CholeskyBackward0", _cholesky, "A", "upper name", saved="result upper", A=CHOLESKY.rules["A"])
+OLD_CHOLESKY: Op = Op(
+    "CholeskyBackward0", _cholesky, "A", "upper name", saved="result upper", jvp=without_jvp("cholesky"), A=CHOLESKY.rules["A"]
+)
 
 
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
@@ -127,7 +142,13 @@ def cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) 
         info = np.array([k for _, k in parts], np.int32).reshape(square.shape[:-2])
         return to_column_major(made.swapaxes(-1, -2) if upper else made), info
 
-    found = with_info(lambda: cholesky(input, upper), input, check_errors, ("linalg.cholesky", "linalg.cholesky_ex"), unfinished)
+    found = with_info(
+        lambda: cholesky(input, upper),
+        check_errors,
+        ("linalg.cholesky", "linalg.cholesky_ex"),
+        unfinished,
+        Call(CHOLESKY, (input,), (upper, "linalg.cholesky")),
+    )
     return named("linalg_cholesky_ex", "L", "info")(found)
 
 
@@ -189,11 +210,22 @@ def _factor_rule(xp: Any, grad: Any, input2: Any, out: Any, upper: bool) -> Any:
     return -xp.matmul(input2, common) if upper else -xp.matmul(common, input2)
 
 
+def _solved_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, out: Any) -> Tensor:
+    """As in PyTorch, all of the factor and of its tangent count, also outside the triangle."""
+    right, moved = tangents
+    if moved is not None:
+        half = xp.matmul(xp.mT(moved), inputs[1]) if attrs[0] else xp.matmul(moved, xp.mT(inputs[1]))
+        pushed = xp.matmul(half + xp.mT(half), out)
+        right = -pushed if right is None else right - pushed
+    return CHOLESKY_SOLVE(right, inputs[1], *attrs)  # type: ignore[no-any-return]
+
+
 CHOLESKY_SOLVE: Op = Op(
     "CholeskySolveBackward0",
     _solved,
     "input input2",
     "upper",
+    jvp=_solved_jvp,
     saved="input2 result self upper",
     input=Rule(lambda xp, grad, input2, upper: xp.call(CHOLESKY_SOLVE, grad, input2, upper), "torch.cholesky_solve(grad, input2, upper)"),
     input2=Rule(

@@ -79,7 +79,8 @@ DET: Op = Op(
 def _sign_and_logarithm(a: Array) -> tuple[Array, Array]:
     if elimination.fits(a):
         signs, pivots = elimination.diagonals(a)
-        return np.prod(np.sign(pivots), -1) * signs, np.asarray(total(elementary.log(np.abs(pivots)), -1))
+        # the sign of nan is 0, as in PyTorch
+        return np.prod(np.nan_to_num(np.sign(pivots)), -1) * signs, np.asarray(total(elementary.log(np.abs(pivots)), -1))
     sign, logarithm = np.linalg.slogdet(a)
     return np.asarray(sign, a.dtype), np.asarray(logarithm, a.dtype)
 

@@ -14,7 +14,6 @@ from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
@@ -124,7 +123,8 @@ _M = "tensor([[0., 3.], [1., 1.]])"
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    return NORM(scalars.plus(traced, x1 - x2, eps), float(p), (-1,), keepdim)
+    last = max(x1.array.ndim, x2.array.ndim) - 1
+    return NORM(scalars.plus(traced, x1 - x2, eps), float(p), (last,), keepdim)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
@@ -136,7 +136,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
     if not dtype.is_floating_point:
         raise runtime_error(f"expected common dtype to be floating point, yet common dtype is {dtype.torch_name}")
     a, b = broadcast_tensors((x1, x2))
-    dim = wrap_dim(dim, a.array.ndim)
     first, second = (x / _at_least(CLONE(vector_norm(x, 2, (dim,), True)), eps) for x in (a, b))
     return sum_mean.sum(first * second, (dim,))
 

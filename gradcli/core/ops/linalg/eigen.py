@@ -44,6 +44,14 @@ def _eigh_rule(xp: Any, grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return xp.matmul(V, xp.matmul(core, xp.mT(V)))
 
 
+def _eigh_jvp(xp: Any, inputs: Any, attrs: Any, tangents: Any, outs: Any) -> tuple[Tensor, Tensor]:
+    """As in PyTorch, all of the tangent counts, also where it is not symmetric."""
+    values, V = outs
+    inner = xp.matmul(xp.mT(V), xp.matmul(tangents[0], V))
+    diagonal = xp.diagonal(inner, 0, -2, -1)
+    return diagonal, xp.matmul(V, (inner - xp.call(DIAG_EMBED, diagonal, 0, -2, -1)) / differences(xp, values))
+
+
 EIGH: Op = Op(
     "LinalgEighBackward0",
     _eigh,
@@ -52,6 +60,7 @@ EIGH: Op = Op(
     saved="eigenvalues eigenvectors",
     outputs="eigenvalues eigenvectors",
     differentiable=2,
+    jvp=_eigh_jvp,
     A=Rule(
         _eigh_rule,
         "V = eigenvectors; p = V.mT @ grads[1]; a = (p - p.mT) / 2; d = eigenvalues[..., None, :] - eigenvalues[..., None]; "

@@ -11,7 +11,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_square_floats, first_failure, to_column_major, with_info
+from gradcli.core.ops.linalg.matrices import Call, check_square_floats, first_failure, to_column_major, with_info
 from gradcli.core.ops.linalg.samples import SQUARE
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
@@ -53,7 +53,7 @@ def inv_ex(A: Tensor, check_errors: bool = False) -> Any:
         eye = np.broadcast_to(np.eye(A.array.shape[-1], dtype=A.dtype.np), A.array.shape)
         return lu.solved(packed, pivots, eye, False), info
 
-    found = with_info(lambda: inv(A), A, check_errors, ("linalg.inv", "linalg.inv_ex"), infinite)
+    found = with_info(lambda: inv(A), check_errors, ("linalg.inv", "linalg.inv_ex"), infinite, Call(INV, (A,)))
     return named("linalg_inv_ex", "inverse", "info")(found)
 
 

@@ -167,9 +167,11 @@ def _columns(xp: Any, x: Any, vector: bool) -> Any:
     return xp.expand_dims(x, -1) if vector else x
 
 
-def _left(xp: Any, b: Any, A: Any, solution: Any, vector: bool) -> Any:
-    """What the solution leaves of the right side."""
-    return _columns(xp, b, vector) - xp.matmul(A, _columns(xp, solution, vector))
+def _left(xp: Any, grad: Any, b: Any, A: Any, solution: Any, vector: bool) -> Any:
+    """Twice what the solution leaves of the right side, times the gradient of the residuals; None if there are none."""
+    if grad is None or not grad.shape[-1]:
+        return None
+    return xp.expand_dims(grad, -2) * (_columns(xp, b, vector) - xp.matmul(A, _columns(xp, solution, vector))) * 2.0
 
 
 def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: float, vector: bool) -> Any:
@@ -177,9 +179,9 @@ def _matrix_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: floa
     if grads[0] is not None:
         inverse = xp.call(PINV, A, 0.0, rcond, False)
         total = _pinv_rule(xp, xp.matmul(_columns(xp, grads[0], vector), xp.mT(_columns(xp, b, vector))), inverse, A)
-    if grads[1] is not None:
-        weighted = xp.expand_dims(grads[1], -2) * _left(xp, b, A, solution, vector) * 2.0
-        part = -xp.matmul(weighted, xp.mT(_columns(xp, solution, vector)))
+    left = _left(xp, grads[1], b, A, solution, vector)
+    if left is not None:
+        part = -xp.matmul(left, xp.mT(_columns(xp, solution, vector)))
         total = part if total is None else total + part
     return total
 
@@ -188,10 +190,10 @@ def _right_rule(xp: Any, grads: Any, A: Any, b: Any, solution: Any, rcond: float
     total: Any = None
     if grads[0] is not None:
         total = xp.matmul(xp.mT(xp.call(PINV, A, 0.0, rcond, False)), _columns(xp, grads[0], vector))
-    if grads[1] is not None:
-        part = xp.expand_dims(grads[1], -2) * _left(xp, b, A, solution, vector) * 2.0
-        total = part if total is None else total + part
-    return xp.reshape(total, b.shape) if vector else total
+    left = _left(xp, grads[1], b, A, solution, vector)
+    if left is not None:
+        total = left if total is None else total + left
+    return xp.reshape(total, b.shape) if vector and total is not None else total
 
 
 LSTSQ: Op = Op(
@@ -206,10 +208,14 @@ LSTSQ: Op = Op(
     A=Rule(
         _matrix_rule,
         "x = solution[..., None] if vector else solution; y = b[..., None] if vector else b; "
-        "g = grads[0][..., None] if vector else grads[0]; p = torch.linalg.pinv(A); q = (g @ y.mT).mT; r = y - A @ x; "
-        "-p.mT @ q.mT @ p.mT + (q - A @ p @ q) @ p @ p.mT + p.mT @ p @ (q - q @ p @ A) - 2 * (r * grads[1][..., None, :]) @ x.mT",
+        "g = grads[0][..., None] if vector else grads[0]; p = torch.linalg.pinv(A); q = (g @ y.mT).mT; "
+        "r = 2 * (y - A @ x) * grads[1][..., None, :] if grads[1].numel() else 0 * y; "
+        "-p.mT @ q.mT @ p.mT + (q - A @ p @ q) @ p @ p.mT + p.mT @ p @ (q - q @ p @ A) - r @ x.mT",
     ),
-    b=Rule(_right_rule, "(torch.linalg.pinv(A).mT @ grads[0] + 2 * grads[1][..., None, :] * (b - A @ solution))"),
+    b=Rule(
+        _right_rule,
+        "r = 2 * grads[1][..., None, :] * (b - A @ solution) if grads[1].numel() else 0; torch.linalg.pinv(A).mT @ grads[0] + r",
+    ),
 )
 
 

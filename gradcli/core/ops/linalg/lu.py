@@ -295,13 +295,13 @@ def _old_lu(A: Tensor, pivot: Any, get_infos: Any, out: Any) -> Any:
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from the result of lu_factor. Raises RuntimeError unless the pivots are of dtype int32."""
-    if LU_pivots.dtype is not dtypes.int32:
+    if LU_data.array.ndim < 2:
+        raise shape_error(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.array.shape)} instead")
+    if unpack_pivots and LU_pivots.dtype is not dtypes.int32:
         raise runtime_error(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be "
             "used with the output produced by torch.linalg.lu_factor"
         )
-    if LU_data.array.ndim < 2:
-        raise shape_error(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.array.shape)} instead")
     if unpack_pivots and LU_data.array.size and not ((LU_pivots.array >= 1) & (LU_pivots.array <= LU_data.array.shape[-2])).all():
         raise runtime_error(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
@@ -309,8 +309,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     empty = np.zeros(0, LU_data.dtype.np)
     if unpack_pivots:
         limits.check_elements(LU_pivots.array.size * LU_data.array.shape[-2] ** 2, LU_data.dtype.itemsize)
-    P = wrap(lu.permutation(LU_pivots.array, LU_data.array.shape[-2], LU_data.dtype.np) if unpack_pivots else empty)
-    L, U = UNPACK(LU_data) if unpack_data else (wrap(empty), wrap(empty.copy()))
+    exchanges = lu.permutation(LU_pivots.array, LU_data.array.shape[-2], LU_data.dtype.np) if unpack_pivots else empty
+    P = Tensor(exchanges, LU_data.dtype)
+    L, U = UNPACK(LU_data) if unpack_data else [Tensor(empty.copy(), LU_data.dtype) for _ in range(2)]
     return named("lu_unpack", "P", "L", "U")((P, L, U))
 
 

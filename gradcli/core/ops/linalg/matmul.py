@@ -163,6 +163,8 @@ def chain_matmul(tensors: Sequence[Tensor]) -> Tensor:
         "/__w/pytorch/pytorch/aten/src/ATen/native/LinearAlgebra.cpp:1102.)",
         once="chain_matmul",
     )
+    if not tensors:
+        raise runtime_error("chain_matmul(): Expected one or more matrices")
     for t in tensors:
         if t.array.ndim != 2:
             raise shape_error(f"Tensor dimension is {t.array.ndim}, expected 2 instead.")
@@ -192,6 +194,7 @@ FUNCTIONS: tuple[Function, ...] = (
         samples=(Sample("chain_matmul(x, y, y)", lambda x, y: x @ y @ y, x=TALL, y=SQUARE_2),),
         method=False,
         out=True,
+        takes_list=False,
     ),
     LinalgFunction(
         "multi_dot",

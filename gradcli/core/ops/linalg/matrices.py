@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import not_implemented
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
@@ -79,13 +81,23 @@ def first_failure(a: Array, run: Callable[[Array], Any]) -> tuple[str, Array]:
     return "", a
 
 
+class Call(NamedTuple):
+    """A record and what it is called with."""
+
+    op: Op
+    inputs: tuple[Tensor, ...]
+    attrs: tuple[Any, ...] = ()
+
+
 def with_info(
-    run: Callable[[], Tensor], A: Tensor, check_errors: bool, rename: tuple[str, str], fallback: Callable[[], tuple[Array, Array]]
+    run: Callable[[], Tensor], check_errors: bool, rename: tuple[str, str], fallback: Callable[[], tuple[Array, Array]], call: Call
 ) -> tuple[Tensor, Tensor]:
     """The result of `run`, and an error number for each matrix, 0 where the computation succeeded.
 
-    Where `run` fails, `fallback` gives both; with `check_errors` the error is raised, with the function's name replaced by `rename`.
+    Where `run` fails, `fallback` gives both, as the result of `call`; with `check_errors` the error is raised, with the function's name
+    replaced by `rename`.
     """
+    A = call.inputs[0]
     try:
         return run(), wrap(np.zeros(A.array.shape[:-2], np.int32))
     except ProgramError as error:
@@ -94,4 +106,9 @@ def with_info(
         if check_errors:
             raise ProgramError("_LinAlgError", error.message.replace(*rename, 1)) from None
     values, info = fallback()
-    return Tensor(values, A.dtype), wrap(np.asarray(info, np.int32))
+    out = Tensor(values, A.dtype)
+    if state.enabled:
+        call.op.record(out, call.inputs, call.attrs)
+    if state.dual is not None:
+        state.dual.push(call.op, call.inputs, call.attrs, (out,))
+    return out, wrap(np.asarray(info, np.int32))

@@ -111,18 +111,23 @@ def check_vector(first: Tensor, mat: Tensor, vec: Tensor) -> None:
     limits.check_work(n * m)
 
 
-def check_batches(a: Tensor, b: Tensor) -> None:
-    """Raise the errors of `bmm`: ranks, sizes or dtypes that do not fit, bool, a product over the limits."""
+def check_ranks(a: Tensor, b: Tensor) -> None:
+    """Raise RuntimeError unless both are batches of matrices."""
     for name, t in (("batch1", a), ("batch2", b)):
         if t.array.ndim != 3:
             raise shape_error(f"{name} must be a 3D tensor")
+
+
+def check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
+    """Raise the errors of `bmm`: ranks, sizes or dtypes that do not fit, bool, a product over the limits."""
+    check_ranks(a, b)
     count, n, k = a.array.shape
     if b.array.shape[:2] != (count, k):
         text = f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: {list(b.array.shape[:2])}."
         raise shape_error(text)
-    if a.dtype is not b.dtype:
+    if a.dtype is not b.dtype and kernel == "bmm":
         raise scalar_type_error(a.dtype, b.dtype)
-    refuse_bool("bmm", a.dtype)
+    refuse_bool(kernel, a.dtype)
     limits.check_work(count * n * k * b.array.shape[2])
     limits.check_elements(count * n * b.array.shape[2], a.dtype.itemsize)
 

@@ -14,7 +14,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elimination, lu
 from gradcli.core.ops.linalg.inverse import inv
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
+from gradcli.core.ops.linalg.matrices import Call, check_floats, check_squares, first_failure, is_vector, to_column_major, with_info
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE, WIDE
 from gradcli.core.ops.shape.squeeze import SQUEEZE_DIM
 from gradcli.core.ops.shape.transpose import mT, permute
@@ -91,15 +91,19 @@ def solve(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
 def solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Any:
     """X of A @ X = B, and for each matrix the first pivot that is 0, counted from 1."""
 
-    def infinite() -> tuple[Array, Array]:
-        packed, pivots, info = lu.factorized(A.array)
-        vector = is_vector(A.array.shape, B.array.shape)
-        right = B.array[..., None] if vector else B.array if left else B.array.swapaxes(-1, -2)
-        x = lu.solved(packed, pivots, right, not left and not vector)
-        return (x[..., 0] if vector else x if left else np.ascontiguousarray(x.swapaxes(-1, -2))), info
+    vector = is_vector(A.array.shape, B.array.shape)
+    swapped = not left and not vector and A.array.ndim > 1 and B.array.ndim > 1
+    a, b = (mT(A), mT(B)) if swapped else (A, B)
 
-    found = with_info(lambda: solve(A, B, left), A, check_errors, ("linalg.solve", "linalg.solve_ex"), infinite)
-    return named("linalg_solve_ex", "result", "info")(found)
+    def infinite() -> tuple[Array, Array]:
+        packed, pivots, info = lu.factorized(a.array)
+        x = lu.solved(packed, pivots, b.array[..., None] if vector else b.array, False)
+        return (x[..., 0] if vector else x), info
+
+    x, info = with_info(
+        lambda: solve(a, b, left or swapped), check_errors, ("linalg.solve", "linalg.solve_ex"), infinite, Call(SOLVE, (a, b))
+    )
+    return named("linalg_solve_ex", "result", "info")((mT(x) if swapped else x, info))
 
 
 # --- tensors as linear maps ---

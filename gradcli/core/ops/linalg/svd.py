@@ -95,23 +95,24 @@ SVD: Op = Op(
 )
 
 
-def svd_parts(A: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and Vh of A = U @ diag(S) @ Vh. Raises RuntimeError for other shapes or dtypes."""
-    if A.array.ndim < 2:
-        raise shape_error(f"linalg.svd: input should have at least 2 dimensions, but has {A.array.ndim} dimensions instead")
+def svd_parts(A: Tensor, full_matrices: bool, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and Vh of A = U @ diag(S) @ Vh. Raises RuntimeError for other shapes or dtypes, and for a `driver`."""
     check_matrices("linalg.svd", A)
     check_floats("linalg.svd", A, "linalg_svd_cpu")
+    if driver is not None:
+        raise runtime_error("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
     return SVD(A, full_matrices)  # type: ignore[no-any-return]
 
 
 def svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> Any:
     """U, S and Vh as named results; S is descending."""
-    _check_driver(driver)
-    return named("linalg_svd", "U", "S", "Vh")(svd_parts(A, full_matrices))
+    return named("linalg_svd", "U", "S", "Vh")(svd_parts(A, full_matrices, driver))
 
 
 def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The older form, which returns V in place of its transpose; without `compute_uv`, U and V are zeros."""
+    if input.array.ndim < 2:
+        raise shape_error(f"linalg.svd: input should have at least 2 dimensions, but has {input.array.ndim} dimensions instead")
     u, s, vh = svd_parts(input, not some and compute_uv)
     if not compute_uv:
         m, n = input.array.shape[-2:]
@@ -123,13 +124,7 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values, descending."""
-    _check_driver(driver)
-    return svd_parts(A, False)[1]
-
-
-def _check_driver(driver: str | None) -> None:
-    if driver is not None:
-        raise runtime_error("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+    return svd_parts(A, False, driver)[1]
 
 
 FUNCTIONS: tuple[Function, ...] = (

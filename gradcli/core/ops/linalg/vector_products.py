@@ -17,8 +17,7 @@ from gradcli.core.ops.linalg.products import VDOT
 from gradcli.core.ops.linalg.samples import PAIR, SQUARE_2, TALL, TRIPLE, WIDE, WIDE_2
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.broadcasting import broadcast_tensors
-from gradcli.core.ops.shape.casting import CONTIGUOUS
-from gradcli.core.ops.shape.views import UNSAFE_VIEW, reshape
+from gradcli.core.ops.shape.views import UNSAFE_VIEW, check_view, reshape
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
@@ -39,15 +38,12 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     left = (1,) * (rank - input.array.ndim) + input.array.shape
     right = (1,) * (rank - other.array.ndim) + other.array.shape
     limits.check_elements(input.array.size * other.array.size, input.dtype.itemsize)
-    a = _unsafe_reshape(input, tuple(s for n in left for s in (n, 1)))
-    b = _unsafe_reshape(other, tuple(s for n in right for s in (1, n)))
+    a = UNSAFE_VIEW(input, tuple(s for n in left for s in (n, 1)))
+    b = UNSAFE_VIEW(other, tuple(s for n in right for s in (1, n)))
     shape = tuple(n * m for n, m in zip(left, right, strict=True))
-    return UNSAFE_VIEW(add_multiply.mul(a, b), shape)  # type: ignore[no-any-return]
-
-
-def _unsafe_reshape(t: Tensor, shape: tuple[int, ...]) -> Tensor:
-    dense = t if t.array.flags.c_contiguous else CONTIGUOUS(t)
-    return UNSAFE_VIEW(dense, shape)  # type: ignore[no-any-return]
+    made = add_multiply.mul(a, b)
+    check_view(made.array, shape)
+    return UNSAFE_VIEW(made, shape)  # type: ignore[no-any-return]
 
 
 # --- cross product ---

@@ -75,14 +75,19 @@ def _shares(array: Array, shape: tuple[int, ...]) -> bool:
     return np.may_share_memory(array.reshape(shape), array)
 
 
-def view(input: Tensor, size: Sequence[int]) -> Tensor:
-    """A view of another shape. Raises RuntimeError if the strides do not allow one."""
-    shape = infer_size(size, input.array.size)
-    if not _shares(input.array, shape):
+def check_view(array: Array, shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError where no view of the array has this shape."""
+    if not _shares(array, shape):
         raise shape_error(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
             "subspaces). Use .reshape(...) instead.",
         )
+
+
+def view(input: Tensor, size: Sequence[int]) -> Tensor:
+    """A view of another shape. Raises RuntimeError if the strides do not allow one."""
+    shape = infer_size(size, input.array.size)
+    check_view(input.array, shape)
     return VIEW(input, shape)  # type: ignore[no-any-return]
 
 
