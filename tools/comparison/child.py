@@ -62,7 +62,7 @@ def under_gradcli(prelude: str) -> Callable[[str], Answer]:
         error = None
 
         def warn(category: str, message: str, _: object) -> None:
-            caught.add(f"{category}: {message}".split("\n")[0])
+            caught.add(f"{category}: {message}".split("\n")[0].partition(" (Triggered internally")[0])
 
         session = Session(bounds=bounds, write=out.append, warn=warn, read_stdin=lambda: b"")
         try:
