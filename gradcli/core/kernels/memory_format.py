@@ -195,7 +195,7 @@ def keeping(layout: Layout, forward: Callable[..., Any]) -> Callable[..., Any]:
 
 def copy(array: Array) -> Array:
     """A copy with PyTorch's strides for `clone`."""
-    if array.flags.c_contiguous and array.size:
+    if array.flags.c_contiguous and array.size and (1 not in array.shape or element_strides(array) == contiguous_strides(array.shape)):
         return array.copy()
     made = empty_like(array)
     made[...] = array

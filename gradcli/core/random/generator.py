@@ -261,6 +261,8 @@ class Generator:
         if not lambd > 0.0:
             raise runtime_error(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
         if not dtype.is_floating_point:
+            if 0 in shape:
+                return np.empty(shape, dtype.np)
             text = "Exponential distribution is a continuous probability distribution. dtype must be a floating point"
             raise runtime_error(f"{text} but you specified {dtype.torch_name}")
         out = -1.0 / lambd * each(math.log1p, -self._double(math.prod(shape)))
@@ -357,6 +359,8 @@ class Generator:
             size: Shape = () if shape is None else shape
             return (self._double(math.prod(size)) < float(p)).astype(dtype.np).reshape(size)
         size = p.shape if shape is None else shape
+        if 0 in size:
+            return np.empty(size, dtype.np)
         checks.require_float(dtypes.of(p.dtype), "bernoulli_tensor_cpu_p_")
         flat = np.broadcast_to(p, size).ravel()
         draw: Callable[[int], Array] = self._double if p.dtype == np.float64 else self._single

@@ -12,7 +12,8 @@ from gradcli.core.calling.signature import scalar_of, stored
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.create.leaf import LIKE, blank, check_sizes, leaf, making
+from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.create.leaf import LIKE, blank, check_sizes, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
@@ -40,12 +41,12 @@ def _like(input: Tensor, value: Any, memory_format: Any, dtype: DType | None) ->
 
 
 def _new_filled(value: Any) -> Overload:
-    return making("Tensor input, ints size, *", lambda input, size, dtype: _constant("empty", size, value, dtype or input.dtype))
+    return making("Tensor input, ints size, *", lambda input, size, dtype: _constant("", size, value, dtype or input.dtype))
 
 
 def _full(size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
     wanted = dtype or dtypes.scalar_dtype(fill_value)
-    return _constant("full", size, scalar_of(fill_value, wanted), wanted)
+    return _constant("", size, scalar_of(fill_value, wanted), wanted)
 
 
 def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType | None) -> Made:
@@ -55,7 +56,7 @@ def _full_like(input: Tensor, fill_value: Any, memory_format: Any, dtype: DType 
 
 def _new_full(input: Tensor, size: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Made:
     wanted = dtype or input.dtype
-    return _constant("new_full", size, stored(fill_value, wanted), wanted)
+    return _constant("", size, stored(fill_value, wanted), wanted)
 
 
 def _scalar_tensor(s: Any, dtype: DType | None) -> Made:
@@ -73,12 +74,17 @@ def _eye(n: int, m: int, dtype: DType | None) -> Made:
 
 
 def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Function:
-    def run(row: int, col: int, offset: int, dtype: DType | None, device: Any) -> Tensor:
-        limits.check_elements(row * col, 8)
+    def run(row: int, col: int, offset: int, dtype: DType | None) -> Made:
+        for what, size in (("row", row), ("col", col)):
+            if size < 0:
+                raise runtime_error(f"{what} must be non-negative, got{size}")
         wanted = dtype or dtypes.int64
-        return leaf(np.stack(indices(row, offset, col)).astype(wanted.np), wanted)
+        if wanted not in (dtypes.int64, dtypes.int32):
+            raise not_implemented(name, wanted)
+        limits.check_elements(row * col, 8)
+        return np.stack(indices(row, offset, col)).astype(wanted.np), wanted
 
-    return Function(name, ("int row, int col, int offset=0, *, dtype? dtype=None, device? device=None", run), doc=doc, method=False)
+    return Function(name, making("int row, int col, int offset=0, *", run), doc=doc, method=False)
 
 
 # --- a constant in the place of a tensor, which has a gradient ---
@@ -112,8 +118,8 @@ _Y: Any = [[1.5, 0.75], [0.5, 2.0]]
 
 FUNCTIONS = (
     Function("zeros", _filled("zeros", 0), doc="Zeros.", samples=(Sample("zeros(2, 3)"),), method=False, out=True),
-    Function("ones", _filled("ones", 1), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=True),
-    Function("empty", _filled("empty", 0), doc="Uninitialised in PyTorch; zeros here.", method=False, out=True),
+    Function("ones", _filled("", 1), doc="Ones.", samples=(Sample("ones(2, 3)"),), method=False, out=True),
+    Function("empty", _filled("", 0), doc="Uninitialised in PyTorch; zeros here.", method=False, out=True),
     Function(
         "full",
         making("ints size, Number fill_value, *", _full),

@@ -14,7 +14,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.clone import CLONE
 from gradcli.core.kernels import Array
 from gradcli.core.ops.checks import check_rank
-from gradcli.core.ops.create.leaf import leaf
+from gradcli.core.ops.create.leaf import cannot_pin, leaf
 from gradcli.core.ops.shape.casting import converted, to_dtype
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -221,6 +221,8 @@ def tensor(data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
         )
     made = from_data(data, dtype)
+    if pin_memory:
+        raise cannot_pin()
     return leaf(made.array, made.dtype, requires_grad)
 
 
@@ -269,18 +271,18 @@ def from_numpy(ndarray: Any) -> Tensor:
     return Tensor(array.view(), _of_numpy(array))
 
 
-def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool, pin_memory: bool) -> Tensor:
+def _new_tensor(input: Tensor, data: Any, dtype: DType | None, device: Any, requires_grad: bool) -> Tensor:
     made = from_data(data, dtype or input.dtype)
     return leaf(made.array, made.dtype, requires_grad)
 
 
-_TENSOR = "any data, *, dtype? dtype=None, device? device=None, bool requires_grad=False, bool pin_memory=False"
+_TENSOR = "any data, *, dtype? dtype=None, device? device=None, bool requires_grad=False"
 _AS_TENSOR = "*, dtype? dtype=None, device? device=None"
 
 FUNCTIONS = (
     Function(
         "tensor",
-        (_TENSOR, tensor),
+        (f"{_TENSOR}, bool pin_memory=False", tensor),
         doc="A tensor of numbers and nested lists; a copy.",
         samples=(Sample("tensor([[1., 2.], [3., 4.]])"),),
         method=False,

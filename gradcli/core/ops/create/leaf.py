@@ -16,7 +16,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 OPTIONS = "dtype? dtype=None, layout? layout=None, device? device=None, bool pin_memory=False, bool requires_grad=False"
 #: the options of functions that take the shape of a tensor
@@ -35,11 +35,20 @@ def leaf(array: Array, dtype: DType, requires_grad: bool = False) -> Tensor:
     return out
 
 
+def cannot_pin() -> ProgramError:
+    """PyTorch's error for `pin_memory=True` where no accelerator is there."""
+    return runtime_error(
+        "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system."
+    )
+
+
 def making(parameters: str, run: Callable[..., tuple[Array, DType]], options: str = OPTIONS) -> Overload:
     """An overload that makes a leaf: `run` gets the values of `parameters`, then the dtype or None."""
 
     def make(*values: Any) -> Tensor:
-        *own, dtype, _layout, _device, _pin_memory, requires_grad = values
+        *own, dtype, _layout, _device, pin_memory, requires_grad = values
+        if pin_memory:
+            raise cannot_pin()
         return leaf(*run(*own, dtype), requires_grad)
 
     return f"{parameters}, {options}", make

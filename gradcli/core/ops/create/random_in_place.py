@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph import in_place
-from gradcli.core.graph.record import Op
+from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.create.random_tensors import check_deviation, normal, source, uniform
 from gradcli.core.ops.rules import ZERO
@@ -17,7 +17,6 @@ from gradcli.core.ops.shape.broadcasting import expanded_shape
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error
 
 Sizes = tuple[int, ...]
 
@@ -54,12 +53,18 @@ def _distribution(name: str, parameters: str, draw: Callable[..., Array], doc: s
     return _method(f"{name}_", doc, (parameters, _filling(grad_fn, draw)))
 
 
-_UNIFORM, _NORMAL, _BERNOULLI = _record("UniformBackward0"), _record("NormalBackward0"), _record("BernoulliBackward1")
+_UNIFORM, _NORMAL = _record("UniformBackward0"), _record("NormalBackward0")
+_BERNOULLI = Op(
+    "BernoulliBackward1",
+    lambda a, p: a,
+    "input p",
+    saved="",
+    input=ZERO,
+    p=Rule(lambda xp, grad, p_shape, p_dtype: xp.zeros(p_shape, p_dtype), "zeros_like(p)"),
+)
 
 
 def _uniform(input: Tensor, low: float, high: float, given: Generator | None) -> Tensor:
-    if low > high:
-        raise runtime_error(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     return _fill(input, _UNIFORM, lambda shape: uniform(shape, input.dtype, given, low, high))
 
 
@@ -70,13 +75,16 @@ def _normal(input: Tensor, mean: float, std: float, given: Generator | None) -> 
 
 
 def _bernoulli_tensor(input: Tensor, p: Tensor, given: Generator | None) -> Tensor:
-    expanded_shape(p, input.array.shape)
+    if input.array.size:
+        expanded_shape(p, input.array.shape)
 
     def write(array: Array) -> None:
+        if not array.size:
+            return
         chances = memory_format.in_order(np.broadcast_to(np.asarray(p.array), array.shape), array)
         memory_format.filled(array, lambda _: source(given).bernoulli(chances, None, input.dtype))
 
-    return in_place.write_part(input, _BERNOULLI, (), (), write)
+    return in_place.write_part(input, _BERNOULLI, (p,), (), write)
 
 
 def _integers(generator: Generator, shape: Sizes, dtype: DType, low: int, high: int | None) -> Array:

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.core.functions.function import Function, Overload
 from gradcli.core.graph.record import Op
 from gradcli.core.kernels import Array, memory_format
-from gradcli.core.ops.checks import require_floating
+from gradcli.core.ops.checks import check_broadcast, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, not_differentiable, recorded
 from gradcli.core.random import generator
@@ -38,13 +38,14 @@ def uniform(size: Sizes, dtype: DType, given: Generator | None, low: float = 0.0
 
 def normal(size: Sizes, dtype: DType, given: Generator | None, mean: float = 0.0, std: float = 1.0, contiguous: bool = True) -> Array:
     """Normal numbers; those of a tensor that is not contiguous are drawn one by one. Raises NotImplementedError as `uniform` does."""
-    require_floating("normal_kernel_cpu", dtype)
+    if 0 not in size:
+        require_floating("normal_kernel_cpu", dtype)
     return source(given).normal(size, dtype, mean, std, contiguous=contiguous)
 
 
 def check_deviation(std: Any) -> None:
-    """Raise RuntimeError for a negative standard deviation."""
-    if std < 0:
+    """Raise RuntimeError for a standard deviation that is negative or nan."""
+    if not std >= 0:
         raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
 
 
@@ -119,9 +120,12 @@ _NORMAL_BOTH = Op("NormalBackward3", lambda x, y: x, "mean std", saved="mean_sym
 
 
 def _normal_tensors(mean: Any, std: Any, given: Generator | None) -> Tensor:
+    like = mean if type(mean) is Tensor else std
     if type(std) is not Tensor:
         check_deviation(std)
-    like = mean if type(mean) is Tensor else std
+        require_floating("normal_kernel_cpu", like.dtype)
+    elif type(mean) is Tensor:
+        check_broadcast([mean.array, std.array])
     means, stds = (np.asarray(v.array) if type(v) is Tensor else np.full(like.array.shape, v, like.dtype.np) for v in (mean, std))
     made = leaf(source(given).normal_tensors(means, stds, like.dtype), like.dtype)
     if type(mean) is Tensor and type(std) is Tensor:

@@ -9,13 +9,15 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.calling import warnings
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Overload, Sample
 from gradcli.core.kernels import Array, elementary
-from gradcli.core.ops.create.leaf import OPTIONS, making
+from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.create.leaf import OPTIONS, leaf, making
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 Made = tuple[Array, DType]
 
@@ -29,6 +31,13 @@ def _check_step(start: Any, end: Any, step: Any) -> None:
         raise runtime_error("upper bound and lower bound inconsistent with step sign")
 
 
+def _whole(start: Any, end: Any, step: Any) -> tuple[int, int, int]:
+    """The ends and the step as integers. Raises ValueError for a step below 1."""
+    if not int(step):
+        raise ProgramError("ValueError", "step must be nonzero")
+    return int(start), int(end), int(step)
+
+
 def _stepped(start: Any, step: Any, count: int, dtype: DType) -> Made:
     """`count` numbers from `start` on."""
     limits.check_elements(count, dtype.itemsize)
@@ -40,7 +49,11 @@ def _stepped(start: Any, step: Any, count: int, dtype: DType) -> Made:
 def _arange(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
     if dtype is None:
         dtype = dtypes.get_default() if any(type(v) is float for v in (start, end, step)) else dtypes.int64
+    if dtype is dtypes.bool_:
+        raise not_implemented("arange_cpu", dtype)
     _check_step(start, end, step)
+    if dtype is dtypes.int64:
+        start, end, step = _whole(start, end, step)
     return _stepped(start, step, math.ceil((end - start) / step), dtype)
 
 
@@ -49,8 +62,17 @@ def _range(start: Any, end: Any, step: Any, dtype: DType | None) -> Made:
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
         "builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
+    if dtype is dtypes.bool_:
+        raise not_implemented("range_cpu", dtype)
     _check_step(start, end, step)
-    return _stepped(start, step, int((end - start) / step) + 1, dtype or dtypes.get_default())
+    wanted = dtype or dtypes.get_default()
+    if not wanted.is_floating_point:
+        start, end, step = _whole(start, end, step)
+    return _stepped(start, step, int((end - start) / step) + 1, wanted)
+
+
+def _range_leaf(start: Any, end: Any, step: Any, dtype: DType | None, layout: Any, device: Any, requires_grad: bool) -> Tensor:
+    return leaf(*_range(start, end, step, dtype), requires_grad)
 
 
 def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
@@ -62,7 +84,11 @@ def _linear(name: str, start: Any, end: Any, steps: int, dtype: DType) -> Array:
     start, end = (value.item() if type(value) is Tensor else value for value in (start, end))
     if steps < 0:
         raise runtime_error("number of steps must be non-negative")
+    if dtype is dtypes.bool_ and steps != 1:
+        raise not_implemented(f"{name}_cpu", dtype)
     limits.check_elements(steps, dtype.itemsize)
+    if not dtype.is_floating_point:
+        start, end = scalar_of(start, dtype), scalar_of(end, dtype)
     work = np.float64 if dtype is dtypes.float64 or not dtype.is_floating_point else np.float32
     if steps == 1:
         return np.array([start], work)
@@ -106,7 +132,7 @@ FUNCTIONS = (
     ),
     Function(
         "range",
-        making("Number start, Number end, Number step=1, *", _range),
+        ("Number start, Number end, Number step=1, *, " + OPTIONS.replace("bool pin_memory=False, ", ""), _range_leaf),
         doc="Numbers from start to end, which is included; use arange.",
         samples=(Sample("torch.range(1, 3)"),),
         method=False,

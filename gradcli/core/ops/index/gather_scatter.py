@@ -168,23 +168,22 @@ def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) ->
     """Elements at the positions that `index` gives along dimension `dim`; the result has the shape of the index."""
     check_gather("gather", input, dim, index)
     limits.check_elements(index.array.size, input.dtype.itemsize)
-    return GATHER(input, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
+    return GATHER(input, dim, watched(index))  # type: ignore[no-any-return]
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """A copy with the elements of `src` (or one number) written at the positions that `index` gives along dimension `dim`."""
     tensor = src if type(src) is Tensor else None
     check_gather("scatter", input, dim, index, tensor)
-    at = dim % max(input.array.ndim, 1)
     if tensor is None:
-        return SCATTER_NUMBER(input, at, watched(index), scalar_of(src, input.dtype))  # type: ignore[no-any-return]
-    return SCATTER(input, tensor, at, watched(index))  # type: ignore[no-any-return]
+        return SCATTER_NUMBER(input, dim, watched(index), scalar_of(src, input.dtype))  # type: ignore[no-any-return]
+    return SCATTER(input, tensor, dim, watched(index))  # type: ignore[no-any-return]
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with the elements of `src` added at the positions that `index` gives along dimension `dim`."""
     check_gather("scatter", input, dim, index, src)
-    return SCATTER_ADD(input, src, dim % max(input.array.ndim, 1), watched(index))  # type: ignore[no-any-return]
+    return SCATTER_ADD(input, src, dim, watched(index))  # type: ignore[no-any-return]
 
 
 def scatter_with_reduce(input: Tensor, dim: int, index: Tensor, src: Operand, reduce: str) -> Tensor:

@@ -21,13 +21,13 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
-def _at(dim: int, index: Any, rank: int) -> tuple[Any, ...]:
+def _at(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
     """The index for numpy of whole slices along dimension `dim`."""
-    return (slice(None),) * (dim % rank if rank else 0) + ((index,) if rank else (...,))
+    return (slice(None),) * (dim % rank if rank else 0) + ((index.reshape(-1),) if rank else (...,))
 
 
 def _index_select(a: Array, dim: int, index: Array) -> Array:
-    return np.take(a, index, axis=dim) if a.ndim else a.copy()
+    return np.take(a, index.reshape(-1), axis=dim) if a.ndim else a.copy()
 
 
 def _index_add(a: Array, source: Array, dim: int, index: Array, alpha: Any) -> Array:
@@ -123,7 +123,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if out_of_range(index.array, input.array.shape[at] if rank else 1) is not None:
         raise ProgramError("IndexError", "index out of range in self")
     limits.check_elements(input.array.size // max(input.array.shape[at] if rank else 1, 1) * index.array.size, input.dtype.itemsize)
-    return INDEX_SELECT(input, dim, watched(index).reshape(-1))  # type: ignore[no-any-return]
+    return INDEX_SELECT(input, dim, watched(index))  # type: ignore[no-any-return]
 
 
 def check_index_and_source(name: str, input: Tensor, at: int, index: Tensor, source: Tensor) -> None:

@@ -162,7 +162,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     if reduce not in _REDUCERS:
         raise runtime_error(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     check_gather("scatter_reduce", input, dim, index, src)
-    return SCATTER_REDUCE(input, src, wrap_dim(dim, input.array.ndim), watched(index), reduce, include_self)
+    return SCATTER_REDUCE(input, src, dim, watched(index), reduce, include_self)
 
 
 # --- index_reduce ---
@@ -172,7 +172,7 @@ def _spread(index: Array, dim: int, shape: tuple[int, ...]) -> Array:
     """An index of slices along dim, expanded to an index of elements."""
     if not shape:
         return index.reshape(())
-    return np.broadcast_to(index.reshape([-1 if d == dim else 1 for d in range(len(shape))]), shape)
+    return np.broadcast_to(index.reshape([-1 if d == dim % len(shape) else 1 for d in range(len(shape))]), shape)
 
 
 def _index_self_rule(xp: Any, grad: Any, input: Any, source: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
@@ -187,7 +187,7 @@ def _index_source_rule(
     return _src_rule(xp, grad, input, source, out, dim, places, reduce, include_self)
 
 
-_AT = "at = index.view([-1 if d == dim else 1 for d in range(input.dim())]).expand(source.shape); "
+_AT = "at = index.view([-1 if d == dim % input.dim() else 1 for d in range(input.dim())]).expand(source.shape); "
 _HITS = (
     "hits = (input == out).double().scatter_add(dim, at, (source == out.gather(dim, at)).double()); "
     "ones = zeros(input.shape).scatter_add(dim, at, torch.ones(source.shape)) + include_self; "
@@ -231,7 +231,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise different_slices(input, source)
     if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
         raise ProgramError("IndexError", "index out of range in self")
-    return INDEX_REDUCE(input, source, at, watched(index), reduce, include_self)
+    return INDEX_REDUCE(input, source, dim, watched(index), reduce, include_self)
 
 
 _M: Any = [[1.0, 2.5, 3.0], [4.0, 0.5, 6.0]]

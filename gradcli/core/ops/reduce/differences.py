@@ -118,7 +118,7 @@ def trapezoid(y: Tensor, dx: float, dim: int) -> Tensor:
     if not y.array.shape[at]:
         return _no_area(y, at)
     ends = scalars.times(traced, add(select(y, at, 0), select(y, at, -1)), 0.5)
-    return scalars.times(traced, sub(sum_mean.sum(y, (at,)), ends), dx)  # type: ignore[no-any-return]
+    return scalars.times(traced, sub(sum_mean.sum(y, (at,)), ends), float(dx))  # type: ignore[no-any-return]
 
 
 def trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Tensor:
@@ -157,7 +157,7 @@ def cumulative_trapezoid(y: Tensor, dx: float, dim: int) -> Any:
     """The integral up to each point along dim by the trapezoidal rule, for points that are dx apart."""
     _refuse_bool("cumulative_trapezoid", y)
     at = wrap_dim(dim, y.array.ndim)
-    return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), at)
+    return cumsum(scalars.times(traced, _sums_of_neighbours(y, at), dx / 2.0), dim)
 
 
 def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
@@ -165,7 +165,7 @@ def cumulative_trapezoid_at(y: Tensor, x: Tensor, dim: int) -> Any:
     _refuse_bool("cumulative_trapezoid", y, x)
     at = wrap_dim(dim, y.array.ndim)
     areas = _steps("cumulative_trapezoid", y, x, at) * _sums_of_neighbours(y, at)
-    return scalars.over(traced, cumsum(areas, at), 2.0)
+    return scalars.over(traced, cumsum(areas, dim), 2.0)
 
 
 _X = [0.5, -1.5, 2.0, 1.25]

@@ -174,7 +174,7 @@ def vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool =
                     f"linalg.vector_norm cannot compute the {shown} norm on the dimension {d}because this dimension is empty and "
                     "the operation does not have an identity",
                 )
-    return VECTOR_NORM(input, order, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
+    return VECTOR_NORM(input, ord, dim, keepdim, dtype or input.dtype)  # type: ignore[no-any-return]
 
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
@@ -182,7 +182,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if type(p) is str and p != "fro":
         return catalog.function("linalg.matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     # linalg.vector_norm is called by its name, so that it checks the arguments and raises PyTorch's errors
-    return catalog.function("linalg.vector_norm")(input, 2.0 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
+    return catalog.function("linalg.vector_norm")(input, 2 if p is None or type(p) is str else p, dim, keepdim, dtype=dtype)
 
 
 def _dist_rule(xp: Any, grad: Any, input: Any, other: Any, p: float, out: Any) -> Any:
@@ -213,7 +213,7 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     difference = sub(input, other)
     if not difference.dtype.is_floating_point:
         raise runtime_error(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.torch_name} instead.")
-    return DIST(input, other, float(p))  # type: ignore[no-any-return]
+    return DIST(input, other, p)  # type: ignore[no-any-return]
 
 
 # --- renorm ---
@@ -271,7 +271,7 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     wrap_dim(dim, rank)
     if not input.dtype.is_floating_point:
         raise runtime_error(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.torch_name}")
-    return RENORM(input, float(p), dim, float(maxnorm))  # type: ignore[no-any-return]
+    return RENORM(input, p, dim, maxnorm)  # type: ignore[no-any-return]
 
 
 # --- norm_except_dim ---
@@ -293,13 +293,13 @@ def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norm of order `pow` over all dimensions but `dim`; -1 means over all."""
     rank = v.array.ndim
     if dim == -1:
-        return NORM_ALL(v, float(pow))  # type: ignore[no-any-return]
+        return NORM_ALL(v, pow)  # type: ignore[no-any-return]
     if dim == 0:
         shape = (v.array.shape[0], *(1,) * (rank - 1))
-        return view(NORM(view(v, (v.array.shape[0], -1)), float(pow), (1,), False), shape)
+        return view(NORM(view(v, (v.array.shape[0], -1)), pow, (1,), False), shape)
     if dim == rank - 1:
         shape = (*(1,) * (rank - 1), v.array.shape[-1])
-        return view(NORM(view(v, (-1, v.array.shape[-1])), float(pow), (0,), False), shape)
+        return view(NORM(view(v, (-1, v.array.shape[-1])), pow, (0,), False), shape)
     return transpose(norm_except_dim(contiguous(transpose(v, 0, dim)), pow, 0), 0, dim)
 
 

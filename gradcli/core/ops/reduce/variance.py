@@ -85,24 +85,26 @@ _MEAN_PART = " + grads[1].reshape(m.shape) / n"
 _STD_NOTE = "0 where the deviation is 0"
 VAR = Op(
     "VarBackward0",
-    lambda x, dim, correction, keepdim: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
+    lambda x, dim, correction, keepdim, _: _variance(x, dim, correction, keepdim)[0].astype(x.dtype),
     "input",
-    "dim correction keepdim",
+    "dim correction keepdim given",
+    saved="correction=given dim keepdim self",
     layout="contiguous",
     input=Rule(_var_gradient, _VAR_FORMULA.format("grad")),
 )
 STD = Op(
     "StdBackward0",
-    lambda x, dim, correction, keepdim: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.dtype),
+    lambda x, dim, correction, keepdim, _: np.sqrt(_variance(x, dim, correction, keepdim)[0]).astype(x.dtype),
     "input",
-    "dim correction keepdim",
+    "dim correction keepdim given",
+    saved="correction=given dim keepdim result self",
     layout="contiguous",
     input=Rule(_std_gradient, _STD_FORMULA.format("grad", "out"), _STD_NOTE),
 )
 
 
 def _with_mean(root: bool) -> Callable[..., tuple[Array, Array]]:
-    def run(x: Array, dim: Any, correction: float, keepdim: bool) -> tuple[Array, Array]:
+    def run(x: Array, dim: Any, correction: float, keepdim: bool, _: Any) -> tuple[Array, Array]:
         variance, mean = _variance(x, dim, correction, keepdim)
         return (np.sqrt(variance) if root else variance).astype(x.dtype), mean.astype(x.dtype)
 
@@ -132,9 +134,10 @@ VAR_MEAN = Op(
     "VarMeanBackward0",
     _with_mean(False),
     "input",
-    "dim correction keepdim",
+    "dim correction keepdim given",
     outputs="result0 result1",
     differentiable=2,
+    saved="correction=given dim keepdim self",
     layout="contiguous",
     input=Rule(_var_mean_rule, _VAR_FORMULA.format("grads[0]") + _MEAN_PART),
 )
@@ -142,9 +145,10 @@ STD_MEAN = Op(
     "StdMeanBackward0",
     _with_mean(True),
     "input",
-    "dim correction keepdim",
+    "dim correction keepdim given",
     outputs="result0 result1",
     differentiable=2,
+    saved="correction=given dim keepdim result0 self",
     layout="contiguous",
     input=Rule(_std_mean_rule, _STD_FORMULA.format("grads[0]", "result0") + _MEAN_PART, _STD_NOTE),
 )
@@ -153,29 +157,27 @@ STD_MEAN = Op(
 def _implementations(name: str, op: Op) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """The implementations of the three overloads of var, std, var_mean and std_mean."""
 
-    def run(input: Tensor, dim: Dims, correction: Number, keepdim: bool) -> Any:
+    def run(input: Tensor, dim: Dims, given: Number | None, keepdim: bool) -> Any:
         if not input.dtype.is_floating_point:
             what = "std and var" if name in ("var", "std") else name
             raise runtime_error(f"{what} only support floating point and complex dtypes")
         dim = dim or None
+        correction = 1 if given is None else given
         wrap_dims(dim, input.array.ndim)
         if count_of(input.array.shape, dim) - correction <= 0:
             warnings.emit(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
                 "divided by output numel). (Triggered internally at /__w/pytorch/pytorch/aten/src/ATen/native/ReduceOps.cpp:1861.)"
             )
-        return op(input, dim, correction, keepdim)
+        return op(input, dim, correction, keepdim, given)
 
     def with_dim(input: Tensor, dim: Dims, unbiased: bool, keepdim: bool) -> Any:
         return run(input, dim, 1 if unbiased else 0, keepdim)
 
-    def with_correction(input: Tensor, dim: Dims, correction: Number | None, keepdim: bool) -> Any:
-        return run(input, dim, 1 if correction is None else correction, keepdim)
-
     def whole(input: Tensor, unbiased: bool) -> Any:
         return run(input, None, 1 if unbiased else 0, False)
 
-    return with_dim, with_correction, whole
+    return with_dim, run, whole
 
 
 # --- covariance ---

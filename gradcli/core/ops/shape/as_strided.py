@@ -22,7 +22,7 @@ from gradcli.errors import runtime_error, shape_error
 
 
 def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> tuple[Any, ...]:
-    """The plain arguments of AS_STRIDED: size, stride, the offset from the first element, and the tensor's own strides.
+    """The plain arguments of AS_STRIDED: size, stride, the offset from the first element, the tensor's own strides, and `storage_offset`.
 
     `storage_offset` counts from the beginning of the memory. Raises RuntimeError for elements outside of the tensor.
     """
@@ -43,7 +43,7 @@ def place(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_off
     if offset < own or needed - own > strided.extent(array.shape, element_strides(array)):
         raise runtime_error("as_strided beyond the elements of the tensor is not part of gradcli")
     limits.check_elements(math.prod(size), array.itemsize)
-    return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1]
+    return tuple(size), tuple(stride), offset - own, strided.own_geometry(array)[1], storage_offset
 
 
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
@@ -53,10 +53,10 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 AS_STRIDED = Op(
     "AsStridedBackward0",
-    lambda a, size, stride, offset, input_stride: strided.seen(a, (size, stride, offset)),
+    lambda a, size, stride, offset, *_: strided.seen(a, (size, stride, offset)),
     "input",
-    "size stride offset input_stride",
-    saved="size storage_offset=offset stride",
+    "size stride offset input_stride storage_offset",
+    saved="size storage_offset stride",
     view=True,
     input=strided.AS_STRIDED_RULE,
 )
@@ -64,8 +64,8 @@ _STRIDED_INPLACE = Op(
     "AsStridedBackward1",
     AS_STRIDED.forward,
     "input",
-    "size stride offset input_stride",
-    saved="size storage_offset=offset stride",
+    "size stride offset input_stride storage_offset",
+    saved="size storage_offset stride",
     input=strided.AS_STRIDED_RULE,
 )
 
@@ -76,7 +76,7 @@ def as_strided_(input: Tensor, size: Sequence[int], stride: Sequence[int], stora
     return in_place.reshape_(input, _STRIDED_INPLACE, *place(input, size, stride, storage_offset))
 
 
-def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any) -> Array:
+def _written(a: Array, src: Array, size: Any, stride: Any, offset: int, input_stride: Any, _: int | None) -> Array:
     view = (size, stride, offset)
     opened = strided.laid_open(a, view, (a.shape, input_stride, 0))
     if opened is None:
@@ -97,8 +97,8 @@ AS_STRIDED_SCATTER = Op(
     "AsStridedScatterBackward0",
     _written,
     "input src",
-    "size stride offset input_stride",
-    saved="size storage_offset=offset stride",
+    "size stride offset input_stride storage_offset",
+    saved="size storage_offset stride",
     input=Rule(
         _replaced_part,
         "zeros_like(input).as_strided_scatter(grad.contiguous().as_strided(size, stride, offset), size, stride, offset)",

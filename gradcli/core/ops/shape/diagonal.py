@@ -83,7 +83,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of the diagonal of a matrix, or the matrix with a vector on its diagonal."""
     rank = input.array.ndim
     if rank == 1:
-        return diag_embed(input, diagonal, 0, 1)
+        return diag_embed(input, diagonal)
     if rank == 2:
         return DIAGONAL_COPY(input, diagonal, 0, 1)  # type: ignore[no-any-return]
     raise shape_error(f"diag(): Supports 1D or 2D tensors. Got {rank}D")

@@ -107,7 +107,7 @@ def slice_copy(input: Tensor, dim: int, start: int | None, end: int | None, step
     wrap_dim(dim, input.array.ndim)
     if step <= 0:
         raise runtime_error("slice step must be positive")
-    return SLICE(input, dim, start or 0, slicing.END if end is None else end, step)  # type: ignore[no-any-return]
+    return SLICE(input, dim, start, end, step)  # type: ignore[no-any-return]
 
 
 def unbind_copy(input: Tensor, dim: int) -> tuple[Tensor, ...]:
