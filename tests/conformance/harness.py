@@ -65,5 +65,5 @@ def differs_in_noise_only(ours: str, theirs: str, below: float = 1e-7) -> bool:
 def _one_unit_apart(a: str, b: str) -> bool:
     x, y = Decimal(a), Decimal(b)
     unit = x.as_tuple().exponent
-    # a whole number (an index, a shape, a count) is never a rounding
-    return "." in a and "." in b and unit == y.as_tuple().exponent and isinstance(unit, int) and abs(x - y) <= Decimal(1).scaleb(unit)
+    # a whole number (an index, a shape, a count, `1.`) is never a rounding
+    return isinstance(unit, int) and unit == y.as_tuple().exponent and unit < 0 and abs(x - y) <= Decimal(1).scaleb(unit)

@@ -35,12 +35,12 @@ KINDS = (
 #: kinds that count as equal or announced
 FINE = ("refused", "digits", "known", "equal")
 
-_ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning|Iteration)?: ")
-_REFUSAL = re.compile(
+ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning|Iteration)?: ")
+REFUSAL = re.compile(
     r"not part of gradcli|not supported by gradcli|gradcli does not|gradcli has no|more than gradcli|"
     r"has no attribute|No module named|cannot import name"
 )
-_NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|nan|inf)(?!\w)")
+NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|nan|inf)(?!\w)")
 _GRAD_FN = re.compile(r",\s*(?:grad_fn=<[^>]*>|requires_grad=True)|grad_fn=<[^>]*>")
 _TENSOR_DTYPE = re.compile(r",\s*dtype=torch\.\w+")
 _GRAPH = {"graph": "graph", "edges": "graph", "saved": "saved", "gradient layout": "strides"}
@@ -90,11 +90,11 @@ def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any], allowed
     """All facts of a call that differ, the worst first; a refusal stands alone."""
     if ours["error"] and not theirs["error"]:
         text = ours["error"]
-        kind = "refused" if _REFUSAL.search(text) or text.startswith("SyntaxError") else "fault"
+        kind = "refused" if REFUSAL.search(text) or text.startswith("SyntaxError") else "fault"
         return _without_known(name, [Difference("call", kind, theirs["out"], text)], allowed)
-    mine, other = _facts(ours["out"]), _facts(theirs["out"])
+    mine, other = facts(ours["out"]), facts(theirs["out"])
     found = []
-    if any(_ERROR.match(facts.get("value", "")) for facts in (mine, other)):
+    if any(ERROR.match(facts.get("value", "")) for facts in (mine, other)):
         # of a call that fails there is nothing more to see
         mine, other = ({"value": facts.get("value", "")} for facts in (mine, other))
     for fact in dict.fromkeys((*other, *mine)):
@@ -119,22 +119,22 @@ def verdict(found: list[Difference]) -> str:
     return found[0].kind if found else "equal"
 
 
-def _facts(out: str) -> dict[str, str]:
+def facts(out: str) -> dict[str, str]:
     """The text of each fact; a name that comes twice is numbered.
 
     After the first sentence of an error about a missing kernel PyTorch lists what is installed, which is left out.
     """
-    facts: dict[str, str] = {}
+    made: dict[str, str] = {}
     out = re.sub(r"(Could not run 'aten::\S+' with arguments from the '\w+' backend\.).*", r"\1", out, flags=re.DOTALL)
     for part in ("\n" + out).split("\n## ")[1:]:
         name, _, text = part.partition("\n")
-        facts[name if name not in facts else f"{name} {len(facts)}"] = text.rstrip("\n")
-    return facts
+        made[name if name not in made else f"{name} {len(made)}"] = text.rstrip("\n")
+    return made
 
 
 def _kind(fact: str, theirs: str, ours: str) -> str:
-    errors = [bool(_ERROR.match(text)) for text in (theirs, ours)]
-    if errors[1] and _REFUSAL.search(ours) and not _REFUSAL.search(theirs):
+    errors = [bool(ERROR.match(text)) for text in (theirs, ours)]
+    if errors[1] and REFUSAL.search(ours) and not REFUSAL.search(theirs):
         return "refused"
     if errors[0] and errors[1]:
         return "error text" if theirs.partition(":")[0] == ours.partition(":")[0] else "error type"
@@ -160,10 +160,10 @@ def _near_without(theirs: str, ours: str) -> str:
 
 def _near(theirs: str, ours: str) -> str:
     """ "digits" where the texts are equal but for numbers that nearly are, "rounding" where these are of half precision."""
-    shapes = [re.sub(r"\s+", " ", _NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
+    shapes = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
     if shapes[0] != shapes[1]:
         return ""
-    pairs = list(zip(map(float, _NUMBER.findall(theirs)), map(float, _NUMBER.findall(ours)), strict=True))
+    pairs = list(zip(map(float, NUMBER.findall(theirs)), map(float, NUMBER.findall(ours)), strict=True))
     largest = max((abs(a) for a, _ in pairs if math.isfinite(a)), default=0.0)
     half = 1e-2 if "torch.bfloat16" in theirs else 2e-3 if "torch.float16" in theirs else 0.0
     kinds = {_apart(a, b, half, largest) for a, b in pairs}
