@@ -120,3 +120,9 @@ def test_the_worked_example_in_a_script(with_cube: Path) -> None:
 def test_the_worked_example_is_completed(with_cube: Path) -> None:
     code = "from gradcli.lang.prompt.completion import candidates; print([c.text for c in candidates('torch.cub', {})])"
     assert "cube" in run(with_cube, "-c", code)
+
+
+@pytest.mark.parametrize("tool", ["make_man.py", "record_terminal.py"])
+def test_what_is_made_of_the_program_is_up_to_date(tool: str) -> None:
+    """The manual page and the picture of the README."""
+    assert subprocess.run([sys.executable, str(ROOT / "tools" / tool), "--check"], check=False).returncode == 0, f"run tools/{tool}"

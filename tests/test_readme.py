@@ -1,27 +1,35 @@
-"""Every console example in README.md prints what stands there."""
+"""Every console example of the README and of the pages in docs/ prints what stands there.
+
+GRADCLI_UPDATE_PAGES=1 writes what the commands print into the pages.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from gradcli import errors, limits
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 
 
-def examples() -> list[tuple[str, str]]:
+def examples(text: str) -> Iterator[tuple[str, str]]:
     """(command, output) of every `$` line in the fenced console blocks."""
-    found = []
-    for block in re.findall(r"^```console\n(.*?)^```$", README, re.M | re.S):
+    for block in _BLOCK.findall(text):
         for piece in re.split(r"^\$ ", block, flags=re.M)[1:]:
             command, _, output = piece.partition("\n")
-            found.append((command, output))
-    return found
+            yield command, output
 
 
 def run(command: str, path: Path) -> str:
@@ -29,25 +37,61 @@ def run(command: str, path: Path) -> str:
     script = path / "gradcli"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradcli "$@"\n')
     script.chmod(0o755)
-    drop = ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS")
+    drop = ("NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS")
     environ = {key: value for key, value in os.environ.items() if key not in drop}
-    environ |= {"PATH": f"{path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environ |= {"PATH": f"{path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "GRADCLI_CONFIG_DIR": str(path / "config")}
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.run(["bash", "-c", command], cwd=path, env=environ, text=True, timeout=60, **streams).stdout
 
 
-@pytest.mark.parametrize(("command", "output"), examples(), ids=lambda text: text[:50])
+@pytest.mark.parametrize(("command", "output"), list(examples(README)), ids=lambda text: text[:50])
 def test_readme_example(command: str, output: str, tmp_path: Path) -> None:
     # .ci/run runs the part of the command that installs; here runs the part after it
     command = command.rpartition(" && ")[2].replace(".venv/bin/", "")
     if "pytest" in command:
         assert re.fullmatch(r"python -m pytest -q", command)
         return
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     assert run(command, tmp_path) == output
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_examples_of_a_page(page: Path, tmp_path: Path) -> None:
+    """The commands of a page run one after the other in one folder."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    text = page.read_text(encoding="utf-8")
+    printed = {command: run(command, tmp_path) for command, _ in examples(text)}
+    if os.environ.get("GRADCLI_UPDATE_PAGES"):
+        blocks = (
+            "```console\n" + "".join(f"$ {command}\n{printed[command]}" for command, _ in examples(found[0])) + "```"
+            for found in _BLOCK.finditer(text)
+        )
+        page.write_text(_BLOCK.sub(lambda _: next(blocks), text), encoding="utf-8")
+        return
+    for command, output in examples(text):
+        assert printed[command] == output, command
+
+
 def test_the_first_command_is_the_main_job() -> None:
-    command, output = examples()[0]
+    command, output = next(examples(README))
     assert command.endswith("gradcli grad 'mean((x+2)*(x+2)*2)' x='[-1.2301, 0.5498, -1.7590]'")
     for text in ("4.7682", "MeanBackward0", "1.0265, 3.3997, 0.3213"):
         assert text in output
+
+
+def test_the_reference_has_every_command_limit_and_exit_code(tmp_path: Path) -> None:
+    """The options of a command stand in its help, which the page shows whole."""
+    shown = [command for command, _ in examples(REFERENCE)]
+    commands = re.findall(r"^  (\w+) {2,}\S", run("gradcli --help", tmp_path).partition("Commands:")[2], re.M)
+    assert len(commands) > 10 and [f"gradcli {name} --help" for name in commands] == shown[1:]
+    rows = re.findall(r"^\| ([a-z, ]+) \|", REFERENCE.partition("## Limits")[2], re.M)
+    assert sorted(name for row in rows[1:] for name in row.split(", ")) == sorted(limits.NAMES)
+    kinds = {kind.exit_code for kind in errors.GradcliError.__subclasses__()}
+    codes = {int(code) for code in re.findall(r"^\| (\d) \|", REFERENCE, re.M)}
+    assert codes == kinds | {0}
+
+
+def test_links_of_pages_lead_somewhere() -> None:
+    for page in (ROOT / "README.md", *PAGES):
+        for target in re.findall(r"\]\((?!https?:)([^)#]*)#?[^)]*\)", page.read_text(encoding="utf-8")):
+            assert not target or (page.parent / target).exists(), f"{page.name}: {target}"
