@@ -24,7 +24,7 @@ from gradcli.lang.values.value_classes import IteratorValue, TypeValue
 #: numpy's bound on the depth of nested sequences
 _MAX_DIMS = 64
 
-_COPY = (
+ARRAY_COPY = (
     "__array__ implementation doesn't accept a copy keyword, so passing copy=False failed. __array__ must implement 'dtype' and "
     "'copy' keyword arguments. To learn more, see the migration guide "
     "https://numpy.org/devdocs/numpy_2_0_migration_guide.html#adapting-to-changes-in-the-copy-keyword"
@@ -79,7 +79,7 @@ def array_of(value: Value, dtype: np.dtype[Any] | None = None, copy: bool = True
     kind = type(value)
     if kind is NumpyArray or kind is Tensor:
         if copy and kind is Tensor:
-            warnings.emit(_COPY, "DeprecationWarning")
+            warnings.emit(ARRAY_COPY, "DeprecationWarning")
         given = value.array if kind is NumpyArray else tensor_array(value)
         if not copy and (dtype is None or dtype == given.dtype):
             return given

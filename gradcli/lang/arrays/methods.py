@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.routines import Routine
 from gradcli.core.kernels import Array
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays import dtypes, indexing, operators, printing
@@ -103,8 +104,12 @@ _WRITING: dict[str, tuple[str, Callable[[Mapping[str, Any]], None]]] = {
 }
 
 
+#: how numpy's errors name methods
+_SHOWN = {name: f"_{name}" for name in ("all", "any", "clip", "mean", "prod", "std", "sum", "var")} | {"max": "_amax", "min": "_amin"}
+
+
 def _method(name: str, text: str, check: Callable[[Mapping[str, Any]], None]) -> Declared:
-    return Declared(name, _named(name), "array self" + (", " * bool(text)) + text, check)
+    return Declared(_SHOWN.get(name, name), _named(name), "array self" + (", " * bool(text)) + text, check)
 
 
 def _shape_from(args: tuple[Value, ...]) -> Any:
@@ -191,12 +196,10 @@ _ATTRIBUTES: dict[str, Callable[[Any], Value]] = {
     "real": _real_part,
     "imag": _imaginary,
 }
+_WRITTEN: dict[str, Callable[..., Value]] = {"item": _item, "reshape": _reshape, "tolist": _tolist, "transpose": _transpose}
 _METHODS: dict[str, Callable[..., Value]] = {
     **{name: _method(name, text, check) for name, (text, check) in _DECLARED.items()},
-    "item": _item,
-    "reshape": _reshape,
-    "tolist": _tolist,
-    "transpose": _transpose,
+    **{name: Routine(function, name, hide_first=True) for name, function in _WRITTEN.items()},
 }
 
 
@@ -213,14 +216,18 @@ def _index_of_array(value: Value) -> Value:
     return int(array)
 
 
+def _is_integer(value: Value) -> Value:
+    return bool(operand(value).is_integer())
+
+
 def _as_integer_ratio(value: Value) -> Value:
     return run(operand(value).as_integer_ratio)
 
 
 _FLOAT_METHODS: dict[str, Callable[..., Value]] = {
     **_METHODS,
-    "is_integer": lambda value: bool(operand(value).is_integer()),
-    "as_integer_ratio": _as_integer_ratio,
+    "is_integer": Routine(_is_integer, "is_integer", hide_first=True),
+    "as_integer_ratio": Routine(_as_integer_ratio, "as_integer_ratio", hide_first=True),
 }
 
 

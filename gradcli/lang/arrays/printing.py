@@ -62,7 +62,7 @@ def array_format(value: Value, spec: str) -> str:
 
 def scalar_format(value: Value, spec: str) -> str:
     """`format(scalar, spec)`, as that of the Python number."""
-    return formatting.format_value(OPS, value.number(), spec) if spec else str(value)
+    return formatting.format_value(OPS, value.number(), spec)
 
 
 def set_options(*args: Value, **kwargs: Value) -> None:

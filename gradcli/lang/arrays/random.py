@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.routines import Routine
 from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.arrays import session
@@ -198,7 +199,10 @@ def _chosen(converted: Mapping[str, Any]) -> None:
     check_size(np.size(a) * (1 if size is None else _count(size)) if np.ndim(a) > 1 else 1 if size is None else _count(size))
 
 
-_COMMON: dict[str, Callable[..., Value]] = {"permutation": _permutation, "shuffle": _shuffle, "choice": _choice}
+_COMMON: dict[str, Callable[..., Value]] = {
+    name: Routine(function, name, hide_first=True)
+    for name, function in (("permutation", _permutation), ("shuffle", _shuffle), ("choice", _choice))
+}
 
 
 _OLD_METHODS: dict[str, Callable[..., Value]] = {
@@ -206,7 +210,7 @@ _OLD_METHODS: dict[str, Callable[..., Value]] = {
     **_COMMON,
     "rand": _shaped("rand"),
     "randn": _shaped("randn"),
-    "seed": _seed,
+    "seed": Routine(_seed, "seed", hide_first=True),
     "ranf": _distribution("random_sample", _OLD["random"]),
     "sample": _distribution("random_sample", _OLD["random"]),
 }
