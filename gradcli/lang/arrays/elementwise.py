@@ -118,9 +118,9 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, **more: Any) -> Any:
 
 
 _WRAPPING: dict[str, tuple[Callable[..., Any], str]] = {
-    "around": (np.around, "array a, int decimals=, target out="),
+    "around": (np.around, "array a, decimals decimals=, target out="),
     "clip": (_clip, "array a, number a_min=, number a_max=, target out=, *, number min=, number max="),
-    "round": (np.round, "array a, int decimals=, target out="),
+    "round": (np.round, "array a, decimals decimals=, target out="),
     "fix": (np.fix, "array x, target out="),
 }
 _DECLARED: dict[str, tuple[Callable[..., Any], str]] = {

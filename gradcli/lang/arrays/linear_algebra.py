@@ -102,6 +102,11 @@ def _roots(converted: Mapping[str, Any]) -> None:
     check_work(30 * np.size(converted["p"]) ** 3)
 
 
+def _derivative(p: Any, m: int = 1) -> Any:
+    # numpy calls itself m times, and after the length of p nothing is left
+    return np.polyder(p, min(m, np.size(p) + 1))
+
+
 _PRODUCTS: Rows = (
     ("dot", np.dot, "array a, array b, target out=", _product),
     ("vdot", np.vdot, "array a, array b", moderate),
@@ -117,7 +122,7 @@ _PRODUCTS: Rows = (
     ("polyval", np.polyval, "array p, array x", _values_of),
     ("polyadd", np.polyadd, "array a1, array a2", moderate),
     ("polymul", np.polymul, "array a1, array a2", _convolution),
-    ("polyder", np.polyder, "array p, int m=", moderate),
+    ("polyder", _derivative, "array p, int m=", _roots),
     ("roots", np.roots, "array p", _roots),
 )
 _LINALG: Rows = (

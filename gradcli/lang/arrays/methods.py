@@ -12,7 +12,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.kernels import Array
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays import dtypes, indexing, operators, printing
-from gradcli.lang.arrays.conversion import as_index, as_shape, operand
+from gradcli.lang.arrays.conversion import as_decimals, as_index, as_shape, operand
 from gradcli.lang.arrays.parameters import Declared, moderate, sizes
 from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, run, type_error
 from gradcli.lang.arrays.values import NumpyArray, NumpyDType, NumpyScalar, wrap
@@ -83,7 +83,7 @@ _DECLARED: dict[str, tuple[str, Callable[[Mapping[str, Any]], None]]] = {
     "prod": (_REDUCE, moderate),
     "ravel": ("str order=", moderate),
     "repeat": ("array repeats, int axis=", _repeat),
-    "round": ("int decimals=, target out=", moderate),
+    "round": ("decimals decimals=, target out=", moderate),
     "searchsorted": ("array v, str side=, array sorter=", _sorting),
     "squeeze": ("axis axis=", moderate),
     "std": (_MOMENT, moderate),
@@ -206,7 +206,7 @@ _METHODS: dict[str, Callable[..., Value]] = {
 def _round_scalar(value: Value, digits: Value = None) -> Value:
     """`round(scalar)`, `round(scalar, digits)`."""
     given = operand(value)
-    return wrap(run(round, given) if digits is None else run(round, given, as_index(digits)))
+    return wrap(run(round, given) if digits is None else run(round, given, as_decimals(digits)))
 
 
 def _index_of_array(value: Value) -> Value:
@@ -249,7 +249,7 @@ def install() -> None:
         "__repr__": printing.array_repr,
         "__str__": printing.array_str,
         "__format__": printing.array_format,
-        "__round__": lambda value, digits=0: wrap(run(value.array.round, as_index(digits))),
+        "__round__": lambda value, digits=0: wrap(run(value.array.round, as_decimals(digits))),
     }
     NumpyScalar.SCRIPT_ATTRIBUTES = _ATTRIBUTES
     NumpyScalar.SCRIPT_METHODS = _FLOAT_METHODS

@@ -60,6 +60,7 @@ KINDS: dict[str, Callable[[Value], Any]] = {
     "axis": conversion.as_axis,
     "int": _index_or_none,
     "shape": _shape_or_none,
+    "decimals": conversion.as_decimals,
     "number": conversion.as_number,
     "bool": conversion.as_bool,
     "dtype": conversion.as_dtype,

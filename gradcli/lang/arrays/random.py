@@ -19,6 +19,7 @@ from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, 
 from gradcli.lang.arrays.values import NumpyArray, NumpyScalar, wrap
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import address
+from gradcli.lang.values.value_classes import Builtin, register
 
 Host = np.random.RandomState | np.random.Generator
 
@@ -215,6 +216,9 @@ _OLD_METHODS: dict[str, Callable[..., Value]] = {
     "sample": _distribution("random_sample", _OLD["random"]),
 }
 _NEW_METHODS: dict[str, Callable[..., Value]] = {**{name: _distribution(name, text) for name, text in _NEW.items()}, **_COMMON}
+NumpyRandom.SCRIPT_METHODS = _OLD_METHODS
+NumpyGenerator.SCRIPT_METHODS = _NEW_METHODS
+register(NumpyRandom, NumpyGenerator)
 
 
 def _fresh_seed(seed: Value) -> Any:
@@ -238,20 +242,15 @@ def random_state(seed: Value = None) -> Value:
 
 def _of_session(name: str) -> Callable[..., Value]:
     def call(*args: Value, **kwargs: Value) -> Value:
-        return _OLD_METHODS[name](NumpyRandom(session.current().random), *args, **kwargs)
+        return _OLD_METHODS[name](NumpyRandom(session.random_state()), *args, **kwargs)
 
     return call
 
 
-def install() -> None:
-    """Give the generators their methods."""
-    NumpyRandom.SCRIPT_METHODS = _OLD_METHODS
-    NumpyGenerator.SCRIPT_METHODS = _NEW_METHODS
-
-
-#: the functions of `np.random`
-FUNCTIONS: dict[str, Callable[..., Value]] = {
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{name: _of_session(name) for name in _OLD_METHODS},
     "default_rng": default_rng,
     "RandomState": random_state,
 }
+#: the names of `np.random`
+MEMBERS: dict[str, Value] = {name: Builtin(name, function, f"<function {name}>") for name, function in _FUNCTIONS.items()}
