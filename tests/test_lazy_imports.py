@@ -41,6 +41,7 @@ UNUSED = {
     "attributes of nodes": ("gradcli.lang.names.graph_attributes", "gradcli.core.autograd.hooks", "gradcli.core.calling.mappings"),
     "functions": ("gradcli.core.ops.elementwise.exponential", "gradcli.core.ops.reduce.sum_mean", "gradcli.core.graph.in_place"),
     "libraries": ("gradcli.core.nn.module", "gradcli.core.optim.optimizer", "gradcli.core.data", "gradcli.core.transforms"),
+    "numpy's arrays": ("gradcli.lang.arrays", "numpy.random"),
     "analysis": ("gradcli.analysis", "gradcli.session.derivatives", "gradcli.render.diagnostic", "gradcli.cli.progress"),
 }
 
@@ -49,6 +50,11 @@ UNUSED = {
 def test_a_polynomial_loads_what_it_uses(words: list[str]) -> None:
     unused = tuple(name for names in UNUSED.values() for name in names)
     assert loaded(f"from gradcli.cli.app import run; run({words!r})", unused) == set()
+
+
+def test_arrays_do_without_random_numbers() -> None:
+    code = "from gradcli.cli.app import run; run(['eval', 'np.ones(2) + np.array([1, 2])'])"
+    assert loaded(code, ("numpy.random", "gradcli.lang.arrays")) == {"gradcli.lang.arrays"}
 
 
 @pytest.mark.parametrize(("words", "most"), [(["--help"], 20), (["eval", "x**3+2*x", "x=2"], 170), (["grad", "x**3+2*x", "x=2"], 175)])

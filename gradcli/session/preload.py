@@ -25,6 +25,11 @@ text = f'{x} {x.grad:} {y.item():.3f} {"%5.2f" % 1.5} {{}}'.format(1)
 w = torch.optim.SGD([x], lr=0.1)
 w.step()
 kept = [torch.sort(torch.rand(3)), torch.randperm(4), torch.einsum('ij->ji', x), str(x.double()), repr(w)]
+a = np.random.rand(4, 4) + np.random.default_rng(0).random()
+kept += [np.linalg.inv(a), np.linalg.svd(a), np.linalg.eigh(a), np.polyfit([0., 1., 2.], [1., 2., 4.], 1), np.roots([1., 2.]), np.unique(a)]
+kept += [np.histogram(a, bins='auto'), np.percentile(a, 50), np.median(a), np.einsum('ij->ji', a), np.sort(a), np.pad(a, 1), np.cov(a)]
+kept += [repr(a), str(a.astype(np.float32)), np.array([1.]) / 0, np.finfo(np.float16).eps, np.interp(1, [0, 2], [0, 2])]
+kept += [torch.from_numpy(a).numpy().mean(axis=0), np.random.multivariate_normal([0.], [[1.]]), np.convolve([1., 2.], [1.]), np.kron(a, a)]
 try:
     torch.sinn(x)
 except AttributeError as e:

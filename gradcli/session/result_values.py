@@ -12,6 +12,7 @@ from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import grad_fn_name, tangent_text
 from gradcli.errors import LimitError
 from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.value_classes import NumpyValue
 from gradcli.results.values import PlainValue, TensorValue, Value
 
 Text = Callable[[object], str]
@@ -58,6 +59,9 @@ class _Data:
             limits.check_list(self._count)
         if depth > limits.current.nesting:
             raise LimitError("nesting", f"a value nested deeper than {limits.current.nesting:,.0f} is over the limit")
+        if isinstance(value, NumpyValue):
+            array = value.as_array()
+            return self._text(value) if array is None else array.tolist()
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if type(value) is Tensor:

@@ -36,6 +36,18 @@ CHANGES = [
     "opt.step()",
     "opt.param_groups[0]['lr'] = 5.",
     "g.manual_seed(1)",
+    "a[0] = 7",
+    "a += 1",
+    "a.sort(axis=0)",
+    "a.shape = (3,)",
+    "np.add(a, 1, out=a)",
+    "v.fill_(2)",
+    "x.numpy()[1] = 4",
+    "np.random.seed(9)",
+    "np.random.rand(3)",
+    "rs.rand()",
+    "rng.random()",
+    "np.set_printoptions(precision=2)",
 ]
 
 
@@ -58,6 +70,11 @@ def counter():
         return n
     return count
 count = counter()
+a = np.array([3., 1., 1 / 3])
+v = torch.from_numpy(a)
+np.random.seed(5)
+rs = np.random.RandomState(1)
+rng = np.random.default_rng(1)
 """
 
 
@@ -65,7 +82,8 @@ count = counter()
 STATE = """\
 (x, xs, d, s, w, w.grad, w.requires_grad, y, y.grad_fn.next_functions[0][0]._saved_self,
  torch.is_grad_enabled(), torch.get_default_dtype(), torch.tensor(1 / 3), opt.state_dict(), opt.param_groups[0]['lr'],
- torch.get_rng_state().sum(), g.get_state().sum(), w._version)"""
+ torch.get_rng_state().sum(), g.get_state().sum(), w._version,
+ a, v, a.shape, np.random.rand(), rs.rand(), rng.random())"""
 
 
 @pytest.fixture

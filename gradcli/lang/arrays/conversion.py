@@ -17,6 +17,7 @@ from gradcli.lang.arrays.running import check_size, refused, run, type_error
 from gradcli.lang.arrays.values import KINDS, NumpyArray, NumpyDType, NumpyScalar
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values import types
+from gradcli.lang.values.execution import check_time
 from gradcli.lang.values.object_operations import collect, index_of
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import IteratorValue, TypeValue
@@ -24,7 +25,7 @@ from gradcli.lang.values.value_classes import IteratorValue, TypeValue
 #: numpy's bound on the depth of nested sequences
 _MAX_DIMS = 64
 
-_COPY = (
+ARRAY_COPY = (
     "__array__ implementation doesn't accept a copy keyword, so passing copy=False failed. __array__ must implement 'dtype' and "
     "'copy' keyword arguments. To learn more, see the migration guide "
     "https://numpy.org/devdocs/numpy_2_0_migration_guide.html#adapting-to-changes-in-the-copy-keyword"
@@ -79,7 +80,7 @@ def array_of(value: Value, dtype: np.dtype[Any] | None = None, copy: bool = True
     kind = type(value)
     if kind is NumpyArray or kind is Tensor:
         if copy and kind is Tensor:
-            warnings.emit(_COPY, "DeprecationWarning")
+            warnings.emit(ARRAY_COPY, "DeprecationWarning")
         given = value.array if kind is NumpyArray else tensor_array(value)
         if not copy and (dtype is None or dtype == given.dtype):
             return given
@@ -106,7 +107,8 @@ def _plain(value: Value, depth: int, counted: list[int]) -> Any:
     if is_sequence(value):
         if depth >= _MAX_DIMS:
             raise ProgramError("ValueError", f"setting an array element with a sequence: more than {_MAX_DIMS} dimensions")
-        counted[0] += len(value)
+        counted[0] += 1 + len(value)
+        check_time()
         limits.check_elements(counted[0], 8)
         if kind is not range and {int, float} >= set(map(type, value)):
             return [number(item) for item in value] if int in map(type, value) else list(value)
@@ -151,7 +153,7 @@ def _named_dtype(name: str) -> np.dtype[Any]:
 
 def checked_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype, if arrays may have it. Raises TypeError."""
-    if dtype.kind not in KINDS or dtype.itemsize > 8:
+    if dtype.kind not in KINDS or dtype.itemsize > 8 or not dtype.isnative:
         raise refused(f"arrays of dtype {dtype.name}")
     return dtype
 
@@ -162,6 +164,11 @@ def checked_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def as_index(value: Value) -> int:
     """An integer argument. Raises TypeError."""
     return index_of(value)
+
+
+def as_decimals(value: Value) -> int:
+    """A number of decimals. numpy multiplies by ten so often, and no float has more."""
+    return max(-400, min(400, as_index(value)))
 
 
 def as_shape(value: Value) -> int | tuple[int, ...]:
@@ -195,6 +202,7 @@ def as_bool(value: Value) -> bool:
 def as_arrays(value: Value) -> list[Any]:
     """A sequence of arrays; the first axis of an array counts as a sequence. Raises TypeError."""
     if isinstance(value, NumpyArray):
+        limits.check_list(len(value.array) if value.array.ndim else 1)
         return list(value.array) if value.array.ndim else [value.array]
     items = collect(value) if type(value) in (IteratorValue, Tensor) else value
     if not is_sequence(items):

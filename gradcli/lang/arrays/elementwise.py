@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import wrap as tensor_of
 from gradcli.lang.arrays.conversion import as_bool, as_dtype, operand
 from gradcli.lang.arrays.operators import as_tensor_result, check_product
 from gradcli.lang.arrays.parameters import KINDS, Declared
@@ -108,8 +109,8 @@ class Elementwise(Declared):
     def __call__(self, *args: Value, **kwargs: Value) -> Value:
         if not args or type(args[0]) is not Tensor:
             return super().__call__(*args, **kwargs)
-        found = super().__call__(*args, **kwargs)
-        return as_tensor_result(operand(found))
+        array = np.asarray(operand(super().__call__(*args, **kwargs)))
+        return tensor_of(array)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, **more: Any) -> Any:
@@ -117,9 +118,9 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, **more: Any) -> Any:
 
 
 _WRAPPING: dict[str, tuple[Callable[..., Any], str]] = {
-    "around": (np.around, "array a, int decimals=, target out="),
+    "around": (np.around, "array a, decimals decimals=, target out="),
     "clip": (_clip, "array a, number a_min=, number a_max=, target out=, *, number min=, number max="),
-    "round": (np.round, "array a, int decimals=, target out="),
+    "round": (np.round, "array a, decimals decimals=, target out="),
     "fix": (np.fix, "array x, target out="),
 }
 _DECLARED: dict[str, tuple[Callable[..., Any], str]] = {

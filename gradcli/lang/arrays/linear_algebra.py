@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.lang.arrays.conversion import operand
+from gradcli.core.calling import warnings
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.lang.arrays.conversion import ARRAY_COPY, operand
 from gradcli.lang.arrays.operators import check_product
 from gradcli.lang.arrays.parameters import Declared, moderate, sizes
 from gradcli.lang.arrays.running import check_size, check_work, run, type_error
@@ -100,6 +102,11 @@ def _roots(converted: Mapping[str, Any]) -> None:
     check_work(30 * np.size(converted["p"]) ** 3)
 
 
+def _derivative(p: Any, m: int = 1) -> Any:
+    # numpy calls itself m times, and after the length of p nothing is left
+    return np.polyder(p, min(m, np.size(p) + 1))
+
+
 _PRODUCTS: Rows = (
     ("dot", np.dot, "array a, array b, target out=", _product),
     ("vdot", np.vdot, "array a, array b", moderate),
@@ -107,7 +114,7 @@ _PRODUCTS: Rows = (
     ("outer", np.outer, "array a, array b, target out=", _outer),
     ("kron", np.kron, "array a, array b", _outer),
     ("cross", np.cross, "array a, array b, int axisa=, int axisb=, int axisc=, int axis=", moderate),
-    ("tensordot", np.tensordot, "array a, array b, axis axes=", _tensordot),
+    ("tensordot", np.tensordot, "array a, array b, axes axes=", _tensordot),
     ("trace", np.trace, "array a, int offset=, int axis1=, int axis2=, dtype dtype=", moderate),
     ("convolve", np.convolve, "array a, array v, str mode=", _convolution),
     ("correlate", np.correlate, "array a, array v, str mode=", _convolution),
@@ -115,7 +122,7 @@ _PRODUCTS: Rows = (
     ("polyval", np.polyval, "array p, array x", _values_of),
     ("polyadd", np.polyadd, "array a1, array a2", moderate),
     ("polymul", np.polymul, "array a1, array a2", _convolution),
-    ("polyder", np.polyder, "array p, int m=", moderate),
+    ("polyder", _derivative, "array p, int m=", _roots),
     ("roots", np.roots, "array p", _roots),
 )
 _LINALG: Rows = (
@@ -164,8 +171,21 @@ def _einsum(subscripts: Value, *args: Value) -> Value:
     return wrap(run(np.einsum, subscripts, *operands))
 
 
+class _Direct(Declared):
+    """A function that asks a tensor for its array directly, about which numpy warns."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+        if Tensor in map(type, args):
+            warnings.emit(ARRAY_COPY, "DeprecationWarning")
+        return super().__call__(*args, **kwargs)
+
+
+_DIRECT = ("dot", "inner", "vdot")
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
-    **{name: Declared(name, function, text, check) for name, function, text, check in _PRODUCTS},
+    **{name: (_Direct if name in _DIRECT else Declared)(name, function, text, check) for name, function, text, check in _PRODUCTS},
     "einsum": _einsum,
 }
 #: `np.linalg`

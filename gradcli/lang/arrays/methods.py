@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.routines import Routine
 from gradcli.core.kernels import Array
 from gradcli.errors import ProgramError
 from gradcli.lang.arrays import dtypes, indexing, operators, printing
-from gradcli.lang.arrays.conversion import as_index, as_shape, operand
+from gradcli.lang.arrays.conversion import as_decimals, as_index, as_shape, operand
 from gradcli.lang.arrays.parameters import Declared, moderate, sizes
 from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, run, type_error
 from gradcli.lang.arrays.values import NumpyArray, NumpyDType, NumpyScalar, wrap
@@ -82,7 +83,7 @@ _DECLARED: dict[str, tuple[str, Callable[[Mapping[str, Any]], None]]] = {
     "prod": (_REDUCE, moderate),
     "ravel": ("str order=", moderate),
     "repeat": ("array repeats, int axis=", _repeat),
-    "round": ("int decimals=, target out=", moderate),
+    "round": ("decimals decimals=, target out=", moderate),
     "searchsorted": ("array v, str side=, array sorter=", _sorting),
     "squeeze": ("axis axis=", moderate),
     "std": (_MOMENT, moderate),
@@ -103,8 +104,12 @@ _WRITING: dict[str, tuple[str, Callable[[Mapping[str, Any]], None]]] = {
 }
 
 
+#: how numpy's errors name methods
+_SHOWN = {name: f"_{name}" for name in ("all", "any", "clip", "mean", "prod", "std", "sum", "var")} | {"max": "_amax", "min": "_amin"}
+
+
 def _method(name: str, text: str, check: Callable[[Mapping[str, Any]], None]) -> Declared:
-    return Declared(name, _named(name), "array self" + (", " * bool(text)) + text, check)
+    return Declared(_SHOWN.get(name, name), _named(name), "array self" + (", " * bool(text)) + text, check)
 
 
 def _shape_from(args: tuple[Value, ...]) -> Any:
@@ -191,19 +196,17 @@ _ATTRIBUTES: dict[str, Callable[[Any], Value]] = {
     "real": _real_part,
     "imag": _imaginary,
 }
+_WRITTEN: dict[str, Callable[..., Value]] = {"item": _item, "reshape": _reshape, "tolist": _tolist, "transpose": _transpose}
 _METHODS: dict[str, Callable[..., Value]] = {
     **{name: _method(name, text, check) for name, (text, check) in _DECLARED.items()},
-    "item": _item,
-    "reshape": _reshape,
-    "tolist": _tolist,
-    "transpose": _transpose,
+    **{name: Routine(function, name, hide_first=True) for name, function in _WRITTEN.items()},
 }
 
 
 def _round_scalar(value: Value, digits: Value = None) -> Value:
     """`round(scalar)`, `round(scalar, digits)`."""
     given = operand(value)
-    return wrap(run(round, given) if digits is None else run(round, given, as_index(digits)))
+    return wrap(run(round, given) if digits is None else run(round, given, as_decimals(digits)))
 
 
 def _index_of_array(value: Value) -> Value:
@@ -213,14 +216,18 @@ def _index_of_array(value: Value) -> Value:
     return int(array)
 
 
+def _is_integer(value: Value) -> Value:
+    return bool(operand(value).is_integer())
+
+
 def _as_integer_ratio(value: Value) -> Value:
     return run(operand(value).as_integer_ratio)
 
 
 _FLOAT_METHODS: dict[str, Callable[..., Value]] = {
     **_METHODS,
-    "is_integer": lambda value: bool(operand(value).is_integer()),
-    "as_integer_ratio": _as_integer_ratio,
+    "is_integer": Routine(_is_integer, "is_integer", hide_first=True),
+    "as_integer_ratio": Routine(_as_integer_ratio, "as_integer_ratio", hide_first=True),
 }
 
 
@@ -242,7 +249,7 @@ def install() -> None:
         "__repr__": printing.array_repr,
         "__str__": printing.array_str,
         "__format__": printing.array_format,
-        "__round__": lambda value, digits=0: wrap(run(value.array.round, as_index(digits))),
+        "__round__": lambda value, digits=0: wrap(run(value.array.round, as_decimals(digits))),
     }
     NumpyScalar.SCRIPT_ATTRIBUTES = _ATTRIBUTES
     NumpyScalar.SCRIPT_METHODS = _FLOAT_METHODS

@@ -7,15 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 from gradcli.core.kernels import Array
-from gradcli.lang.arrays import creation, dtypes, elementwise, linear_algebra, methods, printing, random, reductions, shaping
+from gradcli.lang.arrays import creation, dtypes, elementwise, linear_algebra, methods, printing, reductions, shaping
 from gradcli.lang.arrays.values import NumpyArray, wrap
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.types import exception_type
-from gradcli.lang.values.value_classes import Builtin, Namespace, register
+from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace, register
 
 methods.install()
-random.install()
-register(random.NumpyRandom, random.NumpyGenerator, dtypes.NumberInfo)
+register(dtypes.NumberInfo)
 
 
 def _builtins(functions: dict[str, Callable[..., Value]], shown: str = "<function {}>") -> dict[str, Value]:
@@ -35,12 +34,15 @@ _TEXTS: dict[str, Callable[..., Value]] = {
 }
 
 LINALG = Namespace("numpy.linalg", {**_builtins(linear_algebra.LINALG), "LinAlgError": exception_type("LinAlgError")})
-RANDOM = Namespace(
-    "numpy.random",
-    {
-        **_builtins(random.FUNCTIONS),
-    },
-)
+
+
+def _random_members() -> dict[str, Value]:
+    from gradcli.lang.arrays import random  # numpy.random takes long to load
+
+    return random.MEMBERS
+
+
+RANDOM = Namespace("numpy.random", {}, lambda name: _random_members().get(name, MISSING), lambda: list(_random_members()))
 MEMBERS: dict[str, Value] = {
     **_builtins(elementwise.FUNCTIONS, "<ufunc '{}'>"),
     **_builtins(reductions.FUNCTIONS),

@@ -174,9 +174,9 @@ def _compare(name: str) -> Callable[[Value, Value], Value]:
         if type(other) is Tensor:
             if isinstance(value, NumpyScalar):
                 return core.COMPARE[symbol](value.number(), other)
-            if symbol not in ("==", "!="):
-                return NOT_IMPLEMENTED
-            return core.COMPARE[symbol](other, tensor_of(value.array))
+            if symbol == "!=":
+                return True  # PyTorch leaves it to Python, which compares the objects
+            return core.COMPARE[symbol](other, tensor_of(value.array)) if symbol == "==" else NOT_IMPLEMENTED
         if not is_operand(other):
             if symbol not in ("==", "!="):
                 return NOT_IMPLEMENTED

@@ -45,6 +45,10 @@ def _text_or_array(value: Value) -> Any:
     return value if type(value) is str else _array_or_none(value)
 
 
+def _axes(value: Value) -> Any:
+    return conversion.plain(value) if conversion.is_sequence(value) else conversion.as_index(value)
+
+
 def _order(value: Value) -> Any:
     return value if value is None or type(value) is str else conversion.operand(value)
 
@@ -56,11 +60,13 @@ KINDS: dict[str, Callable[[Value], Any]] = {
     "axis": conversion.as_axis,
     "int": _index_or_none,
     "shape": _shape_or_none,
+    "decimals": conversion.as_decimals,
     "number": conversion.as_number,
     "bool": conversion.as_bool,
     "dtype": conversion.as_dtype,
     "str": _text,
     "order": _order,
+    "axes": _axes,
     "bins": _text_or_array,
     "target": _target,
 }

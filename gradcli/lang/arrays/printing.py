@@ -33,7 +33,7 @@ def _check(array: np.ndarray[Any, Any], options: dict[str, Any]) -> None:
     shown = array.size
     if array.size > options.get("threshold", 1000):
         shown = math.prod(min(n, 2 * edge + 1) for n in array.shape)
-    limits.check_string(min(shown, 1 << 62) * 4)
+    limits.check_string(min(shown, 1 << 62) * (4 + options.get("precision", 0)))
 
 
 def _text(show: Any, array: np.ndarray[Any, Any]) -> str:
@@ -62,7 +62,7 @@ def array_format(value: Value, spec: str) -> str:
 
 def scalar_format(value: Value, spec: str) -> str:
     """`format(scalar, spec)`, as that of the Python number."""
-    return formatting.format_value(OPS, value.number(), spec) if spec else str(value)
+    return formatting.format_value(OPS, value.number(), spec)
 
 
 def set_options(*args: Value, **kwargs: Value) -> None:

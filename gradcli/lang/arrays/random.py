@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.routines import Routine
 from gradcli.core.random import generator
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.lang.arrays import session
@@ -18,6 +19,7 @@ from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, 
 from gradcli.lang.arrays.values import NumpyArray, NumpyScalar, wrap
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import address
+from gradcli.lang.values.value_classes import Builtin, register
 
 Host = np.random.RandomState | np.random.Generator
 
@@ -198,7 +200,10 @@ def _chosen(converted: Mapping[str, Any]) -> None:
     check_size(np.size(a) * (1 if size is None else _count(size)) if np.ndim(a) > 1 else 1 if size is None else _count(size))
 
 
-_COMMON: dict[str, Callable[..., Value]] = {"permutation": _permutation, "shuffle": _shuffle, "choice": _choice}
+_COMMON: dict[str, Callable[..., Value]] = {
+    name: Routine(function, name, hide_first=True)
+    for name, function in (("permutation", _permutation), ("shuffle", _shuffle), ("choice", _choice))
+}
 
 
 _OLD_METHODS: dict[str, Callable[..., Value]] = {
@@ -206,11 +211,14 @@ _OLD_METHODS: dict[str, Callable[..., Value]] = {
     **_COMMON,
     "rand": _shaped("rand"),
     "randn": _shaped("randn"),
-    "seed": _seed,
+    "seed": Routine(_seed, "seed", hide_first=True),
     "ranf": _distribution("random_sample", _OLD["random"]),
     "sample": _distribution("random_sample", _OLD["random"]),
 }
 _NEW_METHODS: dict[str, Callable[..., Value]] = {**{name: _distribution(name, text) for name, text in _NEW.items()}, **_COMMON}
+NumpyRandom.SCRIPT_METHODS = _OLD_METHODS
+NumpyGenerator.SCRIPT_METHODS = _NEW_METHODS
+register(NumpyRandom, NumpyGenerator)
 
 
 def _fresh_seed(seed: Value) -> Any:
@@ -234,20 +242,15 @@ def random_state(seed: Value = None) -> Value:
 
 def _of_session(name: str) -> Callable[..., Value]:
     def call(*args: Value, **kwargs: Value) -> Value:
-        return _OLD_METHODS[name](NumpyRandom(session.current().random), *args, **kwargs)
+        return _OLD_METHODS[name](NumpyRandom(session.random_state()), *args, **kwargs)
 
     return call
 
 
-def install() -> None:
-    """Give the generators their methods."""
-    NumpyRandom.SCRIPT_METHODS = _OLD_METHODS
-    NumpyGenerator.SCRIPT_METHODS = _NEW_METHODS
-
-
-#: the functions of `np.random`
-FUNCTIONS: dict[str, Callable[..., Value]] = {
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{name: _of_session(name) for name in _OLD_METHODS},
     "default_rng": default_rng,
     "RandomState": random_state,
 }
+#: the names of `np.random`
+MEMBERS: dict[str, Value] = {name: Builtin(name, function, f"<function {name}>") for name, function in _FUNCTIONS.items()}

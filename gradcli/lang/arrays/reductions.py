@@ -42,6 +42,13 @@ _WRAPPING: dict[str, tuple[Callable[..., Any], str]] = {
     "cumsum": (np.cumsum, "array a, int axis=, dtype dtype=, target out="),
     "cumprod": (np.cumprod, "array a, int axis=, dtype dtype=, target out="),
 }
+
+
+def _differences(a: Any, n: int = 1, axis: int = -1) -> Any:
+    # more than an axis is long leave nothing, however many
+    return np.diff(a, min(n, a.shape[axis] if -a.ndim <= axis < a.ndim else 1), axis)
+
+
 _OTHERS: dict[str, tuple[Callable[..., Any], str]] = {
     "average": (np.average, "array a, axis axis=, array weights=, bool returned=, *, bool keepdims="),
     "median": (np.median, "array a, axis axis=, target out=, bool overwrite_input=, bool keepdims="),
@@ -65,7 +72,7 @@ _OTHERS: dict[str, tuple[Callable[..., Any], str]] = {
     "nonzero": (np.nonzero, "array a"),
     "flatnonzero": (np.flatnonzero, "array a"),
     "argwhere": (np.argwhere, "array a"),
-    "diff": (np.diff, "array a, int n=, int axis="),
+    "diff": (_differences, "array a, int n=, int axis="),
     "ediff1d": (np.ediff1d, "array ary"),
     "cov": (np.cov, "array m, array y=, bool rowvar=, bool bias=, int ddof="),
     "corrcoef": (np.corrcoef, "array x, array y=, bool rowvar="),
@@ -117,7 +124,7 @@ def _quantile(converted: Mapping[str, Any]) -> None:
 
 def _diff(converted: Mapping[str, Any]) -> None:
     check_size(sizes(converted))
-    check_work(sizes(converted) * max(1, converted.get("n") or 1))
+    check_work(np.size(converted["a"]) * min(converted.get("n") or 1, np.size(converted["a"])))
 
 
 def _bins(converted: Mapping[str, Any]) -> None:

@@ -18,8 +18,15 @@ class NumpyState:
     def __init__(self) -> None:
         #: what `np.set_printoptions` was given
         self.options: dict[str, Any] = {}
-        #: without `np.random.seed` the numbers follow the seed of the session
-        self.random = np.random.RandomState(generator.default.initial_seed() & 0xFFFFFFFF)
+        self.random: np.random.RandomState | None = None
+
+
+def random_state() -> np.random.RandomState:
+    """The generator of `np.random`. Without `np.random.seed` its numbers follow the seed of the session."""
+    kept = current()
+    if kept.random is None:
+        kept.random = np.random.RandomState(generator.default.initial_seed() & 0xFFFFFFFF)
+    return kept.random
 
 
 def current() -> NumpyState:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 from gradcli.lang.arrays.conversion import operand
 from gradcli.lang.arrays.elementwise import Elementwise
 from gradcli.lang.arrays.parameters import Declared, moderate, sizes
@@ -65,8 +66,9 @@ def _joined(converted: Mapping[str, Any]) -> None:
 def _where(*args: Value) -> Value:
     """`np.where(condition)`, `np.where(condition, x, y)`."""
     if len(args) not in (1, 3):
-        text = "where() takes 3 positional arguments" if not args else "either both or neither of x and y should be given"
-        raise type_error(text)
+        if not args:
+            raise type_error("where() missing required argument 'condition' (pos 0)")
+        raise ProgramError("ValueError", "either both or neither of x and y should be given")
     operands = [operand(value) for value in args]
     check_size(broadcast_size(operands))
     return wrap(run(np.where, *operands))

@@ -24,7 +24,7 @@ from gradcli.lang.values.execution import check_time, counting, execution, ticki
 from gradcli.lang.values.representation import repr_text, str_text, text_from
 from gradcli.lang.values.special_methods import Instance, special, truth
 from gradcli.lang.values.type_names import type_name
-from gradcli.lang.values.value_classes import IteratorValue, NumpyValue
+from gradcli.lang.values.value_classes import IteratorValue, NumpyValue, Special
 
 # --- iteration ------------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ OPS = _Ops()
 
 def format_text(value: Value, spec: str) -> str:
     """`format(value, spec)`."""
-    if not spec and type(value) is not Tensor and not isinstance(value, Instance):
+    if not spec and type(value) is not Tensor and not isinstance(value, Special):
         return str_text(value)
     return format_value(OPS, value, spec)
 

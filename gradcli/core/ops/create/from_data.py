@@ -161,10 +161,10 @@ _LIST_OF_ARRAYS = (
 )
 
 
-def _holds_arrays(data: Any) -> bool:
+def _holds_arrays(data: Any, depth: int = 0) -> bool:
     """Whether an array or scalar of numpy is among nested sequences."""
     if isinstance(data, (list, tuple)):
-        return any(map(_holds_arrays, data))
+        return depth < _MAX_DIMS and any(_holds_arrays(item, depth + 1) for item in data)
     return language.as_array(data) is not None
 
 

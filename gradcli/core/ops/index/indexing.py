@@ -144,7 +144,9 @@ def _value_tensor(tensor: Tensor, value: Any) -> Tensor:
     """An assigned value as a tensor of the dtype that it is written to. Raises TypeError and ValueError."""
     if type(value) is Tensor:
         return value
-    value = language.plain(value)
+    array = language.as_array(value)
+    if array is not None and not array.ndim and array.dtype not in (np.float32, np.float16):
+        value = language.plain(value)
     if type(value) not in (int, float, bool):
         raise type_error(f"can't assign a {{}} to a torch.{tensor.dtype.torch_name}Tensor", value)
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
