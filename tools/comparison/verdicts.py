@@ -58,7 +58,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Known:
-    """A row of the table of known differences: a pattern of names, a fact or kind or `*`, and the reason."""
+    """A row of the table of known differences: patterns of names; a fact, a kind, both as in "graph of gradient", or `*`; the reason."""
 
     names: str
     what: str
@@ -68,7 +68,7 @@ class Known:
         """Whether the row is about this difference of the function `name`."""
         short = name.replace("torch.nn.functional.", "F.")
         fits = any(fnmatchcase(n, pattern.strip(" `")) for pattern in self.names.split(",") for n in (name, short))
-        return fits and self.what in ("*", difference.fact, difference.kind)
+        return fits and self.what in ("*", difference.fact, difference.kind, f"{difference.kind} of {difference.fact}")
 
 
 def known(path: Path) -> list[Known]:
@@ -146,37 +146,45 @@ def _kind(fact: str, theirs: str, ours: str) -> str:
         return fact
     if fact in _GRAPH:
         return _GRAPH[fact] if _near(theirs, ours) != "digits" else "digits"
-    return _near(theirs, ours) or _near_without(theirs, ours)
+    # gradients are sums of terms that cancel, whose rounding is that of the largest
+    composed = fact in ("gradient", "second", "tangent")
+    return _near(theirs, ours, composed) or _near_without(theirs, ours, composed)
 
 
-def _near_without(theirs: str, ours: str) -> str:
+def _near_without(theirs: str, ours: str, composed: bool) -> str:
     """The kind of a difference that may be one of grad_fn or dtype in the text of a tensor."""
     for pattern, kind in ((_GRAD_FN, "graph"), (_TENSOR_DTYPE, "dtype")):
         a, b = (re.sub(r"\s+", " ", pattern.sub("", text)) for text in (theirs, ours))
-        if a == b or _near(a, b):
+        if a == b or _near(a, b, composed):
             return kind
     return "wrong value"
 
 
-def _near(theirs: str, ours: str) -> str:
-    """ "digits" where the texts are equal but for numbers that nearly are, "rounding" where these are of half precision."""
+def _near(theirs: str, ours: str, composed: bool = False) -> str:
+    """ "digits" where the texts are equal but for numbers that nearly are, "rounding" where these are of half precision.
+
+    In a `composed` result numbers may also differ by some units in the last place of the largest.
+    """
     shapes = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
     if shapes[0] != shapes[1]:
         return ""
     pairs = list(zip(map(float, NUMBER.findall(theirs)), map(float, NUMBER.findall(ours)), strict=True))
     largest = max((abs(a) for a, _ in pairs if math.isfinite(a)), default=0.0)
     half = 1e-2 if "torch.bfloat16" in theirs else 2e-3 if "torch.float16" in theirs else 0.0
-    kinds = {_apart(a, b, half, largest) for a, b in pairs}
+    units = (2 * half or 1e-6) * largest if composed else 0.0
+    kinds = {_apart(a, b, half, largest, units) for a, b in pairs}
     if "" in kinds and not harness.differs_in_last_digits_only(ours, theirs):
         return ""
     return next(kind for kind in ("zero sign", "rounding", "digits") if kind in kinds or kind == "digits")
 
 
-def _apart(a: float, b: float, half: float, largest: float) -> str:
+def _apart(a: float, b: float, half: float, largest: float, units: float) -> str:
     """How two numbers differ: by the sign of zero, by rounding or in the last digits; "" where they are others."""
     if a == b:
         return "equal" if math.copysign(1, a) == math.copysign(1, b) else "zero sign"
     if not (math.isfinite(a) and math.isfinite(b)):
         return "equal" if a != a and b != b else ""
     apart = abs(a - b) - 1e-7 * max(largest, 1)
-    return "digits" if apart <= 2e-5 * abs(a) else "rounding" if apart <= half * abs(a) else ""
+    if apart <= 2e-5 * abs(a) or (not half and apart <= units):
+        return "digits"
+    return "rounding" if apart <= max(half * abs(a), units if half else 0) else ""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph import in_place
 from gradcli.core.graph.namespaces import in_single
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels.memory_format import Layout
+from gradcli.core.ops.operators import truth
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.tensor.tensor import Tensor
 
@@ -48,24 +50,51 @@ def activation(
     return backward, Pointwise(f"{name}Backward0", forward, "input", attrs, layout=layout, narrow=narrow, saved=saved[0], input=rule)
 
 
+def is_true(value: Any) -> bool:
+    """The truth of any argument, as Python's `if` finds it."""
+    return truth(value) if type(value) is Tensor else bool(value)
+
+
+def with_method(input: Any, name: str) -> Tensor:
+    """The input itself. Raises AttributeError for what is no tensor, and so has no method of this name."""
+    if type(input) is not Tensor:
+        raise no_attribute(input, name)
+    return input
+
+
 def writing(run: Run) -> Run:
     """The in-place form of an activation: it writes what `run` computes into its input."""
     return lambda input, *more: in_place.apply(input, lambda t: run(t, *more))
 
 
 def functional(
-    name: str, signature: str, run: Run, doc: str, op: Op | None, *samples: Sample, write: Run | None = None, python: str | None = None
+    name: str,
+    signature: str,
+    run: Run,
+    doc: str,
+    op: Op | None,
+    *samples: Sample,
+    write: Run | None = None,
+    python: str | None = None,
+    calls: str = "",
 ) -> Function:
     """The function `torch.nn.functional.NAME`; with an in-place form `write` it has the parameter `inplace`.
 
     `python` is the name in Python's errors for wrong calls: "" for a function that PyTorch does not wrap in Python.
+    `calls` is the method of the input that PyTorch's function calls, where that makes the error for other types.
     """
     chosen = run
     if write is not None:
-        signature += ", bool inplace=False"
+        signature += ", any inplace=False"
 
         def chosen(input: Tensor, *more: Any) -> Any:
-            return (write if more[-1] else run)(input, *more[:-1])
+            return (write if is_true(more[-1]) else run)(input, *more[:-1])
+
+    if calls:
+        signature = signature.replace("Tensor input", "any input")
+
+        def chosen(input: Any, *more: Any) -> Any:
+            return run(with_method(input, calls), *more)
 
     return Function(
         name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ LEAKY_RELU_INPLACE = Pointwise(
     ),
 )
 leaky_relu = checked(LEAKY_RELU, require_floating, "leaky_relu_cpu")
-_write_leaky_relu = writing(LEAKY_RELU_INPLACE)
+_write_leaky_relu = writing(checked(LEAKY_RELU_INPLACE, require_floating, "leaky_relu_cpu"))
 
 
 # --- prelu ---
@@ -150,6 +151,9 @@ RRELU_MEAN = Op(
 
 
 def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise runtime_error(f"rrelu: {name} bound must be finite, got {bound:g}")
     if lower > upper:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
@@ -272,17 +276,18 @@ def selu(input: Tensor) -> Tensor:
     return ELU(input, _SELU_ALPHA, _SELU_SCALE, 1)
 
 
-def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+def celu(input: Tensor, alpha: float = 1.0, op: Op = CELU) -> Tensor:
     """`input` where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
     if alpha == 0:
         raise runtime_error("ZeroDivisionError: alpha cannot be 0 for CELU")
     require_floating("elu_cpu", input.dtype)
-    return CELU(input, alpha)
+    return op(input, alpha)  # type: ignore[no-any-return]
 
 
-_write_elu = writing(lambda x, alpha, scale=1, input_scale=1: ELU_INPLACE(x, alpha, scale, input_scale))
-_write_selu = writing(lambda x: ELU_INPLACE(x, _SELU_ALPHA, _SELU_SCALE, 1))
-_write_celu = writing(CELU_INPLACE)
+_elu_inplace = checked(ELU_INPLACE, require_floating, "elu_cpu")
+_write_elu = writing(lambda x, alpha, scale=1, input_scale=1: _elu_inplace(x, alpha, scale, input_scale))
+_write_selu = writing(lambda x: _elu_inplace(x, _SELU_ALPHA, _SELU_SCALE, 1))
+_write_celu = writing(lambda x, alpha: celu(x, alpha, CELU_INPLACE))
 
 # --- the functions ---
 
@@ -303,7 +308,7 @@ FUNCTIONS = (
     ),
     functional(
         "leaky_relu",
-        "Tensor input, float negative_slope=0.01",
+        "Tensor input, Number negative_slope=0.01",
         leaky_relu,
         "input where positive, negative_slope * input elsewhere.",
         LEAKY_RELU,
@@ -321,7 +326,7 @@ FUNCTIONS = (
     ),
     functional(
         "elu",
-        "Tensor input, float alpha=1.0",
+        "Tensor input, Number alpha=1.0",
         elu,
         "input where positive, alpha * (exp(input) - 1) elsewhere.",
         ELU,
@@ -357,7 +362,7 @@ FUNCTIONS = (
     ),
     functional(
         "celu",
-        "Tensor input, float alpha=1.0",
+        "Tensor input, Number alpha=1.0",
         celu,
         "input where positive, alpha * (exp(input / alpha) - 1) elsewhere.",
         CELU,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
@@ -66,7 +67,7 @@ def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:
 def _threshold(op: Pointwise, input: Tensor, threshold: Number, value: Number) -> Tensor:
     if input.dtype is dtypes.bool_:
         raise not_implemented("threshold_cpu", input.dtype)
-    return op(input, threshold, value)
+    return op(input, *(scalar_of(number, input.dtype) for number in (threshold, value)))
 
 
 # --- hardtanh ---
@@ -159,7 +160,7 @@ hardshrink = checked(HARDSHRINK, require_floating, "hardshrink_cpu")
 def softshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
     """`input` moved toward 0 by lambd, 0 between -lambd and lambd."""
     require_floating("softshrink_check", input.dtype)
-    if lambd < 0:
+    if not 0 <= lambd <= np.finfo(input.dtype.np).max:
         most = np.finfo(input.dtype.np).max
         raise runtime_error(f"lambda must be in range [0, {most:.6g}] for input dtype {input.dtype.torch_name}, but found {lambd:g}")
     return SOFTSHRINK(input, lambd)
@@ -201,7 +202,7 @@ FUNCTIONS = (
     ),
     functional(
         "hardtanh",
-        "Tensor input, float min_val=-1.0, float max_val=1.0",
+        "Tensor input, Number min_val=-1.0, Number max_val=1.0",
         hardtanh,
         "input limited to [min_val, max_val].",
         HARDTANH,
@@ -219,7 +220,7 @@ FUNCTIONS = (
     ),
     functional(
         "threshold",
-        "Tensor input, float threshold, float value",
+        "Tensor input, Number threshold, Number value",
         threshold,
         "input where above threshold, value elsewhere.",
         THRESHOLD,

@@ -346,11 +346,26 @@ FUNCTIONS = (
         "input / (1 + abs(input)).",
         None,
         Sample("F.softsign(x)", lambda x: x / (1 + np.abs(x)), x=_X),
+        calls="abs",
     ),
     functional(
-        "tanhshrink", "Tensor input", tanhshrink, "input - tanh(input).", None, Sample("F.tanhshrink(x)", lambda x: x - np.tanh(x), x=_X)
+        "tanhshrink",
+        "Tensor input",
+        tanhshrink,
+        "input - tanh(input).",
+        None,
+        Sample("F.tanhshrink(x)", lambda x: x - np.tanh(x), x=_X),
+        calls="tanh",
     ),
-    functional("sigmoid", "Tensor input", lambda x: SIGMOID(x), "1 / (1 + exp(-input)).", SIGMOID, Sample("F.sigmoid(x)", _sigmoid, x=_X)),
+    functional(
+        "sigmoid",
+        "Tensor input",
+        lambda x: SIGMOID(x),
+        "1 / (1 + exp(-input)).",
+        SIGMOID,
+        Sample("F.sigmoid(x)", _sigmoid, x=_X),
+        calls="sigmoid",
+    ),
     functional(
         "glu",
         "Tensor input, int dim=-1",
@@ -358,5 +373,6 @@ FUNCTIONS = (
         "The first half along dim times the sigmoid of the second.",
         GLU,
         Sample("F.glu(x)", lambda x: x[:2] * _sigmoid(x[2:]), x=_X),
+        calls="dim",
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
@@ -16,6 +17,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, elementary, summation
 from gradcli.core.kernels.summation import lanes_sum, total
 from gradcli.core.ops import checks
+from gradcli.core.ops.activation.functional import with_method
 from gradcli.core.ops.elementwise.add_multiply import neg
 from gradcli.core.ops.reduce.common import logsumexp_jvp
 from gradcli.core.ops.shape.casting import to_dtype
@@ -165,11 +167,12 @@ log_softmax = _along(LOG_SOFTMAX, "log_softmax")
 def _functional(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     """The function in `torch.nn.functional`: without a dimension it warns and takes 0 for ranks 0, 1 and 3, else 1."""
 
-    def with_default(input: Tensor, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
+    def with_default(input: Any, dim: int | None, stacklevel: int, dtype: DType | None) -> Any:
         if dim is None:
+            rank = with_method(input, "dim").array.ndim
             warnings.emit(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
-            dim = 0 if input.array.ndim in (0, 1, 3) else 1
-        return run(input, dim, dtype)
+            dim = 0 if rank in (0, 1, 3) else 1
+        return run(with_method(input, name), dim, dtype)
 
     return with_default
 
@@ -178,10 +181,12 @@ def _softmin(input: Tensor, dim: int, dtype: DType | None) -> Any:
     return softmax(neg(input), dim, dtype)
 
 
-def gumbel_softmax(logits: Tensor, tau: Any = 1, hard: Any = False, eps: Any = 1e-10, dim: Any = -1) -> Any:
+def gumbel_softmax(logits: Any, tau: Any = 1, hard: Any = False, eps: Any = 1e-10, dim: Any = -1) -> Any:
     """softmax of (logits + Gumbel noise) / tau (Jang et al. 2017); `hard` gives one-hot values with the gradient of the softmax."""
     if eps != 1e-10:
         warnings.emit("`eps` parameter is deprecated and has no effect.")
+    if type(logits) is not Tensor:
+        raise type_error("empty_like(): argument 'input' (position 1) must be Tensor, not {}", logits)
     draws = generator.default.exponential(logits.array.shape, logits.dtype)
     noise = Tensor(np.asarray(-elementary.log(draws)), logits.dtype)
     soft = catalog.method("softmax").method((logits + noise) / tau, (dim,), {})
@@ -200,7 +205,7 @@ def _reference(x: Any, axis: int) -> Any:
 
 _M = [[0.5, -1.5, 2.0], [1.5, 0.25, -3.0]]
 _DIM = "Tensor input, int dim, dtype? dtype=None"
-_FREE = "Tensor input, int? dim=None, int _stacklevel=3, dtype? dtype=None"
+_FREE = "any input, int? dim=None, int _stacklevel=3, dtype? dtype=None"
 
 
 def _pair(name: str, op: Op, run: Callable[..., Any], doc: str, reference: Any) -> tuple[Function, Function]:
@@ -245,5 +250,5 @@ FUNCTIONS: tuple[Function, ...] = (
         method=False,
         python="softmin",
     ),
-    PythonFunction(gumbel_softmax, "gumbel_softmax", "Softmax of logits with Gumbel noise.", checked_as="exponential"),
+    PythonFunction(gumbel_softmax, "gumbel_softmax", "Softmax of logits with Gumbel noise."),
 )

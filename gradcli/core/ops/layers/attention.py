@@ -6,6 +6,7 @@ Queries are (..., rows, features), keys and values (..., columns, features); sco
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.activation.softmax import SOFTMAX
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.layers.dropout import drop
 from gradcli.core.ops.linalg.matmul import matmul
-from gradcli.core.ops.rules import UNCHANGED
+from gradcli.core.ops.rules import not_differentiable
 from gradcli.core.ops.shape.transpose import transpose
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
@@ -43,35 +44,25 @@ def _attention(query: Array, key: Array, value: Array, attn_mask: Array | None, 
     return out
 
 
-def _shares(xp: Any, query: Any, key: Any, attn_mask: Array | None, scale: float) -> Any:
-    """The softmax of the scores, of arrays or tensors: how much of each value a row takes."""
-    scores = scalars.times(xp, xp.matmul(query, xp.mT(key)), scale)
-    data = xp.plain(scores)
+def _shares(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
+    """The softmax of the scores: how much of each value a row takes. A masked element has share 0, even where its score is infinite."""
+    scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if attn_mask is not None:
-        data = data + attn_mask.astype(data.dtype)
-    top = data.max(-1, keepdims=True, initial=-np.inf)
-    reach = np.where(np.isinf(top), 0, top)
-    if attn_mask is not None:
-        # a masked element has share 0, even where its score is infinite
-        seen = np.isfinite(attn_mask)
-        reach = reach - np.where(seen, attn_mask, 0)
-    shares = xp.exp(xp.call(_SHIFT, scores, np.asarray(np.broadcast_to(reach, data.shape).astype(data.dtype))))
-    if attn_mask is not None:
-        shares = scalars.times_data(xp, shares, np.broadcast_to(seen, data.shape).astype(data.dtype))
-    total = xp.sum(shares, (-1,), True)
-    empty = (xp.plain(total) == 0).astype(data.dtype)
-    return shares / xp.call(_SHIFT, total, -empty)
+        scores = np.where(attn_mask == -np.inf, -np.inf, scores + attn_mask.astype(scores.dtype))
+    return _softmax(scores)
 
 
-#: the difference from data, to which no gradient flows
-_SHIFT = Op("SubBackward0", lambda x, data: x - data, "input", "data", saved="alpha=1", input=UNCHANGED)
-
-
-def _pushed(xp: Any, grad: Any, query: Any, key: Any, value: Any, attn_mask: Any, scale: float) -> Any:
+def _pushed(grad: Array, query: Array, key: Array, value: Array, attn_mask: Array | None, scale: float) -> Array:
     """The gradient of the scores."""
-    shares = _shares(xp, query, key, attn_mask, scale)
-    slopes = xp.matmul(grad, xp.mT(value))
-    return scalars.times(xp, shares * (slopes - xp.sum(shares * slopes, (-1,), True)), scale)
+    shares = _shares(query, key, attn_mask, scale)
+    slopes = np.matmul(grad, value.swapaxes(-1, -2))
+    return np.asarray(shares * (slopes - (shares * slopes).sum(-1, keepdims=True)) * query.dtype.type(scale))
+
+
+def _rule(gradient: Callable[..., Array], formula: str) -> Rule:
+    """The rule of an operand; the derivative of its gradient is one that PyTorch does not have."""
+    op = not_differentiable("_scaled_dot_product_flash_attention_for_cpu_backward", gradient, "grad query key value", "attn_mask scale")
+    return Rule(lambda xp, grad, query, key, value, attrs: xp.call(op, grad, query, key, value, *attrs), formula)
 
 
 #: for formulas: the shares, and the gradient of the scores
@@ -83,19 +74,12 @@ ATTENTION = Op(
     "query key value",
     "attn_mask scale",
     saved="attn_mask key logsumexp=? output=? query value dropout_p=0.0 is_causal=? scale=?",
-    query=Rule(
-        lambda xp, grad, query, key, value, attn_mask, scale: xp.matmul(_pushed(xp, grad, query, key, value, attn_mask, scale), key),
-        _D + "D @ key",
+    jvp=without_jvp("_scaled_dot_product_flash_attention_for_cpu"),
+    query=_rule(lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how), key), _D + "D @ key"),
+    key=_rule(
+        lambda grad, query, key, value, *how: np.matmul(_pushed(grad, query, key, value, *how).swapaxes(-1, -2), query), _D + "D.mT @ query"
     ),
-    key=Rule(
-        lambda xp, grad, query, key, value, attn_mask, scale: xp.matmul(
-            xp.mT(_pushed(xp, grad, query, key, value, attn_mask, scale)), query
-        ),
-        _D + "D.mT @ query",
-    ),
-    value=Rule(
-        lambda xp, grad, query, key, attn_mask, scale: xp.matmul(xp.mT(_shares(xp, query, key, attn_mask, scale)), grad), _P + "P.mT @ grad"
-    ),
+    value=_rule(lambda grad, query, key, value, *how: np.matmul(_shares(query, key, *how).swapaxes(-1, -2), grad), _P + "P.mT @ grad"),
 )
 SAFE_SOFTMAX = Op("SafeSoftmaxBackward0", lambda x, dim: _softmax(x), "input", "dim", input=SOFTMAX.rules["input"])
 
@@ -153,7 +137,8 @@ def scaled_dot_product_attention(
         raise ProgramError("NotImplementedError", "scaled_dot_product_attention with enable_gqa=True is not part of gradcli")
     _check(query, key, value, attn_mask)
     mask = None if attn_mask is None else additive(attn_mask, query)
-    factor = 1.0 / math.sqrt(query.array.shape[-1]) if scale is None else scale
+    width = query.array.shape[-1]
+    factor = (1.0 / math.sqrt(width) if width else math.inf) if scale is None else scale
     limits.check_elements(query.array.size // max(query.array.shape[-1], 1) * key.array.shape[-2], query.dtype.itemsize)
     shapes = [t.array.shape for t in (query, key, value)]
     alike = len({s[:-2] for s in shapes}) == 1 and len({s[-1] for s in shapes}) == 1 and shapes[1] == shapes[2]
@@ -168,8 +153,8 @@ def scaled_dot_product_attention(
         if mask is not None:
             raise runtime_error("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         mask = _causal(query, key)
-    root = math.sqrt(factor)
-    scores = matmul(scalars.times(traced, query, root), scalars.times(traced, transpose(key, -2, -1), root))
+    root = math.sqrt(abs(factor))
+    scores = matmul(scalars.times(traced, query, math.copysign(root, factor)), scalars.times(traced, transpose(key, -2, -1), root))
     if mask is not None:
         scores = scores + mask
     shares = SAFE_SOFTMAX(scores, scores.array.ndim - 1)

@@ -18,11 +18,13 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
+from gradcli.core.ops.checks import refuse_half
 from gradcli.core.ops.layers import pooling_checks
 from gradcli.core.ops.layers.samples import IMAGE, ROW, VOLUME
 from gradcli.core.ops.layers.transposes import NO_INFLUENCE, Pair, linear_pair, transpose_of
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.shape.squeeze import squeeze_dim, unsqueeze
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -92,7 +94,9 @@ def _avg_of_images(rank: int) -> Callable[..., Any]:
             raise runtime_error("divisor must be not zero")
         pooling_checks.check_rank(input, rank, by_dim=rank == 2)
         pooling_checks.check_windows(input, kernel, step, border, gaps, ceil_mode, of_image=rank == 3)
-        pooling_checks.check_dtype(name, input, whole=True)
+        if rank == 3:
+            refuse_half("avg_pool3d_out_frame", input.dtype)
+        pooling_checks.check_dtype(name if rank == 2 else "avg_pool3d_out_frame", input, (dtypes.int64,))
         return AVG[rank].forward(input, kernel, step, border, ceil_mode, count_include_pad, divisor_override)
 
     return run
@@ -159,7 +163,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> Any:
     if all(n == 1 for n in wanted):
         return sum_mean.mean(input, tuple(range(-1, -1 - rank, -1)), True)
     pooling_checks.check_adaptive(name, rank, input)
-    pooling_checks.check_dtype(name, input)
+    pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
     return ADAPTIVE_AVG[rank].forward(input, wanted)
 
 

@@ -16,9 +16,11 @@ from gradcli.core.ops.checks import require_floating, size
 from gradcli.core.ops.elementwise import add_multiply, scalars
 from gradcli.core.ops.layers.moments import CENTRED, NORMAL, moments, scaled, standardised, standardised_rule
 from gradcli.core.ops.layers.samples import CHANNELS, FACTORS, FACTORS_3, ROWS, SHIFTS, SHIFTS_3, SQUARE, WEIGHT
+from gradcli.core.ops.rules import check_no_gradient
 from gradcli.core.ops.shape.casting import contiguous
 from gradcli.core.ops.shape.rearrange import repeat
 from gradcli.core.ops.shape.views import view
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -138,6 +140,11 @@ def batch_norm(
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
+def _moves(*tensors: Tensor | None) -> bool:
+    """Whether one of the tensors has a tangent."""
+    return state.dual is not None and any(t is not None and state.dual.tangent_of(t) is not None for t in tensors)
+
+
 def _batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -157,6 +164,9 @@ def _batch_norm(
     for name, tensor in tensors:
         if tensor is not None and tensor.array.size != channels:
             raise runtime_error(f"{name} should contain {channels} elements not {tensor.array.size}")
+    if _moves(input, weight, bias) and _moves(running_mean, running_var):
+        raise runtime_error("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
+    check_no_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     require_floating("batch_norm", input.dtype)
     if training:
         if running_mean is not None and running_var is not None:

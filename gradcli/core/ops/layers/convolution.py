@@ -192,7 +192,7 @@ def convolution(
     sizes, kernel = input.array.shape[2:], weight.array.shape[2:]
     if not transposed:
         check_sizes(sizes, kernel, padding, dilation)
-    check_dtypes(input, weight, bias)
+    check_dtypes(input, weight, bias, transposed, dilation)
     check_kernel(kernel, dilation)
     if transposed:
         check_output(sizes, kernel, stride, padding, dilation, output_padding)

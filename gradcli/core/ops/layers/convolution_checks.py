@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.core.kernels.windows import Sizes
-from gradcli.core.ops.checks import refuse_bool, scalar_type_error
+from gradcli.core.ops.checks import not_implemented, refuse_bool, scalar_type_error
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -70,13 +71,20 @@ def check_shapes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
         )
 
 
-def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    """Raise RuntimeError for dtypes that differ, NotImplementedError for bool."""
+def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, dilation: Sizes) -> None:
+    """Raise RuntimeError for dtypes that differ, NotImplementedError for those that PyTorch's kernel has not."""
     if bias is not None and bias.dtype is not input.dtype:
         raise runtime_error(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
     if weight.dtype is not input.dtype:
         raise scalar_type_error(input.dtype, weight.dtype)
-    refuse_bool("slow_conv2d_cpu", input.dtype)
+    if input.dtype.is_floating_point or input.dtype is dtypes.int64:
+        return
+    volumes = len(dilation) == 3
+    if transposed:
+        raise not_implemented(f"slow_conv_transpose{3 if volumes else 2}d_out_cpu", input.dtype)
+    if any(d > 1 for d in dilation):
+        raise not_implemented("slow_conv_dilated<>", input.dtype)
+    refuse_bool("compute_columns3d" if volumes else "slow_conv2d_cpu", input.dtype)
 
 
 def check_kernel(kernel: Sizes, dilation: Sizes) -> None:

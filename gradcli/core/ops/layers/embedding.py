@@ -115,6 +115,13 @@ def embedding(
         if not -rows <= padding_idx < rows:
             raise ProgramError("AssertionError", "Padding_idx must be within num_embeddings")
         padding_idx %= rows
+    return _looked_up(weight, input, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+
+
+def _looked_up(
+    weight: Tensor, input: Tensor, padding_idx: int | None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False
+) -> Any:
+    rows = weight.array.shape[0] if weight.array.ndim else 0
     if weight.array.ndim != 2:
         raise shape_error("'weight' must be 2-D")
     if input.dtype not in (dtypes.int64, dtypes.int32):
@@ -157,7 +164,7 @@ def one_hot(input: Tensor, num_classes: int) -> Tensor:
 
 def _under_torch(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
     """The form under `torch`, where a negative `padding_idx` means none."""
-    return embedding(indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse)
+    return _looked_up(weight, indices, padding_idx if padding_idx >= 0 else None, scale_grad_by_freq=scale_grad_by_freq)
 
 
 FUNCTIONS: tuple[Function, ...] = (

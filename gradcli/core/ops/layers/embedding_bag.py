@@ -13,7 +13,7 @@ from gradcli import limits
 from gradcli.core.calling.signature import language
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array
 from gradcli.core.ops.index.index_select import index_select
 from gradcli.core.ops.layers.embedding import shorten
@@ -49,6 +49,7 @@ BAG: Op = Op(
     _moved,
     "weight",
     "indices bags count shares",
+    jvp=without_jvp("_embedding_bag"),
     saved=f"{_SAVED} per_sample_weights=?",
     weight=Rule(
         lambda xp, grad, weight_shape, indices, bags, shares: xp.call(BAG_BACKWARD, grad, indices, bags, weight_shape[0], shares),
@@ -103,6 +104,7 @@ WEIGHTED: Op = Op(
     lambda weight, shares, indices, bags, count: _moved(weight, indices, bags, count, shares),
     "weight per_sample_weights",
     "indices bags count",
+    jvp=without_jvp("_embedding_bag"),
     saved=f"{_SAVED} per_sample_weights",
     weight=Rule(_to_weight, "zeros_like(weight).index_add(0, indices, grad[bags] * per_sample_weights.unsqueeze(1))"),
     per_sample_weights=Rule(_to_samples, "(grad[bags] * weight[indices]).sum(1)"),
@@ -137,6 +139,7 @@ BAG_MAX: Op = Op(
     _picked,
     "weight",
     "indices",
+    jvp=without_jvp("_embedding_bag"),
     saved=f"{_SAVED} per_sample_weights=?",
     weight=Rule(
         lambda xp, grad, weight_shape, indices: xp.call(BAG_MAX_BACKWARD, grad, indices, weight_shape[0]),
@@ -207,6 +210,8 @@ def embedding_bag(
     A bag is a row of a 2-d input, or begins at an offset of a 1-d input. Raises ValueError, RuntimeError or
     NotImplementedError for arguments that do not fit.
     """
+    if weight.array.ndim != 2:
+        raise shape_error(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.array.ndim}", "ValueError")
     if mode not in ("sum", "mean", "max"):
         raise ProgramError("ValueError", "mode has to be one of sum, mean or max")
     if sparse or scale_grad_by_freq:
@@ -222,6 +227,12 @@ def embedding_bag(
             "NotImplementedError",
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub.",
+        )
+    if not weight.dtype.is_floating_point:
+        kind = f"torch.{weight.dtype.torch_name}Tensor" if weight.dtype is not dtypes.bool_ else "CPUBoolType"
+        raise runtime_error(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got "
+            f"{kind} instead (while checking arguments for embedding_bag)"
         )
     rows, width = weight.array.shape
     for at, index in enumerate(indices.tolist()):

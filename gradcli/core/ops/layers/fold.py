@@ -16,6 +16,8 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format, windows
+from gradcli.core.ops.checks import require_floating, wrap_dim
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -85,6 +87,12 @@ def _check_windows(kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) ->
             raise runtime_error(f"{name} should be {what}, but got {text}_height: {pair[0]} {text}_width: {pair[1]}")
 
 
+def _check_dtype(kernel: str, input: Tensor) -> None:
+    """Raise NotImplementedError for whole numbers, which PyTorch's kernels do not have; they have bool."""
+    if input.dtype is not dtypes.bool_:
+        require_floating(kernel, input.dtype)
+
+
 def _blocks(sizes: Sequence[int], kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> tuple[int, ...]:
     """The number of windows along both dimensions."""
     return windows.positions([n + 2 * p for n, p in zip(sizes, padding, strict=True)], kernel, stride, dilation)
@@ -95,7 +103,9 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     kernel, gaps, border, step = (_pair(value) for value in (kernel_size, dilation, padding, stride))
     _check_windows(kernel, gaps, border, step)
     shape = input.array.shape
-    if len(shape) not in (3, 4):
+    for at in (1, 2):
+        wrap_dim(at, len(shape))
+    if len(shape) not in (3, 4) or 0 in shape[len(shape) - 3 :]:
         raise shape_error(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but got: {list(shape)}",
@@ -106,6 +116,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
             f"Given input with spatial size {tuple(shape[-2:])}, kernel_size={kernel}, dilation={gaps}, padding={border}, calculated shape "
             f"of the array of sliding blocks as {found}, but its components must be at least one.",
         )
+    _check_dtype("im2col_out_cpu", input)
     limits.check_elements(math.prod(shape[:-2]) * math.prod(kernel) * math.prod(found), input.dtype.itemsize)
     return IM2COL(input, kernel, gaps, border, step)
 
@@ -134,6 +145,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
             f"dimension 2 to match the calculated number of sliding blocks {found[0]} * {found[1]} = {math.prod(found)}, but got "
             f"input.size(2)={shape[rank + 1]}.",
         )
+    _check_dtype("col2im_out_cpu", input)
     return COL2IM(input, size, kernel, gaps, border, step)
 
 

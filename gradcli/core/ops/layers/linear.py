@@ -10,7 +10,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.checks import size
+from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.layers.samples import ROWS, WEIGHT
 from gradcli.core.ops.linalg.addmm import addmm
 from gradcli.core.ops.linalg.matmul import matmul
@@ -82,11 +82,13 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     for at, (n, m) in enumerate(zip(first[:-1], second[:-1], strict=True)):
         if n != m:
             raise shape_error(f"bilinear(): input batch dimensions do not match at dim {at}: got {n} and {m}")
-    for number, (shape, wanted) in enumerate(((first, size(weight, 1)), (second, size(weight, 2))), 1):
-        if size(input1 if number == 1 else input2, -1) != wanted:
-            raise shape_error(f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but expected {wanted}")
+    for number, operand in enumerate((input1, input2), 1):
+        if size(operand, -1) != size(weight, number):
+            found = (operand.array.shape[-1], weight.array.shape[number])
+            raise shape_error(f"bilinear(): input{number} size does not match weight size: got {found[0]} but expected {found[1]}")
     if weight.array.ndim != 3:
         raise shape_error("number of dimensions must match")
+    refuse_bool("bmm", weight.dtype)
     out = weight.array.shape[0]
     if bias is not None and size(bias, 0) != out:
         raise shape_error(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected {out}")

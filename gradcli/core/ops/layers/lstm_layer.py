@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule
+from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary, products
 from gradcli.core.ops.elementwise.exponential import SIGMOID, logistic
 from gradcli.core.ops.shape.joining import CAT, STACK
@@ -144,6 +144,7 @@ LSTM_LAYER = Op(
     saved="cx_ hx_ input result0 result1 result2 result3=? weight0 weight1 weight2 weight3 "
     "batch_first batch_sizes bidirectional has_biases hidden_size mode num_layers reverse train",
     outputs="result0 result1 result2",
+    jvp=without_jvp("mkldnn_rnn_layer"),
     differentiable=3,
     input=_rule(0, "input"),
     weight0=_rule(1, "weight0"),

@@ -100,6 +100,9 @@ def _places(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Si
     return window_reductions.maxima(x, [one for one, _ in spans])
 
 
+_WHOLE = (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
+
+
 def _max_of_images(rank: int) -> Callable[..., Any]:
     name = f"max_pool{rank}d"
 
@@ -107,7 +110,7 @@ def _max_of_images(rank: int) -> Callable[..., Any]:
         sizes = pooling_checks.settings(name, rank, kernel_size, stride, padding, dilation)
         pooling_checks.check_rank(input, rank)
         pooling_checks.check_windows(input, *sizes, ceil_mode)
-        pooling_checks.check_dtype(name, input, whole=True)
+        pooling_checks.check_dtype(name, input, _WHOLE)
         return _pooled(MAX[rank], input, _places(input.array, *sizes, ceil_mode), *sizes, ceil_mode)
 
     return run
@@ -146,7 +149,7 @@ def _adaptive(rank: int, input: Tensor, output_size: Any) -> tuple[Tensor, Tenso
     if any(n < 0 for n in wanted):
         shown = [*input.array.shape[: input.array.ndim - rank], *wanted]
         raise shape_error(f"Trying to create tensor with negative dimension {min(wanted)}: {shown}")
-    pooling_checks.check_dtype(name, input)
+    pooling_checks.check_dtype(name if rank == 2 else f"{name}_cpu", input)
     spans = pooling_checks.evenly(input.array.shape[input.array.ndim - rank :], wanted)
     return _pooled(ADAPTIVE_MAX[rank], input, window_reductions.maxima(input.array, spans))
 

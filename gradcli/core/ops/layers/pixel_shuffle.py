@@ -5,7 +5,7 @@ Images are (..., channels, height, width).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ def _shuffled(x: Array, factor: int) -> Array:
 
 
 def _unshuffled(x: Array, factor: int) -> Array:
+    if not x.size:
+        return x.copy()  # PyTorch leaves an empty image as it is
     *lead, channels, height, width = x.shape
     split = x.reshape(*lead, channels, height // factor, factor, width // factor, factor)
     n = len(lead)
@@ -38,12 +40,27 @@ def _in_turns(x: Array, groups: int) -> Array:
     return np.ascontiguousarray(split.swapaxes(1, 2)).reshape(x.shape)
 
 
+def _of_shape(name: str, gradient: Any, shape: Sequence[int]) -> Any:
+    """The gradient itself. Raises RuntimeError for that of an empty image, whose shape does not fit."""
+    if tuple(gradient.shape) != tuple(shape):
+        raise runtime_error(
+            f"Function {name} returned an invalid gradient at index 0 - got {list(gradient.shape)} but expected shape compatible with "
+            f"{list(shape)}"
+        )
+    return gradient
+
+
 PIXEL_SHUFFLE: Op = Op(
     "PixelShuffleBackward0",
     _shuffled,
     "input",
     "upscale_factor",
-    input=Rule(lambda xp, grad, upscale_factor: xp.call(PIXEL_UNSHUFFLE, grad, upscale_factor), "F.pixel_unshuffle(grad, upscale_factor)"),
+    input=Rule(
+        lambda xp, grad, upscale_factor, input_shape: _of_shape(
+            "PixelShuffleBackward0", xp.call(PIXEL_UNSHUFFLE, grad, upscale_factor), input_shape
+        ),
+        "F.pixel_unshuffle(grad, upscale_factor)",
+    ),
 )
 PIXEL_UNSHUFFLE: Op = Op(
     "PixelUnshuffleBackward0",
@@ -51,7 +68,10 @@ PIXEL_UNSHUFFLE: Op = Op(
     "input",
     "downscale_factor",
     input=Rule(
-        lambda xp, grad, downscale_factor: xp.call(PIXEL_SHUFFLE, grad, downscale_factor), "F.pixel_shuffle(grad, downscale_factor)"
+        lambda xp, grad, downscale_factor, input_shape: _of_shape(
+            "PixelUnshuffleBackward0", xp.call(PIXEL_SHUFFLE, grad, downscale_factor), input_shape
+        ),
+        "F.pixel_shuffle(grad, downscale_factor)",
     ),
 )
 CHANNEL_SHUFFLE: Op = Op(

@@ -14,6 +14,7 @@ from gradcli.core.kernels import Array, window_reductions
 from gradcli.core.kernels.window_reductions import Spans
 from gradcli.core.kernels.windows import Sizes
 from gradcli.core.ops.checks import not_implemented
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 
@@ -59,10 +60,11 @@ def settings(name: str, rank: int, kernel: Any, stride: Any, padding: Any, dilat
     """Kernel, stride, padding and dilation, where a single number stands for all dimensions."""
     many = f"or a tuple of {_WORDS[rank]} ints"
     kernel_words = "must be a single int" if name == "avg_pool3d" else "must either be a single int"
+    padding_words = kernel_words if name == "avg_pool3d" else "must either be a single int"
     texts = (
         f"kernel_size {kernel_words}, {many}",
         f"stride must either be omitted, a single int, {many}",
-        f"padding must either be a single int, {many}",
+        f"padding {padding_words}, {many}",
         f"dilation must be either a single int, {many}",
     )
     found = []
@@ -139,10 +141,10 @@ def _check_image(input: Tensor, kernel: Sizes, padding: Sizes) -> None:
         raise shape_error(f"input image ({have}) smaller than kernel size ({want})")
 
 
-def check_dtype(name: str, input: Tensor, whole: bool = False) -> None:
-    """Raise NotImplementedError unless the dtype is floating or, with `whole`, int64."""
-    if not input.dtype.is_floating_point and not (whole and input.dtype.torch_name == "Long"):
-        raise not_implemented(f"{name}", input.dtype)
+def check_dtype(name: str, input: Tensor, whole: tuple[DType, ...] = ()) -> None:
+    """Raise NotImplementedError unless the dtype is floating or one of `whole`."""
+    if not input.dtype.is_floating_point and input.dtype not in whole:
+        raise not_implemented(name, input.dtype)
 
 
 # --- one dimension ---
@@ -167,7 +169,7 @@ def one_int(name: str, parameter: str, value: Any) -> Any:
 
 def row_settings(input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[int, int | None, int, int]:
     """Kernel, stride, padding and dilation of `max_pool1d`; the stride is None where none is given."""
-    if input.array.ndim not in (2, 3):
+    if input.array.ndim not in (2, 3) or 0 in input.array.shape[-2:]:
         text = (
             f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.array.shape)}"
         )
@@ -235,7 +237,7 @@ def check_adaptive(name: str, rank: int, input: Tensor) -> None:
     shape = input.array.shape
     if len(shape) not in (rank + 1, rank + 2):
         raise shape_error(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{'' if 'avg' in name else ':'} {list(shape)}")
-    first = len(shape) - rank - (0 if "avg" in name else 1)
+    first = len(shape) - rank if "avg" in name else 1
     for at in range(first, len(shape)):
         if shape[at] == 0:
             raise shape_error(

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from gradcli import limits
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.ops.checks import size
+from gradcli.core.graph.write_checks import result_dtype_error
+from gradcli.core.ops.checks import refuse_bool, size
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.elementwise.trigonometric import TANH
 from gradcli.core.ops.layers.dropout import drop
@@ -87,6 +88,13 @@ def _check_cell(input: Tensor, state: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
             raise shape_error(f"a recurrent cell with a tensor of {tensor.array.ndim} dimensions is not part of gradcli, which has 2")
 
 
+def _check_dtype(name: str, input: Tensor) -> None:
+    """Raise NotImplementedError for bool, RuntimeError where the sigmoid of whole numbers would be written to whole numbers."""
+    refuse_bool("addmm_impl_cpu_", input.dtype)
+    if name in _GATES and not input.dtype.is_floating_point:
+        raise result_dtype_error("Float", input.dtype)
+
+
 def _cell(name: str) -> Callable[..., Any]:
     """`torch.NAME_cell`, which takes and gives a pair as the state of an LSTM."""
 
@@ -95,6 +103,7 @@ def _cell(name: str) -> Callable[..., Any]:
         if name == "lstm" and len(state) != 2:
             raise runtime_error("lstm_cell expects two hidden states")
         _check_cell(input, state, w_ih, w_hh, _GATES.get(name, 1))
+        _check_dtype(name, input)
         made = _STEPS[name](linear(input, w_ih, b_ih), state, (w_ih, w_hh, b_ih, b_hh))
         return made if name == "lstm" else made[0]
 
@@ -153,6 +162,7 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
     _check_network(input, states, params, how, name == "lstm")
     if not input.array.shape[1 if how.batch_first else 0]:
         raise runtime_error("Expected sequence length to be larger than 0 in RNN")
+    _check_dtype(name, input)
     projected = name == "lstm" and states[0].array.shape[2] != states[1].array.shape[2]
     each = (4 if how.has_biases else 2) + projected
     directions = 2 if how.bidirectional else 1
@@ -186,6 +196,8 @@ def layers(name: str, input: Tensor, states: State, params: Sequence[Tensor], ho
 
 def _network(name: str) -> Callable[..., Any]:
     def run(input: Tensor, hx: Any, params: Sequence[Tensor], *settings: Any) -> Any:
+        if name == "lstm" and len(hx) != 2:
+            raise runtime_error("lstm expects two hidden states")
         out, final = layers(name, input, tuple(hx) if name == "lstm" else (hx,), params, Settings(*settings))
         return (out, *final)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary, memory_format
@@ -167,13 +168,14 @@ def binary_cross_entropy(
             "Please ensure they have the same size.",
             "ValueError",
         )
+    check_no_gradient("binary_cross_entropy", weight=weight)
     if target.dtype is not input.dtype:
         text = f"Found dtype {target.dtype.torch_name} but expected {input.dtype.torch_name}"
         raise runtime_error(text, Code.DTYPES_DIFFER)
+    require_floating("binary_cross_entropy", input.dtype)
     for name, tensor in (("input", input), ("target", target)):
         if not ((tensor.array >= 0) & (tensor.array <= 1)).all():
             raise runtime_error(f"all elements of {name} should be between 0 and 1")
-    check_no_gradient("binary_cross_entropy", weight=weight)
     factor = None if weight is None else np.broadcast_to(weight.array, input.array.shape)
     return BCE(input, target, factor, reduction)
 
@@ -194,10 +196,18 @@ def binary_cross_entropy_with_logits(
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if input.array.shape != target.array.shape:
         raise shape_error(f"Target size ({target.shape}) must be the same as input size ({input.shape})", "ValueError")
+    return _with_logits(input, target, weight, pos_weight, reduction)
+
+
+def _with_logits(input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str) -> Any:
+    """`torch.binary_cross_entropy_with_logits`, whose input and weight may be of any shape that broadcasts to that of the target."""
+    check_no_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     require_floating("log_sigmoid_cpu", input.dtype)
+    check_into(target.array, input.array)
     if not target.dtype.is_floating_point:
         raise result_dtype_error(input.dtype.torch_name, target.dtype)
-    check_no_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    if weight is not None:
+        check_into(target.array, weight.array)
     factor = None if weight is None else weight.array
     return BCE_LOGITS(input, target, factor, None if pos_weight is None else pos_weight.array, reduction)
 
@@ -232,7 +242,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     under_torch(
         "binary_cross_entropy_with_logits",
-        binary_cross_entropy_with_logits,
+        _with_logits,
         "Tensor input, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=0",
         "Cross entropy of logits with targets between 0 and 1.",
         Sample("torch.binary_cross_entropy_with_logits(x, y / 3)", None, x=SQUARE, y=SQUARE_2),

@@ -58,7 +58,13 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ",
         )
-    return reduced(_positive_part(scalars.plus(traced, -target * (input1 - input2), float(margin))), reduction)
+    return _ranking(input1, input2, target, margin, reduction)
+
+
+def _ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str) -> Any:
+    """`torch.margin_ranking_loss`, which takes tensors of any ranks that broadcast."""
+    short = scalars.plus(traced, -target * (input1 - input2), float(margin))
+    return reduced(catalog.method("clamp_min_").method(short, (0,), {}), reduction)
 
 
 def cosine_embedding_loss(
@@ -66,7 +72,11 @@ def cosine_embedding_loss(
 ) -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
-    dim = target.array.ndim
+    dim, sizes = target.array.ndim, [list(t.array.shape) for t in (input1, input2)]
+    if dim > 1:
+        raise shape_error("0D or 1D target tensor expected, multi-target not supported")
+    if {len(size) for size in sizes} != {dim + 1}:
+        raise shape_error(f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes {sizes[0]} and {sizes[1]}.")
     product, first, second = (sum_along(a * b, (dim,)) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     scale = SQRT(scalars.plus(traced, first, 1e-12) * scalars.plus(traced, second, 1e-12))
     cosine = product / scale
@@ -95,11 +105,27 @@ def triplet_margin_loss(
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     if margin <= 0:
         raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
+    return _triplet(anchor, positive, negative, margin, p, eps, swap, reduction)
+
+
+def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool, reduction: str) -> Any:
+    """`torch.triplet_margin_loss`, which takes any margin."""
+    _check_triplet(anchor, positive, negative)
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = _smaller(far, pairwise_distance(positive, negative, p, eps))
     return reduced(_positive_part(scalars.plus(traced, near, margin) - far), reduction)
+
+
+def _check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
+    """Raise RuntimeError for ranks that differ."""
+    ranks = [t.array.ndim for t in (anchor, positive, negative)]
+    if len(set(ranks)) > 1:
+        raise shape_error(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {ranks[0]}D, positive {ranks[1]}D, and negative {ranks[2]}D inputs"
+        )
 
 
 def triplet_margin_with_distance_loss(
@@ -121,11 +147,7 @@ def triplet_margin_with_distance_loss(
     if margin <= 0:
         raise ProgramError("ValueError", f"margin must be greater than 0, got {margin}")
     distance = distance_function or pairwise_distance
-    ranks = {t.array.ndim for t in (anchor, positive, negative)}
-    if len(ranks) > 1:
-        shown = ", ".join(f"{name} {t.array.ndim}D" for name, t in (("anchor", anchor), ("positive", positive), ("negative", negative)))
-        text = f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: {shown} inputs"
-        raise shape_error(text)
+    _check_triplet(anchor, positive, negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = _smaller(far, distance(positive, negative))
@@ -201,14 +223,14 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     under_torch(
         "margin_ranking_loss",
-        margin_ranking_loss,
+        _ranking,
         "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=0",
         "How far the two inputs are from being ordered as target says.",
         Sample(f"torch.margin_ranking_loss(x, y, {_SIDES}, 0.1)", None, x=SQUARE, y=SQUARE_2),
     ),
     under_torch(
         "triplet_margin_loss",
-        triplet_margin_loss,
+        _triplet,
         "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=0",
         "How much further the negative must be from the anchor than the positive.",
         Sample("torch.triplet_margin_loss(x, y, x * y, 5.)", None, x=SQUARE, y=SQUARE_2),

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.type_errors import not_ordered
+from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.clone import CLONE
@@ -39,8 +41,9 @@ def kl_div(
 
     Raises ValueError for an unknown reduction, RuntimeError for a dtype that is not floating.
     """
+    legacy = size_average is not None or reduce is not None
     reduction = legacy_reduction(size_average, reduce, reduction)
-    if reduction == "mean":
+    if reduction == "mean" and not legacy:
         warnings.emit(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
@@ -101,8 +104,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     var = _variance(input, var)
     if reduction not in ("none", "mean", "sum"):
         raise ProgramError("ValueError", f"{reduction} is not valid")
-    if (var.array < 0).any():
-        raise ProgramError("ValueError", "var has negative entry/entries")
+    if not var.dtype.is_floating_point:
+        raise runtime_error(f"result type Float can't be cast to the desired output type {var.dtype.c_name}")
     held = CLONE(var)
     np.maximum(held.array, held.array.dtype.type(eps), out=held.array)
     loss = 0.5 * (LOG(held) + (input - target) ** 2 / held)
@@ -112,19 +115,23 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
 
 
 def _variance(input: Tensor, var: Any) -> Tensor:
-    """The variance as a tensor that broadcasts to the input. Raises ValueError for other shapes, types and a negative number."""
+    """The variance as a tensor that broadcasts to the input. Raises ValueError for other shapes and negative numbers, or TypeError."""
     if type(var) is not Tensor:
         if not isinstance(var, (int, float)):
-            raise shape_error("var is of incorrect size", "ValueError")
+            raise not_ordered("<", var, 0)
+        if not isinstance(var, float):
+            catalog.function("any")(var < 0)  # raises the error of its argument: PyTorch tells only floats from tensors
         if var < 0:
             raise ProgramError("ValueError", "var has negative entry/entries")
         return Tensor(np.full(input.array.shape, var, input.dtype.np), input.dtype)
+    if (var.array < 0).any():
+        raise ProgramError("ValueError", "var has negative entry/entries")
     wanted, shape = input.array.shape, var.array.shape
     if shape == wanted:
         return var
     if wanted[:-1] == shape:
         return unsqueeze(var, -1)
-    if wanted[:-1] == shape[:-1] and shape and shape[-1] == 1:
+    if len(wanted) == len(shape) and sum(m for n, m in zip(wanted, shape, strict=True) if n != m) == 1:
         return var
     raise shape_error("var is of incorrect size", "ValueError")
 

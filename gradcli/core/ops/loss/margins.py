@@ -15,18 +15,18 @@ from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
 from gradcli.core.graph.namespaces import numeric
+from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.graph.write_checks import result_dtype_error
 from gradcli.core.kernels import Array, elementary
-from gradcli.core.ops.checks import scalar_type_error
+from gradcli.core.ops.checks import refuse_half, require_floating, scalar_type_error
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.exponential import SIGMOID
 from gradcli.core.ops.loss.loss_reduction import N, checked_reduction, legacy_reduction, reduced, reduced_array, share
 from gradcli.core.ops.loss.samples import SCORES
 from gradcli.core.ops.reduce.sum_mean import sum as sum_along
 from gradcli.core.ops.rules import check_no_gradient, not_differentiable
-from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error, shape_error
@@ -76,10 +76,13 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     """`log(1 + exp(-target * input))` for targets 1 and -1. Raises ValueError or RuntimeError for arguments that do not fit."""
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     check_no_gradient("soft_margin_loss", target=target)
+    if target.dtype is dtypes.bool_:
+        catalog.function("neg")(target)  # raises the error of `-target`
+    check_into(input.array, target.array)
     if not input.dtype.is_floating_point:
         raise result_dtype_error("Float", input.dtype)
-    input, target = broadcast_tensors((input, target))
-    return SOFT_MARGIN(input, target.array.astype(input.array.dtype), reduction)
+    spread = np.broadcast_to(target.array, input.array.shape)
+    return SOFT_MARGIN(input, spread.astype(input.array.dtype), reduction)
 
 
 def _each(xp: Any, grad: Any, rows: int, reduction: str) -> Any:
@@ -147,6 +150,12 @@ MULTI_MARGIN = Op(
 )
 
 
+def _check_kernel(name: str, input: Tensor) -> None:
+    """Raise NotImplementedError for dtypes other than float32 and float64."""
+    require_floating(name, input.dtype)
+    refuse_half(name, input.dtype)
+
+
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -180,6 +189,7 @@ def multi_margin_loss(
     if target.array.size and not (target.array.min() >= 0 and target.array.max() < shape[-1]):
         raise runtime_error("target out of range")
     check_no_gradient("multi_margin_loss", weight=weight)
+    _check_kernel("multi_margin_loss_cpu_kernel", input)
     return MULTI_MARGIN(input, watched(target), int(p), float(margin), None if weight is None else weight.array, reduction)
 
 
@@ -246,12 +256,15 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     """
     reduction = checked_reduction(legacy_reduction(size_average, reduce, reduction))
     shape = input.array.shape
+    if len(shape) > 2 or 0 in shape[-1:]:
+        raise shape_error(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}")
     if target.array.shape != shape:
         raise shape_error(f"inconsistent target size: {list(target.array.shape)} for input of size: {list(shape)}")
+    if target.array.size and not (target.array.min() >= -1 and target.array.max() < (shape or (1,))[-1]):
+        raise runtime_error("argument #2 'target' is out of range")
+    _check_kernel("multilabel_margin_loss_forward_out_frame", input)
     if target.dtype is not dtypes.int64:
         raise scalar_type_error(dtypes.int64, target.dtype)
-    if target.array.size and not (target.array.min() >= -1 and target.array.max() < shape[-1]):
-        raise runtime_error("target is out of range")
     limits.check_elements(input.array.size * shape[-1], input.dtype.itemsize)
     return MULTILABEL_MARGIN(input, watched(target), reduction)
 

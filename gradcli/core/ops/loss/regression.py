@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.core.calling import warnings
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions import catalog
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.functions.python_function import PythonFunction
@@ -25,7 +26,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import runtime_error, shape_error
+from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: gets differences and the parameter of a loss, and gives the derivative as a factor of the difference and a constant
 Pieces = Callable[..., tuple[Any, Any]]
@@ -196,11 +197,19 @@ def _check_floating(kernel: str, input: Tensor, target: Tensor) -> None:
     require_floating(kernel, dtype)
 
 
-def _weighted(loss: Tensor, input: Tensor, weight: Any, reduction: str, average: bool) -> Any:
-    """A loss with a weight for each element; the mean divides by the sum of the weights, or, with `average`, by their number."""
+def _check_weight(weight: Any, input: Tensor) -> None:
+    """Raise ValueError for a weight of another shape than the input, AttributeError for what is no tensor."""
+    if type(weight) is not Tensor:
+        raise no_attribute(weight, "size")
     if weight.array.shape != input.array.shape:
         raise shape_error("Weights and input must have the same size.", "ValueError")
+
+
+def _weighted(loss: Tensor, weight: Tensor, reduction: str, average: bool) -> Any:
+    """A loss with a weight for each element; the mean divides by the sum of the weights, or, with `average`, by their number."""
     values = loss * weight
+    if reduction not in ("none", "mean", "sum"):
+        raise ProgramError("ValueError", f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
     if reduction == "mean" and not average:
         return sum_all(values) / sum_all(weight)
     return reduced(values, reduction)
@@ -212,12 +221,13 @@ def mse_loss(
     """The squared differences, by default their mean. Raises ValueError or NotImplementedError for arguments that do not fit."""
     _warn_of_sizes(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = broadcast_tensors((input, target))
+    x, y = broadcast_tensors((input, target))
     if weight is not None:
-        return _weighted((input - target) ** 2, input, weight, reduction, False)
+        _check_weight(weight, input)
+        return _weighted((x - y) ** 2, weight, reduction, False)
     checked_reduction(reduction)
     _check_floating("mse_cpu", input, target)
-    return MSE(input, target, reduction)
+    return MSE(x, y, reduction)
 
 
 def l1_loss(
@@ -226,10 +236,12 @@ def l1_loss(
     """The absolute differences, by default their mean. Raises ValueError for arguments that do not fit."""
     _warn_of_sizes(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    input, target = broadcast_tensors((input, target))
-    difference = catalog.function("abs")(input - target)
+    x, y = broadcast_tensors((input, target))
     if weight is not None:
-        return _weighted(difference, input, weight, reduction, False)
+        _check_weight(weight, input)
+    difference = catalog.function("abs")(x - y)
+    if weight is not None:
+        return _weighted(difference, weight, reduction, False)
     return reduced(difference, checked_reduction(reduction))
 
 
@@ -258,14 +270,17 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     Raises RuntimeError unless delta is positive, ValueError or NotImplementedError for other arguments that do not fit.
     """
     _warn_of_sizes(input, target)
-    input, target = broadcast_tensors((input, target))
-    checked_reduction(reduction)
+    x, y = broadcast_tensors((input, target))
+    if weight is None:
+        checked_reduction(reduction)
+    else:
+        _check_weight(weight, input)
     if delta <= 0:
         raise runtime_error("huber_loss does not support non-positive values for delta.")
     _check_floating("huber_cpu", input, target)
     if weight is not None:
-        return _weighted(_huber_loss(input, target, "none", float(delta)), input, weight, reduction, True)
-    return _huber_loss(input, target, reduction, float(delta))
+        return _weighted(_huber_loss(x, y, "none", float(delta)), weight, reduction, True)
+    return _huber_loss(x, y, reduction, float(delta))
 
 
 FUNCTIONS: tuple[Function, ...] = (
