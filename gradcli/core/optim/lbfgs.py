@@ -12,6 +12,7 @@ from gradcli.core.calling.declared_arguments import REQUIRED
 from gradcli.core.calling.routines import Routine
 from gradcli.core.kernels import Array, blocks
 from gradcli.core.kernels.products import matmul
+from gradcli.core.kernels.summation import total
 from gradcli.core.optim import checks, fused_arithmetic
 from gradcli.core.optim.line_search import Point, search
 from gradcli.core.optim.optimizer import Group, Optimizer, called, written
@@ -76,7 +77,12 @@ class _Run:
         result = self.evaluate()
         if np.abs(self.gradient).max() <= self.group["tolerance_grad"]:
             return result
+        step = self.state.get("t")
+        if type(step) is Tensor:
+            self.state["t"] = step.array[()]
         self.iterate()
+        if isinstance(self.state["t"], np.floating):
+            self.state["t"] = Tensor(np.asarray(self.state["t"]), self.params[0].dtype)
         for key in _KEPT:  # scripts that print the state see this order
             if key in self.state:
                 self.state[key] = self.state.pop(key)
@@ -94,10 +100,10 @@ class _Run:
             direction = state["d"].array
             slope = matmul(self.gradient, direction)
             lr = checks.number(group["lr"])
-            state["t"] = min(1.0, 1.0 / np.abs(self.gradient).sum().item()) * lr if state["n_iter"] == 1 else lr
+            state["t"] = min(1.0, 1.0 / total(np.abs(self.gradient))[()]) * lr if state["n_iter"] == 1 else lr
             if slope > -group["tolerance_change"]:
                 break
-            made = self.advance(direction, slope, iteration == group["max_iter"])
+            made = self.advance(direction, slope, group["max_eval"] - evaluations, iteration == group["max_iter"])
             evaluations += made
             if iteration == group["max_iter"] or evaluations >= group["max_eval"]:
                 break
@@ -150,19 +156,19 @@ class _Run:
             fused_arithmetic.add(direction, moves[i].array, float(weights[i].array - weight))
         state.update(d=Tensor(direction, dtype), al=weights)
 
-    def advance(self, direction: Array, slope: Any, last: bool) -> int:
-        """Move along the direction; returns the number of evaluations of the closure."""
+    def advance(self, direction: Array, slope: Any, most: int, last: bool) -> int:
+        """Move along the direction, where lines are searched in at most `most` steps; returns the number of evaluations of the closure."""
         state, group = self.state, self.group
         if group["line_search_fn"] is not None:
-            return self.search(direction, slope)
+            return self.search(direction, slope, most)
         self.move(direction, state["t"])
         if last:
             return 0
         self.evaluate()
         return 1
 
-    def search(self, direction: Array, slope: Any) -> int:
-        """Move along the direction as far as the line search finds; returns the number of evaluations."""
+    def search(self, direction: Array, slope: Any, most: int) -> int:
+        """Move along the direction as far as a line search of at most `most` steps finds; returns the number of evaluations."""
         if self.group["line_search_fn"] != "strong_wolfe":
             raise runtime_error("only 'strong_wolfe' is supported")
         origin = [p.array.copy() for p in self.params]
@@ -178,7 +184,7 @@ class _Run:
 
         start = Point(0, self.loss, self.gradient, slope)
         longest = np.abs(direction).max()
-        found, evaluations = search(evaluate, start, self.state["t"], longest, 1e-9)
+        found, evaluations = search(evaluate, start, self.state["t"], longest, 1e-9, most)
         self.loss, self.gradient, self.state["t"] = found.value, found.gradient, found.step
         self.move(direction, found.step)
         return evaluations

@@ -15,7 +15,6 @@ from gradcli.core.kernels import Array
 #: the two constants of the Wolfe conditions, of sufficient decrease and of curvature
 _DECREASE = 1e-4
 _CURVATURE = 0.9
-_MOST = 25
 
 
 class Point(NamedTuple):
@@ -44,16 +43,16 @@ def cubic_minimum(a: Point, b: Point, low: Any, high: Any) -> Any:
     return min(max(place, low), high)
 
 
-def search(evaluate: Evaluate, start: Point, step: Any, longest: Any, tolerance: float) -> tuple[Point, int]:
+def search(evaluate: Evaluate, start: Point, step: Any, longest: Any, tolerance: float, most: int) -> tuple[Point, int]:
     """Search along a line; returns the point found and the number of evaluations.
 
     `step` is the first step to try, and `longest` the largest element of the direction; the search ends when the bracket
-    moves no element by `tolerance`.
+    moves no element by `tolerance`, or after `most` evaluations beyond the first.
     """
-    bracket, tried, done = _bracket(evaluate, start, step)
+    bracket, tried, done = _bracket(evaluate, start, step, most)
     evaluations = tried + 1
-    if not done and tried < _MOST:
-        bracket, zoomed = _zoom(evaluate, start, bracket, tried, longest, tolerance)
+    if not done and tried < most:
+        bracket, zoomed = _zoom(evaluate, start, bracket, tried, longest, tolerance, most)
         evaluations += zoomed
     best = bracket[0] if bracket[0].value <= bracket[-1].value else bracket[-1]
     return best, evaluations
@@ -67,13 +66,13 @@ def _flat(start: Point, point: Point) -> bool:
     return bool(abs(point.slope) <= -_CURVATURE * start.slope)
 
 
-def _bracket(evaluate: Evaluate, start: Point, step: Any) -> tuple[list[Point], int, bool]:
+def _bracket(evaluate: Evaluate, start: Point, step: Any, most: int) -> tuple[list[Point], int, bool]:
     """Take longer steps until a minimum lies between the last two points.
 
     Returns these points, or a point that meets the conditions; the number of steps beyond the first; whether the conditions are met.
     """
     before, point = Point(0, *start[1:]), evaluate(step)
-    for tried in range(_MOST):
+    for tried in range(most):
         if _too_high(start, point) or (tried > 1 and point.value >= before.value):
             return [before, point], tried, False
         if _flat(start, point):
@@ -82,15 +81,17 @@ def _bracket(evaluate: Evaluate, start: Point, step: Any) -> tuple[list[Point], 
             return [before, point], tried, False
         low, high = point.step + 0.01 * (point.step - before.step), point.step * 10
         before, point = point, evaluate(cubic_minimum(before, point, low, high))
-    return [Point(0, *start[1:]), point], _MOST, False
+    return [Point(0, *start[1:]), point], most, False
 
 
-def _zoom(evaluate: Evaluate, start: Point, bracket: list[Point], tried: int, longest: Any, tolerance: float) -> tuple[list[Point], int]:
+def _zoom(
+    evaluate: Evaluate, start: Point, bracket: list[Point], tried: int, longest: Any, tolerance: float, most: int
+) -> tuple[list[Point], int]:
     """Narrow the bracket until an end meets the conditions; returns what is left of it and the number of evaluations."""
     evaluations = 0
     near_end = False
     low, high = (0, 1) if bracket[0].value <= bracket[1].value else (1, 0)
-    while tried + evaluations < _MOST and not abs(bracket[1].step - bracket[0].step) * longest < tolerance:
+    while tried + evaluations < most and not abs(bracket[1].step - bracket[0].step) * longest < tolerance:
         left, right = sorted(p.step for p in bracket)
         step = cubic_minimum(bracket[0], bracket[1], left, right)
         margin = 0.1 * (right - left)

@@ -16,6 +16,7 @@ from gradcli.core.vocabulary._index import DECLARED
 #: namespaces that scripts see as modules
 MODULES = (
     "",
+    "accelerator",
     "autograd",
     "autograd.anomaly_mode",
     "autograd.forward_ad",
@@ -122,6 +123,9 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd.graph.GradientEdge": (_EDGES, "GRADIENT_EDGE"),
     "autograd.graph.get_gradient_edge": (_EDGES, "GET_GRADIENT_EDGE"),
     "autograd.graph.increment_version": (_EDGES, "INCREMENT_VERSION"),
+    "accelerator.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
+    "accelerator.device_count": (_TORCH_TYPES, "DEVICE_COUNT"),
+    "accelerator.current_accelerator": (_TORCH_TYPES, "CURRENT_ACCELERATOR"),
     "cuda.is_available": (_TORCH_TYPES, "NOT_AVAILABLE"),
     "cuda.device_count": (_TORCH_TYPES, "DEVICE_COUNT"),
     "cuda.manual_seed": (_TORCH_TYPES, "SEED_NOTHING"),

@@ -122,7 +122,12 @@ def _seed_nothing(seed: int) -> None:
     """Without effect: there is no generator but the cpu's."""
 
 
+def _no_accelerator(check_available: bool = False) -> None:
+    """The device of the accelerator: none is there."""
+
+
 NOT_AVAILABLE = Routine(_not_available, "is_available")
+CURRENT_ACCELERATOR = Routine(_no_accelerator, "current_accelerator")
 DEVICE_COUNT = Routine(_device_count, "device_count")
 SEED_NOTHING = Routine(_seed_nothing, "manual_seed")
 DEVICE = ScriptType("device", "torch", _device, lambda v: type(v) is Device)

@@ -16,7 +16,7 @@ NAMES: dict[str, str] = {
         "ScriptModuleSerializer ScriptObject ScriptObjectProperty SerializationStorageContext ShortStorage ShortTensor StaticModule "
         "Storage StorageBase Stream StreamObjType StringType SymBool SymBoolType SymFloat SymInt SymIntType TYPE_CHECKING Tag TensorType "
         "ThroughputBenchmark TracingState TupleType Type TypedStorage USE_GLOBAL_DEPS USE_RTLD_GLOBAL_WITH_LIBTORCH UnionType "
-        "UntypedStorage Use Value accelerator affine_grid_generator alpha_dropout_ amp ao are_deterministic_algorithms_enabled autocast "
+        "UntypedStorage Use Value affine_grid_generator alpha_dropout_ amp ao are_deterministic_algorithms_enabled autocast "
         "autocast_decrement_nesting autocast_increment_nesting batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt "
         "batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats binomial bit bits16 bits1x8 "
         "bits2x4 bits4x2 bits8 ccol_indices_copy cdouble cfloat chalf channels_last channels_last_3d choose_qparams_optimized classes "
@@ -28,12 +28,12 @@ NAMES: dict[str, str] = {
         "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
         "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix feature_alpha_dropout_ feature_dropout_ "
         "fft float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu fork frobenius_norm from_dlpack "
-        "from_file from_numpy frombuffer functional fused_moving_avg_obs_fake_quant futures fx geqrf get_autocast_cpu_dtype "
-        "get_autocast_dtype get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype get_default_device "
-        "get_deterministic_debug_mode get_device_module get_file_path get_float32_matmul_precision get_num_interop_threads grid_sampler "
-        "grid_sampler_2d grid_sampler_3d has_lapack has_mkl has_openmp has_spectral hash_tensor histogramdd hsmm hspmm hub "
-        "import_ir_module import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr "
-        "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
+        "from_file frombuffer functional fused_moving_avg_obs_fake_quant futures fx geqrf get_autocast_cpu_dtype get_autocast_dtype "
+        "get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype get_default_device get_deterministic_debug_mode "
+        "get_device_module get_file_path get_float32_matmul_precision get_num_interop_threads grid_sampler grid_sampler_2d "
+        "grid_sampler_3d has_lapack has_mkl has_openmp has_spectral hash_tensor histogramdd hsmm hspmm hub import_ir_module "
+        "import_ir_module_from_buffer indices_copy init_num_threads int1 int2 int3 int4 int5 int6 int7 int_repr is_autocast_cache_enabled "
+        "is_autocast_cpu_enabled is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled "
         "is_deterministic_algorithms_warn_only_enabled is_storage is_vulkan_available is_warn_always_enabled istft jagged jit layout "
         "legacy_contiguous_format library load lobpcg lstsq masked matrix_rank memory_format merge_type_from_type_comment "
         "miopen_batch_norm miopen_convolution miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
@@ -57,13 +57,22 @@ NAMES: dict[str, str] = {
         "torch_version typename types uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7 unify_type_list values_copy version "
         "view_as_complex view_as_complex_copy view_as_real view_as_real_copy wait while_loop windows xpu "
     ),
+    "accelerator": (
+        "Any Graph cache current_device_idx current_device_index current_stream deprecated device_index empty_cache empty_host_cache "
+        "get_device_capability get_memory_info graphs max_memory_allocated max_memory_reserved memory memory_allocated memory_reserved "
+        "memory_stats reset_accumulated_memory_stats reset_peak_memory_stats set_device_idx set_device_index set_stream synchronize torch "
+    ),
     "autograd": (
-        "DeviceType Function Mapping NestedIOFunction ProfilerActivity ProfilerConfig ProfilerEvent ProfilerState SavedTensor Sequence "
-        "cast enforce_grad_layout_policy function handle_torch_function has_torch_function is_tensor_like kineto_available overload "
-        "profiler profiler_legacy profiler_util torch "
+        "DeviceType Mapping NestedIOFunction ProfilerActivity ProfilerConfig ProfilerEvent ProfilerState SavedTensor Sequence cast "
+        "enforce_grad_layout_policy handle_torch_function has_torch_function is_tensor_like kineto_available overload profiler "
+        "profiler_legacy profiler_util torch "
     ),
     "autograd.anomaly_mode": ("torch "),
     "autograd.forward_ad": ("Any NamedTuple torch "),
+    "autograd.function": (
+        "AUTOGRAD_FUNCTION_COUNTER Any BackwardCFunction Callable Concatenate FunctionCtx FunctionMeta InplaceFunction NestedIOFunction "
+        "OrderedDict ParamSpec TypeVar custom_function_call deprecated hooks torch "
+    ),
     "autograd.functional": ("fwAD torch "),
     "autograd.grad_mode": ("Any F enforce_grad_layout_policy torch "),
     "autograd.graph": (

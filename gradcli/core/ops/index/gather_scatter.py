@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling import warnings
 from gradcli.core.calling.signature import scalar_of
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.record import Op, Rule
@@ -31,11 +32,15 @@ def places_along(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
 
 
 def _gather(a: Array, dim: int, index: Array) -> Array:
-    return np.asarray(a[places_along(dim, index, a.ndim)]) if a.ndim else np.broadcast_to(a, index.shape).copy()
+    if not a.ndim or not index.size:
+        return np.full(index.shape, a.reshape(-1)[:1] if index.size else 0, a.dtype)
+    return np.asarray(a[places_along(dim, index, a.ndim)])
 
 
 def _scattered(a: Array, src: Any, dim: int, index: Array, add: bool = False) -> Array:
     made = np.array(a)
+    if not index.size:
+        return made
     if isinstance(src, np.ndarray) and src.shape != index.shape and src.ndim:
         src = src[tuple(slice(0, n) for n in index.shape)]
     if not made.ndim:
@@ -112,6 +117,8 @@ SCATTER_ADD: Op = Op(
 
 def _scatter_reduced(a: Array, source: Array, dim: int, index: Array, reduce: str) -> Array:
     made = np.array(a)
+    if not index.size:
+        return made
     values = source[tuple(slice(0, n) for n in index.shape)] if source.ndim else source
     (np.add if reduce == "add" else np.multiply).at(made, places_along(dim, index, made.ndim), values)
     return made
@@ -130,7 +137,7 @@ def out_of_range(index: Array, length: int, least: int = 0) -> int | None:
 def check_gather(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
     """Raise PyTorch's errors for an index (and a source) of another rank, dtype or size, and for positions out of range."""
     at = wrap_dim(dim, input.array.ndim)
-    if index.dtype not in (dtypes.int64, dtypes.int32):
+    if index.array.size and index.dtype not in (dtypes.int64, dtypes.int32):
         raise runtime_error(f"{name}(): Expected dtype int32/int64 for index")
     if src is not None and src.dtype is not input.dtype:
         raise runtime_error(f"{name}(): Expected self.dtype to be equal to src.dtype")
@@ -186,12 +193,21 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return SCATTER_ADD(input, src, dim, watched(index))  # type: ignore[no-any-return]
 
 
+_DEPRECATED = (
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+    "torch.scatter_reduce instead for more reduction options. (Triggered internally at "
+    "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:225.)"
+)
+
+
 def scatter_with_reduce(input: Tensor, dim: int, index: Tensor, src: Operand, reduce: str) -> Tensor:
     """`scatter` that adds or multiplies (`reduce` is "add" or "multiply"); PyTorch defines no derivative."""
+    tensor = src if type(src) is Tensor else None
+    if tensor is not None:
+        warnings.emit(_DEPRECATED, once="scatter")
+    check_gather("scatter", input, dim, index, tensor)
     if reduce not in ("add", "multiply"):
         raise runtime_error("reduce argument must be either add or multiply.")
-    tensor = src if type(src) is Tensor else None
-    check_gather("scatter", input, dim, index, tensor)
     values = wrap(np.asarray(src, input.dtype.np)) if tensor is None else tensor
     return SCATTER_REDUCED(input, values, dim, index.array, reduce)  # type: ignore[no-any-return]
 

@@ -120,6 +120,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise ProgramError("IndexError", "index_select(): Index is supposed to be a vector")
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise runtime_error("index_select(): Expected dtype int32 or int64 for index")
+    if rank and not input.array.shape[at] and index.array.size:
+        raise shape_error("index_select(): self indexing axis dim should be positive")
     if out_of_range(index.array, input.array.shape[at] if rank else 1) is not None:
         raise ProgramError("IndexError", "index out of range in self")
     limits.check_elements(input.array.size // max(input.array.shape[at] if rank else 1, 1) * index.array.size, input.dtype.itemsize)
@@ -169,13 +171,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Num
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """A copy with one value, a number or a 0-d tensor, in the slices of dimension `dim` that `index` lists."""
     rank = input.array.ndim
-    at = wrap_dim(dim, rank)
     if type(value) is Tensor and value.array.ndim:
         raise shape_error(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s).")
     if index.dtype is not dtypes.int64:
         raise ProgramError("IndexError", "index_fill_(): Expected dtype int64 for index.")
     if index.array.ndim > 1:
         raise runtime_error("Index has to be a vector/scalar")
+    at = wrap_dim(dim, rank)
     size = input.array.shape[at] if rank else 1
     bad = out_of_range(index.array, size, -size)
     if bad is not None:
@@ -189,6 +191,16 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     """A copy with the slices of `source` in place of the slices of dimension `dim` that `index` lists."""
     at = wrap_dim(dim, input.array.ndim)
     have, given = input.array.shape, source.array.shape
+    if index.array.ndim > 1:
+        raise shape_error(f"index_copy_(): Index should have dimension 1 or 0 (got {index.array.ndim})", "IndexError")
+    if not given and index.array.size != 1:
+        raise shape_error(f"index_copy_(): When source is scalar, index should have one element (got {index.array.size})", "IndexError")
+    if have and given and len(have) != len(given):
+        raise shape_error(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+            f"({len(given)}), destination dimensionality ({len(have)})",
+            "IndexError",
+        )
     if index.dtype is not dtypes.int64:
         raise runtime_error(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.torch_name}")
     if input.dtype is not source.dtype:
@@ -197,7 +209,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             f"{source.dtype.torch_name}"
         )
     slice_a, slice_b = have[:at] + have[at + 1 :], given[:at] + given[at + 1 :]
-    if given and slice_a != slice_b:
+    if slice_a != slice_b:
         raise shape_error(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{' '.join(map(str, slice_a))} at dimension {at} and source slice shape: {' '.join(map(str, slice_b))} at dimension 0.",

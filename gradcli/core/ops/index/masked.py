@@ -112,13 +112,13 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of `source`, in their order, where `mask` is True; the shapes of input and mask broadcast."""
+    shape = common_shape([mask.array.shape, input.array.shape])
     if mask.dtype is not dtypes.bool_:
         raise runtime_error(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.torch_name}")
     if input.dtype is not source.dtype:
         raise runtime_error(
             f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.torch_name} and {source.dtype.torch_name}"
         )
-    shape = common_shape([input.array.shape, mask.array.shape])
     if source.array.size < np.count_nonzero(np.broadcast_to(mask.array, shape)):
         raise runtime_error("Number of elements of source < number of ones in mask")
     return MASKED_SCATTER(input, source, watched(mask))  # type: ignore[no-any-return]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
+from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.functions.function import Function, Sample
+from gradcli.core.kernels import memory_format
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, shape_error
@@ -20,7 +23,8 @@ def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     if as_tuple:
         array = input.array if input.array.ndim else input.array.reshape(1)
         return tuple(wrap(np.ascontiguousarray(p, np.int64)) for p in np.nonzero(array))
-    return wrap(np.argwhere(input.array).astype(np.int64, copy=False))
+    found = np.argwhere(input.array).astype(np.int64, copy=False)
+    return wrap(memory_format.laid_out(found, (1, len(found))))
 
 
 def nonzero_static(input: Tensor, size: int, fill_value: int) -> Tensor:
@@ -40,13 +44,21 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         raise no_attribute(indices, "is_complex")
     if indices.dtype.is_floating_point or indices.dtype is dtypes.bool_:
         raise ProgramError("TypeError", f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = (shape,) if type(shape) is int else tuple(shape)
+    if not isinstance(shape, (int, str, Sequence)):
+        raise ProgramError("TypeError", f"expected 'shape' to be int or sequence of ints, but got <class '{language.type_name(shape)}'>")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in sizes:
+        if not isinstance(n, int):
+            raise ProgramError("TypeError", f"expected 'shape' sequence to only contain ints, but got <class '{language.type_name(n)}'>")
     if any(n < 0 for n in sizes):
         raise shape_error(f"'shape' cannot have negative values, but got {sizes}", "ValueError")
     limits.check_elements(indices.array.size * max(len(sizes), 1), 8)
     steps = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     places = indices.array.astype(np.int64, copy=False)
-    return tuple(wrap(np.asarray(places // step % n)) for step, n in zip(steps, sizes, strict=True))
+    made = np.empty((*places.shape, len(sizes)), np.int64)
+    for k, (step, n) in enumerate(zip(steps, sizes, strict=True)):
+        made[..., k] = places // step % n
+    return tuple(wrap(made[..., k]) for k in range(len(sizes)))
 
 
 FUNCTIONS = (

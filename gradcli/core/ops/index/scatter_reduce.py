@@ -8,15 +8,16 @@ import numpy as np
 
 from gradcli.core.calling import warnings
 from gradcli.core.functions.function import Function, Sample
-from gradcli.core.graph.record import Op, Rule, broadcast_error
+from gradcli.core.graph.record import Op, Rule, broadcast_error, without_jvp
 from gradcli.core.graph.saved_arrays import watched
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import wrap_dim
+from gradcli.core.ops.checks import not_implemented, wrap_dim
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.elementwise.divide_remainder import DIV
 from gradcli.core.ops.index.gather_scatter import GATHER, SCATTER_NUMBER, check_gather, places_along, source_gradient
-from gradcli.core.ops.index.index_select import check_index_and_source, different_slices
+from gradcli.core.ops.index.index_select import INDEX_FILL, check_index_and_source, different_slices
 from gradcli.core.ops.index.masked import MASKED_FILL
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -31,11 +32,15 @@ def _places(dim: int, index: Array, rank: int) -> tuple[Any, ...]:
 
 def _put(made: Array, how: Any, dim: int, index: Array, values: Any) -> None:
     """Reduce values into the positions of an array, in place; `how` is the ufunc."""
+    if not index.size:
+        return
     how.at(np.atleast_1d(made), _places(dim, index, made.ndim), values)
 
 
 def _at(a: Array, dim: int, index: Array) -> Array:
     """The elements at the positions."""
+    if not index.size:
+        return np.zeros(index.shape, a.dtype)
     return np.asarray(np.atleast_1d(a)[_places(dim, index, a.ndim)])
 
 
@@ -55,13 +60,15 @@ def _cut(src: Array, index: Array) -> Array:
 
 def _reduced(a: Array, src: Array, dim: int, index: Array, reduce: str, include_self: bool) -> Array:
     made = np.array(a)
+    if not index.size:
+        return made
     if not include_self:
         kind = made.dtype.kind
         start = _START[reduce]
-        if kind != "f" and not np.isfinite(start):
+        if kind not in "fb" and not np.isfinite(start):
             limits = np.iinfo(made.dtype)
             start = limits.min if start < 0 else limits.max
-        np.atleast_1d(made)[_places(dim, index, made.ndim)] = start
+        np.atleast_1d(made)[_places(dim, index, made.ndim)] = start > 0 if kind == "b" else start
     _put(made, _REDUCERS[reduce], dim, index, _cut(src, index))
     if reduce == "mean":
         counts = _counts(made.shape, dim, index, include_self, made.dtype)
@@ -88,6 +95,12 @@ def _even(xp: Any, grad: Any, a: Any, src: Any, out: Any, dim: int, index: Array
 
 
 def _self_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    grad = _own_gradient(xp, grad, input, src, out, dim, index, reduce, include_self)
+    return grad if include_self else xp.call(SCATTER_NUMBER, grad, dim, index, 0.0)
+
+
+def _own_gradient(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
+    """The gradient of input, as if the elements that are reduced into took part."""
     x = xp.plain(input)
     if reduce not in ("sum", "mean"):
         _check_comparable(xp.plain(src), index)
@@ -99,7 +112,7 @@ def _self_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, ind
     elif reduce != "sum":
         shared, mask, _ = _even(xp, grad, input, src, out, dim, index)
         grad = scalars.times_data(xp, shared, mask)
-    return grad if include_self else xp.call(SCATTER_NUMBER, grad, dim, index, 0.0)
+    return grad
 
 
 def _src_rule(xp: Any, grad: Any, input: Any, src: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
@@ -159,9 +172,11 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
 
     `reduce` is "sum", "mean", "prod", "amax" or "amin"; without `include_self` the elements of input do not take part.
     """
+    check_gather("scatter", input, dim, index, src)
     if reduce not in _REDUCERS:
         raise runtime_error(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    check_gather("scatter_reduce", input, dim, index, src)
+    if reduce == "mean" and input.dtype is dtypes.bool_:
+        raise not_implemented("scatter_gather_tensor_cpu_reduce_mean", input.dtype)
     return SCATTER_REDUCE(input, src, dim, watched(index), reduce, include_self)
 
 
@@ -177,7 +192,8 @@ def _spread(index: Array, dim: int, shape: tuple[int, ...]) -> Array:
 
 def _index_self_rule(xp: Any, grad: Any, input: Any, source: Any, out: Any, dim: int, index: Array, reduce: str, include_self: bool) -> Any:
     places = _spread(index, dim, xp.plain(source).shape)
-    return _self_rule(xp, grad, input, source, out, dim, places, reduce, include_self)
+    grad = _own_gradient(xp, grad, input, source, out, dim, places, reduce, include_self)
+    return grad if include_self else xp.call(INDEX_FILL, grad, dim, index, 0)
 
 
 def _index_source_rule(
@@ -197,6 +213,7 @@ INDEX_REDUCE: Op = Op(
     lambda a, source, dim, index, reduce, include_self: _reduced(a, source, dim, _spread(index, dim, source.shape), reduce, include_self),
     "input source",
     "dim index reduce include_self",
+    jvp=without_jvp("index_reduce"),
     input=Rule(
         _index_self_rule,
         f"{_AT}{_HITS}g = grad / ones.clamp(min=1) if reduce == 'mean' else grad * out / input if reduce == 'prod' else "
@@ -217,13 +234,13 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
 
     `reduce` is "mean", "prod", "amax" or "amin"; without `include_self` the slices of input do not take part.
     """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise runtime_error(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     warnings.emit(
         "index_reduce() is in beta and the API may change at any time. (Triggered internally at "
         "/__w/pytorch/pytorch/aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523.)",
         once="index_reduce",
     )
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise runtime_error(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     at = wrap_dim(dim, input.array.ndim)
     a, values = input.array.shape, source.array.shape
     check_index_and_source("index_reduce", input, at, index, source)
@@ -231,6 +248,10 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise different_slices(input, source)
     if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
         raise ProgramError("IndexError", "index out of range in self")
+    if input.dtype is dtypes.bool_ and not include_self and reduce == "amin":
+        raise not_implemented("index_reduce_func_exclude_input_init", input.dtype)
+    if input.dtype is dtypes.bool_ and reduce == "mean":
+        raise not_implemented("div_floor_cpu", input.dtype)
     return INDEX_REDUCE(input, source, dim, watched(index), reduce, include_self)
 
 

@@ -57,10 +57,14 @@ PUT: Op = Op(
 )
 
 
+def _not_long(name: str, index: Tensor) -> ProgramError:
+    return runtime_error(f"{name}(): Expected a long tensor for index, but got {index.dtype.torch_name}")
+
+
 def _flat_positions(name: str, input: Tensor, index: Tensor) -> Array:
     """The positions that an index gives in the flattened tensor. Raises RuntimeError, and IndexError if out of range."""
     if index.dtype is not dtypes.int64:
-        raise runtime_error(f"{name}(): Expected a long tensor for index, but got {index.dtype.torch_name}")
+        raise _not_long(name, index)
     size = input.array.size
     bad = out_of_range(index.array, size, -size)
     if bad is not None:
@@ -75,6 +79,8 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with the elements of `source` written, or added with `accumulate`, at positions of the flattened tensor."""
+    if index.dtype is not dtypes.int64:
+        raise _not_long("put_", index)
     if input.dtype is not source.dtype:
         raise runtime_error(
             f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype.torch_name} and source.dtype = "
@@ -91,8 +97,6 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather` with input and indices broadcast to each other; without `dim`, of the flattened tensors."""
-    if indices.dtype is not dtypes.int64:
-        raise runtime_error(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.torch_name}")
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     if input.array.ndim != indices.array.ndim:
@@ -100,6 +104,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{input.array.ndim} dimensions for input, and {indices.array.ndim} dimensions for indices",
         )
+    if indices.dtype is not dtypes.int64:
+        raise runtime_error(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.torch_name}")
     at = wrap_dim(dim, input.array.ndim)
     a, b = list(input.array.shape), list(indices.array.shape)
     length, count = a[at], b[at]
@@ -107,7 +113,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     shape = list(common_shape([tuple(a), tuple(b)]))
     wide_input, wide_index = list(shape), list(shape)
     wide_input[at], wide_index[at] = length, count
-    return gather(expand(input, wide_input), at, wrap(np.broadcast_to(indices.array, wide_index)))
+    return gather(expand(input, wide_input), at, wrap(np.broadcast_to(indices.array % max(length, 1), wide_index)))
 
 
 _M: Any = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
