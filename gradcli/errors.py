@@ -222,7 +222,7 @@ class ProgramError(GradcliError):
         self.code = code
         self.names = names
         self.shape = shape
-        self.args_: tuple[object, ...] = (message,) if args is None else args
+        self.args_: tuple[object, ...] = ((message,) if message else ()) if args is None else args
         #: the instance that was raised, if its class is one that the program defines
         self.instance: object = None
 

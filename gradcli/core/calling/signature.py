@@ -8,7 +8,7 @@ Generator, any. `?` admits None.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -58,18 +58,29 @@ def _no_number(value: object) -> float | None:
     return None
 
 
-class Language:
-    """What the language adds to argument parsing: names of its own types, dtypes for `int`, `float` and `bool`, numpy's arrays."""
+def _host_item(value: Any, key: Any) -> Any:
+    return value[key]
 
-    __slots__ = ("type_name", "as_dtype", "as_array", "as_number")
+
+class Language:
+    """What the language adds to argument parsing: names of its own types, dtypes for `int`, `float` and `bool`, numpy's arrays.
+
+    `length`, `item` and `iterate` are len(), subscripts and iteration of any value, such as an instance of a program's class.
+    """
+
+    __slots__ = ("type_name", "type_repr", "as_dtype", "as_array", "as_number", "length", "item", "iterate")
 
     def __init__(self) -> None:
         self.type_name: Callable[[object], str] = _default_type_name
+        self.type_repr: Callable[[object], str] = lambda value: repr(type(value))
         self.as_dtype: Callable[[object], DType | None] = _no_dtype
         #: the array in a value of type `numpy.ndarray`; None for other values
         self.as_array: Callable[[object], np.ndarray[Any, Any] | None] = _no_array
         #: the Python number that one of numpy's scalars is equal to; None for other values
         self.as_number: Callable[[object], float | None] = _no_number
+        self.length: Callable[[Any], int] = len
+        self.item: Callable[[Any, Any], Any] = _host_item
+        self.iterate: Callable[[Any], Iterator[Any]] = iter
 
     def plain(self, value: Any) -> Any:
         """The value with Python numbers for numpy's scalars, also within a list or tuple."""

@@ -12,7 +12,8 @@ from gradcli import limits
 from gradcli.core.calling import warnings
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type, sequence_of
-from gradcli.core.calling.type_errors import no_attribute, not_subscriptable, type_error
+from gradcli.core.calling.signature import language
+from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.ops.index.indexing import getitem
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor.tensor import Tensor
@@ -26,9 +27,7 @@ def size_of(data: Any) -> int:
     """The number of samples. TypeError for a value without a length."""
     if type(data) is Tensor and data.array.ndim:
         return len(data.array)
-    if isinstance(data, (*_SEQUENCES, dict, Dataset)):
-        return len(data)
-    raise type_error("object of type '{}' has no len()", data)
+    return len(data) if isinstance(data, (*_SEQUENCES, dict)) else language.length(data)
 
 
 def sample_of(data: Any, index: Any) -> Any:
@@ -37,9 +36,7 @@ def sample_of(data: Any, index: Any) -> Any:
         return getitem(data, index)
     if isinstance(data, dict) and index not in data:
         raise ProgramError("KeyError", repr(index), args=(index,))
-    if isinstance(data, (*_SEQUENCES, dict, Dataset)):
-        return data[index]
-    raise not_subscriptable(data)
+    return data[index] if isinstance(data, (*_SEQUENCES, dict)) else language.item(data, index)
 
 
 class Dataset(Scripted):
@@ -47,11 +44,16 @@ class Dataset(Scripted):
 
     SCRIPT_NAME = "Dataset"
     SCRIPT_TYPE: ScriptType
+    #: classes of programs may derive from data sets
+    BASE_OF = "datasets"
 
-    def __init_subclass__(cls) -> None:
-        cls.SCRIPT_NAME = cls.__name__
-        cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | {name: Routine(vars(cls)[name]) for name in ("__len__", "__getitem__")}
-        script_type(cls, "torch.utils.data.dataset")
+    def __init_subclass__(cls, known: bool = True) -> None:
+        """Make the tables of a class and its type, if scripts know it."""
+        if known:
+            cls.SCRIPT_NAME = cls.__name__
+            own = {name: Routine(vars(cls)[name]) for name in ("__len__", "__getitem__", "__iter__") if name in vars(cls)}
+            cls.SCRIPT_METHODS = cls.SCRIPT_METHODS | own
+            script_type(cls, "torch.utils.data.dataset")
 
     def __init__(self) -> None:
         pass
@@ -71,6 +73,13 @@ class Dataset(Scripted):
         return ConcatDataset([self, other])
 
     SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__len__, __getitem__, __iter__, __add__)}
+
+
+class IterableDataset(Dataset):
+    """The base of data sets that only give their samples one after the other."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise ProgramError("NotImplementedError", "Subclasses of IterableDataset should implement __iter__.")
 
 
 class TensorDataset(Dataset):

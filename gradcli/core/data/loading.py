@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, repeat
 from typing import Any
 
 from gradcli import limits
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Attributes, Scripted, ScriptType, script_type
 from gradcli.core.calling.signature import language
-from gradcli.core.data.datasets import sample_of, size_of
+from gradcli.core.data.datasets import IterableDataset, sample_of, size_of
 from gradcli.core.ops.create.from_data import from_data
 from gradcli.core.ops.shape.joining import stack
 from gradcli.core.random.generator import Generator, default
 from gradcli.core.random.seeds import generator_of
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
 from gradcli.errors import ProgramError, runtime_error
 
 
@@ -28,11 +30,15 @@ class Sampler(Scripted):
 
     SCRIPT_NAME = "Sampler"
     SCRIPT_TYPE: ScriptType
+    #: classes of programs may derive from samplers
+    BASE_OF = "datasets"
 
-    def __init_subclass__(cls) -> None:
-        cls.SCRIPT_NAME = cls.__name__
-        cls.SCRIPT_METHODS = {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
-        script_type(cls, "torch.utils.data.sampler")
+    def __init_subclass__(cls, known: bool = True) -> None:
+        """Make the tables of a class and its type, if scripts know it."""
+        if known:
+            cls.SCRIPT_NAME = cls.__name__
+            cls.SCRIPT_METHODS = {name: Routine(vars(cls)[name]) for name in ("__iter__", "__len__")}
+            script_type(cls, "torch.utils.data.sampler")
 
     def __init__(self, data_source: Any = None) -> None:
         self.data_source = data_source
@@ -110,7 +116,7 @@ class BatchSampler(Sampler):
 
     def __iter__(self) -> Iterator[Any]:
         batch: list[Any] = []
-        for index in self.sampler:
+        for index in language.iterate(self.sampler):
             batch.append(index)
             if len(batch) == self.batch_size:
                 yield batch
@@ -119,7 +125,7 @@ class BatchSampler(Sampler):
             yield batch
 
     def __len__(self) -> int:
-        count = len(self.sampler)
+        count = size_of(self.sampler)
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
@@ -143,10 +149,12 @@ def _collate(batch: Any) -> Any:
     if isinstance(first, (list, tuple)):
         if any(len(sample) != len(first) for sample in batch):
             raise runtime_error("each element in list of batch should be of equal size")
-        return [_collate(list(part)) for part in zip(*batch, strict=True)]
+        parts = list(zip(*batch, strict=True))
+        # texts stay as zip gives them: a tuple
+        return [part if isinstance(part[0], str) else _collate(list(part)) for part in parts]
     raise ProgramError(
         "TypeError",
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class '{language.type_name(first)}'>",
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {language.type_repr(first)}",
     )
 
 
@@ -161,6 +169,27 @@ def _check_workers(num_workers: Any, collate_fn: Any, worker_init_fn: Any, pin_m
         raise ProgramError("NotImplementedError", "num_workers together with collate_fn or worker_init_fn is not part of gradcli")
     if pin_memory:
         raise ProgramError("NotImplementedError", "pin_memory=True is not part of gradcli; tensors live on the cpu")
+
+
+def _check_iterable(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+    """Refuse options that choose samples of a data set that cannot be indexed."""
+    for name, given in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if given is not None:
+            text = f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={formatted(given)}"
+            raise ProgramError("ValueError", text)
+
+
+class _Endless(Scripted):
+    """The sampler of a loader that reads an iterable data set in its own order."""
+
+    __slots__ = ()
+
+    SCRIPT_NAME = "_InfiniteConstantSampler"
+
+    def __iter__(self) -> Iterator[None]:
+        return repeat(None)
+
+    SCRIPT_METHODS = {"__iter__": Routine(__iter__)}
 
 
 class DataLoader(Scripted):
@@ -204,7 +233,10 @@ class DataLoader(Scripted):
         self.dataset = dataset
         self.generator = generator
         self.num_workers = num_workers
-        if sampler is None:
+        if isinstance(dataset, IterableDataset):
+            _check_iterable(shuffle, sampler, batch_sampler)
+            sampler = _Endless()
+        elif sampler is None:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
@@ -215,13 +247,19 @@ class DataLoader(Scripted):
         self.collate_fn = collate_fn
 
     def __len__(self) -> int:
-        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        if not isinstance(self.sampler, _Endless):
+            return size_of(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        count: int = size_of(self.dataset)
+        if self.batch_size is None:
+            return count
+        batch: int = self.batch_size
+        return count // batch if self.drop_last else -(-count // batch)
 
     def __iter__(self) -> Iterator[Any]:
         # PyTorch draws the seed of its workers even without workers
-        order = iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        order = language.iterate(self.sampler if self.batch_sampler is None else self.batch_sampler)
         _drawn_seed(generator_of(self.generator))
-        return self.read(order)
+        return self.read_on(language.iterate(self.dataset)) if isinstance(self.sampler, _Endless) else self.read(order)
 
     def read(self, order: Iterator[Any]) -> Iterator[Any]:
         """The batches, or the samples without batching, for the indices, or lists of indices, in `order`."""
@@ -230,7 +268,18 @@ class DataLoader(Scripted):
                 sample = sample_of(self.dataset, chosen)
                 yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
                 continue
-            batch = [sample_of(self.dataset, index) for index in chosen]
+            batch = [sample_of(self.dataset, index) for index in language.iterate(chosen)]
+            yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
+
+    def read_on(self, samples: Iterator[Any]) -> Iterator[Any]:
+        """The batches, or the samples without batching, of an iterable data set."""
+        if self.batch_size is None:
+            for sample in samples:
+                yield _converted(sample) if self.collate_fn is None else self.collate_fn(sample)
+            return
+        while batch := list(islice(samples, self.batch_size)):
+            if len(batch) < self.batch_size and self.drop_last:
+                return
             yield _collate(batch) if self.collate_fn is None else self.collate_fn(batch)
 
     SCRIPT_METHODS = {function.__name__: Routine(function) for function in (__iter__, __len__)}

@@ -33,6 +33,8 @@ class LRScheduler(DeclaredArguments):
     FIELDS = ""
     #: further keys of `state_dict`
     STATE = "base_lrs last_epoch _step_count=steps _is_initial=is_initial _get_lr_called_within_step=within_step _last_lr=last_rates"
+    #: classes of programs may derive from schedules
+    BASE_OF = "schedulers"
     is_initial = False
     optimizer: Optimizer
 

@@ -47,9 +47,14 @@ class Optimizer(DeclaredArguments):
     #: whether the state of a parameter counts its steps
     COUNTS_STEPS = True
 
-    def __init_subclass__(cls, place: str) -> None:
-        cls.SCRIPT_NAME = cls.__name__
-        _declare(cls, place)
+    #: classes of programs may derive from optimisers
+    BASE_OF = "optimizers"
+
+    def __init_subclass__(cls, place: str = "") -> None:
+        """Make the type of a class that scripts know as `torch.optim.PLACE.NAME`."""
+        if place:
+            cls.SCRIPT_NAME = cls.__name__
+            _declare(cls, place)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
@@ -129,6 +134,11 @@ class Optimizer(DeclaredArguments):
 
     def hooked(self, *args: Any, **kwargs: Any) -> Any:
         """`step`, with the hooks before and after it."""
+        return self.with_hooks(self.SCRIPT_STEP, args, kwargs)
+
+    def with_hooks(self, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`step(self, *args, **kwargs)`, with the hooks before and after it."""
+        self.stepped = True
         for hook in self.before:
             changed = hook(self, (self, *args), kwargs)
             if changed is not None:
@@ -137,7 +147,7 @@ class Optimizer(DeclaredArguments):
                         f"step_pre_hook should return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.",
                     )
                 args, kwargs = tuple(changed[0][1:]), changed[1]
-        made = self.SCRIPT_STEP(self, *args, **kwargs)
+        made = step(self, *args, **kwargs)
         for hook in self.after:
             hook(self, (self, *args), kwargs)
         return made

@@ -199,6 +199,7 @@ DECLARED: dict[str, str] = {
     "utils.data.ConcatDataset": "data.datasets",
     "utils.data.DataLoader": "data.loading",
     "utils.data.Dataset": "data.datasets",
+    "utils.data.IterableDataset": "data.datasets",
     "utils.data.RandomSampler": "data.loading",
     "utils.data.Sampler": "data.loading",
     "utils.data.SequentialSampler": "data.loading",

@@ -25,7 +25,13 @@ from gradcli.lang.values.user_classes import (
 from gradcli.lang.values.value_classes import MISSING, ExceptionType, TypeValue, register
 
 #: by what a class of core says that it is a base of, the module whose `host_of` gives the class of instances
-_EXTENSIONS = {"modules": "gradcli.lang.classes.modules", "functions": "gradcli.lang.classes.functions"}
+_EXTENSIONS = {
+    "modules": "gradcli.lang.classes.modules",
+    "functions": "gradcli.lang.classes.functions",
+    "datasets": "gradcli.lang.classes.datasets",
+    "optimizers": "gradcli.lang.classes.optimizers",
+    "schedulers": "gradcli.lang.classes.optimizers",
+}
 
 
 class AbstractMethod:
@@ -60,7 +66,7 @@ def make_class(
     made.native = _native(made)
     made.host = _host(made.native)
     _note_abstract(made)
-    made.host.prepare(made)
+    made.host.prepare_class(made)
     prepare = made.trait("prepare")
     if prepare is not MISSING:
         prepare(made)

@@ -17,13 +17,15 @@ from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
 from gradcli.errors import GradcliError, InternalFault, LimitError, ProgramError, is_exception_subtype
 from gradcli.lang.interpreter.compiler import compile_expression, compile_program
+from gradcli.lang.names import builtins
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
-from gradcli.lang.values import types, value_classes
+from gradcli.lang.values import subscripts, types, value_classes
 from gradcli.lang.values.calls import call
 from gradcli.lang.values.execution import Addresses, Display, Outside, execution, locate
+from gradcli.lang.values.object_operations import iterate
 from gradcli.lang.values.representation import repr_text
-from gradcli.lang.values.type_names import type_name
+from gradcli.lang.values.type_names import type_name, type_repr
 from gradcli.source import Span
 
 #: Python's recursion limit while a program runs: enough for the limit on nested calls, and far from the end of the C stack
@@ -91,9 +93,13 @@ class Interpreter:
         self._running = False
         blocks.keep_freed_memory()
         signature.language.type_name = type_name
+        signature.language.type_repr = type_repr
         signature.language.as_dtype = _as_dtype
         signature.language.as_array = _as_array
         signature.language.as_number = _as_number
+        signature.language.length = builtins.length
+        signature.language.item = subscripts.getitem
+        signature.language.iterate = iterate
 
     # --- running ---
 

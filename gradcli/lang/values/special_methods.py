@@ -74,7 +74,7 @@ class Instance(Special):
         return made  # type: ignore[no-any-return]
 
     @classmethod
-    def prepare(cls, user_class: Any) -> None:
+    def prepare_class(cls, user_class: Any) -> None:
         """Change a class that was just made, as its native base asks for."""
 
     def initialise(self, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> None:
