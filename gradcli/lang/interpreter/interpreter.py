@@ -21,7 +21,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import types, value_classes
 from gradcli.lang.values.calls import call
-from gradcli.lang.values.execution import Addresses, Display, Outside, execution, locate
+from gradcli.lang.values.execution import Addresses, Display, Outside, count_output, execution, locate
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.type_names import type_name
 from gradcli.source import Span
@@ -246,6 +246,7 @@ class Interpreter:
         key = (category, message, *where)
         if key not in self._warned or action == "always":
             self._warned.add(key)
+            count_output(message)
             self._warn(category, message, span)
 
     def begin_input(self) -> None:
