@@ -67,43 +67,48 @@ class Lines:
 # --- resuming ---
 
 
-def answered(descriptor: int) -> tuple[int, int]:
-    """The number of the last line that a partial output answers, and the offset where its answer ends; 0 and 0 for none.
+def answered(descriptor: int, base: int = 0) -> tuple[int, int]:
+    """The number of the last line that a partial output answers, and the offset where its answer ends; 0 and `base` for none.
 
-    Raises UsageError for an output that is no batch's, and DataError.
+    The answers begin at the offset `base`. Raises UsageError for an output that is no batch's, and DataError.
     """
     try:
         end = os.lseek(descriptor, 0, os.SEEK_END)
-        while end > 0:
-            line, start, end = _last_line(descriptor, end)
+        while end > base:
+            line, start = _last_line(descriptor, end, base)
             if line is None:
                 end = start
                 continue
             number = _number_of(line)
             if number is not None:
                 return number, end
-            if start == 0:
+            if start == base:
                 break
             end = start
     except OSError as error:
         raise DataError(f"cannot read the partial output: {error.strerror}") from None
-    if end > 0:
+    if end > base:
         raise UsageError("--resume: the output has no answers of gradcli batch")
-    return 0, 0
+    return 0, base
 
 
-def _last_line(descriptor: int, end: int) -> tuple[bytes | None, int, int]:
-    """The last line before `end`, with its start and end; None for a line without a newline at its end."""
+def last_answer(descriptor: int, end: int) -> bytes:
+    """The line that ends at the offset `end`. Raises OSError."""
+    return _last_line(descriptor, end, 0)[0] or b""
+
+
+def _last_line(descriptor: int, end: int, base: int) -> tuple[bytes | None, int]:
+    """The last line between `base` and `end`, with its start; None for a line without a newline at its end."""
     size, piece = 1 << 12, b""
     while True:
-        start = max(0, end - size)
+        start = max(base, end - size)
         piece = os.pread(descriptor, end - start, start)
         cut = piece.rfind(b"\n", 0, len(piece) - 1)
-        if cut >= 0 or start == 0:
+        if cut >= 0 or start == base:
             break
         size *= 8
     line = piece[cut + 1 :]
-    return (line if line.endswith(b"\n") else None), start + cut + 1, end
+    return (line if line.endswith(b"\n") else None), start + cut + 1
 
 
 def _number_of(line: bytes) -> int | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gradcli.errors import DataError, UsageError
+from gradcli.errors import DataError, GradcliError, UsageError
 
 WANTS = ("value", "grad", "grad_fn", "jacobian", "hessian")
 
@@ -115,6 +115,14 @@ def decode(line: bytes, kind: type[Message]) -> Message:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
         raise UsageError(str(error).replace("`", ""), hints=["gradcli batch --schema says what a request has"]) from None
+
+
+def identity(line: bytes) -> object:
+    """The `id` of a line, whatever else it has; None where there is none."""
+    try:
+        return decode(line, Identity).id
+    except GradcliError:
+        return None
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -88,6 +88,8 @@ class Batch:
         #: answers that wait for an earlier one
         self._ready: dict[int, bytes] = {}
         self._ready_bytes = 0
+        #: numbers of the lines whose worker was ended from outside once: they are answered again
+        self._again: set[int] = set()
         #: numbers of the lines that are not written yet, in order
         self._order: deque[int] = deque()
         self._seconds = limits.current.time
@@ -190,6 +192,7 @@ class Batch:
             self._answer(number, answer)
 
     def _answer(self, number: int, answer: bytes) -> None:
+        self._again.discard(number)
         self._ready[number] = answer
         self._ready_bytes += len(answer)
 
@@ -240,7 +243,8 @@ class Batch:
     def _become_worker(self, theirs: int, mine: int, *others: int) -> None:
         code = 1
         try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)  # the parent ends its workers
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             for descriptor in (*others, self._lines.descriptor):
                 os.close(descriptor)
@@ -256,13 +260,17 @@ class Batch:
             os._exit(code)
 
     def _ended(self, worker: _Worker) -> None:
-        """A worker has ended: its current line is answered with the cause, its other lines wait for another worker."""
+        """A worker has ended: its lines wait for another one; the current line is answered with the cause where it ended two workers."""
         status = os.waitstatus_to_exitcode(os.waitpid(worker.process, 0)[1])
         os.close(worker.requests)
         os.close(worker.answers)
         self._workers.remove(worker)
-        if worker.lines and (status != 0 or not worker.given):
-            number, line = worker.lines.popleft()
+        number, line = worker.lines[0] if worker.lines else (0, b"")
+        timely = not worker.overdue and status != -signal.SIGXCPU
+        if number and timely and number not in self._again and (status != 0 or not worker.given):
+            self._again.add(number)
+        elif number and (status != 0 or not worker.given):
+            worker.lines.popleft()
             self._answer(number, self._job.failed(number, line, self._cause(worker, status)))
         self._waiting.extendleft(reversed(worker.lines))
 

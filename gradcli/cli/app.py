@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -15,17 +14,21 @@ import typer
 from gradcli.cli import guard, output
 from gradcli.cli.group import make_group
 from gradcli.cli.reporting import reporter
-from gradcli.errors import GradcliError, InternalFault, LimitError, UsageError
+from gradcli.errors import DataError, GradcliError, InternalFault, LimitError, UsageError
 
 
 class Terminated(BaseException):
-    """SIGTERM has arrived: the stack is unwound, so that temporary files are removed."""
+    """A signal has arrived that ends a process: the stack is unwound, so that temporary files are removed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.code = 128 + number
 
 
 def main() -> None:
     """The console script."""
     guard.own_process = True
-    signal.signal(signal.SIGTERM, _terminate)
+    guard.prepare_signals(_terminate)
     if "_GRADCLI_COMPLETE" in os.environ:
         from gradcli.cli.completion import shells
 
@@ -35,7 +38,7 @@ def main() -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+    raise Terminated(number)
 
 
 def run(words: Sequence[str]) -> int:
@@ -44,7 +47,7 @@ def run(words: Sequence[str]) -> int:
     try:
         try:
             return _dispatch(list(words) or ["repl"])
-        except (GradcliError, typer.TyperException, OSError, MemoryError, RecursionError) as error:
+        except (GradcliError, typer.TyperException, OSError, ImportError, MemoryError, RecursionError) as error:
             guard.finish()
             ours = _as_ours(error)
             if ours.repairs:
@@ -61,12 +64,15 @@ def run(words: Sequence[str]) -> int:
         # the alarm may go off while another error is being handled; it does so once, and not after a report has begun
         guard.finish()
         return reporter(words).report(error)
+    except (ImportError, MemoryError):
+        output.write_stderr("LimitError: there is not enough memory to report an error\n")
+        return 5
     except (output.Stop, guard.Ended) as stop:
         return stop.code
     except KeyboardInterrupt:
         return 130
-    except Terminated:
-        return 143
+    except Terminated as signalled:
+        return signalled.code
 
 
 def _attempt(words: list[str]) -> GradcliError | int:
@@ -112,4 +118,8 @@ def _as_ours(error: BaseException) -> GradcliError:
         return UsageError(error.format_message(), hints=[f"try {path} --help"])
     if isinstance(error, MemoryError):
         return LimitError("bytes", "the memory of this machine is used up")
+    if isinstance(error, ImportError):
+        # numpy's text is a page with paths
+        what = error.name or "a module"
+        return DataError(f"{what} cannot be loaded", hints=["a limit on memory (ulimit -v) may be too low; --debug shows the cause"])
     return InternalFault(f"{type(error).__name__}: {error}")

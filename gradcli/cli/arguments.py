@@ -94,6 +94,16 @@ def _refuse_unknown_option(word: str, options: Mapping[str, bool], bound: set[st
     raise UsageError(f"no such option: {option}", hints=hints)
 
 
+def refuse_file_after_untrusted(chosen: Iterable[Option]) -> None:
+    """Refuse `-f` behind `--untrusted`: a stranger's expression may look like that option. Raises UsageError."""
+    untrusted = False
+    for name in (option[0].partition("=")[0] for option in chosen):
+        if untrusted and name in ("-f", "--file"):
+            hints = ["-f FILE stands before --untrusted", "an expression that begins with a minus can follow --"]
+            raise UsageError(f"{name} is not taken from behind --untrusted", hints=hints)
+        untrusted = untrusted or name == "--untrusted"
+
+
 def command_line(command: str, words: Iterable[str], given: Iterable[Option], without: Sequence[str] = ()) -> str:
     """A command as it is typed, with the options that were given but for those called `without`."""
     kept = [word for option in given if option[0].partition("=")[0] not in without for word in option]

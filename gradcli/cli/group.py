@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from gradcli.cli import arguments
+from gradcli.cli import arguments, output
 from gradcli.cli.options import GIVEN, Version, bundled
 from gradcli.errors import UsageError
 
@@ -47,6 +47,12 @@ def _write_examples(formatter: Any, examples: str) -> None:
     formatter.write("\n")
 
 
+def _write_help(text: str) -> NoReturn:
+    """Write a help text, and leave. Raises typer.Exit, and what `write_stdout` raises."""
+    output.write_stdout(text + "\n", safe=True)
+    raise typer.Exit(0)
+
+
 class Command(TyperCommand):
     """A command whose help begins with its examples (handed over as the epilog), and whose expressions may begin with a minus."""
 
@@ -56,9 +62,14 @@ class Command(TyperCommand):
             params: list[Any] = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
             options = {name: not (param.is_flag or param.count) for param in params for name in param.opts}
             chosen, rest = arguments.separate(args, options)
+            arguments.refuse_file_after_untrusted(chosen)
             ctx.meta[GIVEN] = chosen
             args = [*(word for option in chosen for word in option), "--", *rest]
         return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: Any) -> NoReturn:
+        """Write the help text, which typer would write without a look at errors."""
+        _write_help(super().get_help(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Examples, usage, what it does, options."""
@@ -98,6 +109,10 @@ class Group(TyperGroup):
             raise _unknown(args)
         return super().resolve_command(ctx, args)
 
+    def get_help(self, ctx: Any) -> NoReturn:
+        """As that of a command."""
+        _write_help(super().get_help(ctx))
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Examples, usage, commands, options."""
         _write_examples(formatter, _EXAMPLES)
@@ -134,10 +149,10 @@ def _completion(words: Sequence[str]) -> NoReturn:
     if len(shell) > 1:
         raise UsageError(f"unexpected argument {shell[1]!r}")
     if option == "--show-completion":
-        typer.echo(scripts.script(*shell), nl=False)
+        output.write_stdout(scripts.script(*shell), safe=True)
     else:
         name, path = scripts.install(*shell)
-        typer.echo(f"completion for {name} is in {path}; shells that are started from now on have it")
+        output.write_stdout(f"completion for {name} is in {path}; shells that are started from now on have it\n")
     raise typer.Exit(0)
 
 

@@ -8,6 +8,7 @@ interrupt, takes too long.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -61,8 +62,35 @@ REFUSED = (
 _MODULES = ("gradcli.render.diagnostic", "gradcli.render.escape", "encodings.unicode_escape", "unicodedata", "difflib", "bisect")
 #: seconds that an alarm that cannot be delivered is waited for
 GRACE = 0.5
+#: PR_SET_PDEATHSIG of Linux's prctl
+_PARENT_DEATH_SIGNAL = 1
 #: what the system allows beyond the bound on bytes, for what evaluation frees late and for the process itself
 _SPARE = 64 * 2**20
+
+
+#: signals that end a process, beside SIGINT
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
+
+
+def prepare_signals(terminate: Callable[[int, FrameType | None], None]) -> None:
+    """Have `terminate`, which raises, called by the signals that end a process, but for those that `nohup` has it ignore."""
+    for number in _ENDING:
+        if number == signal.SIGTERM or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, terminate)
+    sys.unraisablehook = _raise_again
+
+
+def _raise_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Raise what a signal has raised again where it was lost, as in a callback of a weak reference."""
+    lost = unraisable.exc_value
+    if lost is None or (isinstance(lost, Exception) and not isinstance(lost, LimitError)):
+        return
+
+    def again(number: int, frame: FrameType | None) -> None:
+        raise lost
+
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
 
 
 def begin(bounds: Limits, *, interactive: bool = False, coloured: bool = False) -> None:
@@ -230,12 +258,14 @@ def supervise(bound: float, seconds: float) -> None:
         if stream is not None and not stream.closed:
             stream.flush()
     news, _news = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(news)
-        _once(signal.SIGINT)
-        _once(signal.SIGTERM)
-        _bound_processor(seconds)
+        for number in (signal.SIGINT, *_ENDING):
+            _once(number)
+        bound_processor(seconds)
+        end_with(parent)
         return
     os.close(_news)
     _news = -1
@@ -255,39 +285,57 @@ def _once(number: int) -> None:
     signal.signal(number, handle)
 
 
-def _bound_processor(seconds: float) -> None:
-    """Bound the processor time, so that the system ends this process even where the parent was killed."""
+def end_with(parent: int) -> None:
+    """Have the system end this process when its parent, the process `parent`, ends in whatever way. Only Linux does this."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def bound_processor(seconds: float) -> None:
+    """Bound the processor time from now on, so that the system ends this process even where the parent was killed."""
     if seconds < limits.NONE:
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        most = int(seconds * (os.cpu_count() or 1)) + 5
+        most = int(time.process_time() + seconds * (os.cpu_count() or 1)) + 5
         if hard == resource.RLIM_INFINITY or most < hard:
             resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
 
 
 def _wait(child: int, news: int, seconds: float, left: float) -> NoReturn:
     overdue = False
+    ending = 0
 
     def kill(number: int, frame: FrameType | None) -> None:
         nonlocal overdue
-        if not select.select([news], [], [], 0)[0]:
-            overdue = True
+        if ending or not select.select([news], [], [], 0)[0]:
+            overdue = not ending
             os.kill(child, signal.SIGKILL)
 
     def forward(number: int, frame: FrameType | None) -> None:
+        """The child ends by itself, or after a moment by force: it may be in a call that no signal reaches."""
+        nonlocal ending
+        ending = number
         os.kill(child, number)
+        signal.setitimer(signal.ITIMER_REAL, GRACE)
 
-    signal.signal(signal.SIGINT, forward)
-    signal.signal(signal.SIGTERM, forward)
+    signal.signal(signal.SIGALRM, kill)
+    for number in (signal.SIGINT, *_ENDING):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, forward)
     if seconds < limits.NONE:
-        signal.signal(signal.SIGALRM, kill)
         signal.setitimer(signal.ITIMER_REAL, max(left, 0.001))
     _, status = os.waitpid(child, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         raise Ended(code)
+    if ending:
+        raise Ended(128 + ending)
     raise death(-code, seconds, overdue)
 
 

@@ -15,6 +15,7 @@ from typer import Option
 
 import gradcli
 from gradcli import limits
+from gradcli.cli import output
 from gradcli.errors import UsageError
 from gradcli.plain import Plain
 
@@ -49,7 +50,7 @@ _FOREIGN = r"\.(?:npz|pth?|pkl|jpe?g|gif|webp|tiff?|bmp|e?ps|xlsx?|ods|parquet|h
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"gradcli {gradcli.__version__}")
+        output.write_stdout(f"gradcli {gradcli.__version__}\n", safe=True)
         raise typer.Exit(0)
 
 

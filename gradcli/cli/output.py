@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from gradcli.errors import DataError, UsageError
-from gradcli.render.escape import escape_lines
+from gradcli.render.escape import escape_lines, shortened
 from gradcli.render.look import Look
 
 
@@ -142,7 +142,7 @@ def write_stderr(text: str) -> None:
 
 def warn(text: str) -> None:
     """A warning of gradcli itself on standard error, in one line."""
-    write_stderr(escape_lines(text) + "\n")
+    write_stderr(shortened(escape_lines(text), 2000) + "\n")
 
 
 #: streams that have been redirected to the null device

@@ -72,8 +72,12 @@ def load(reference: str, read_stdin: ReadStdin, form: Form = ORDINARY) -> Loaded
     name, part = _split(reference.removeprefix("@"))
     if name == "-":
         return _decode(io.BytesIO(read_stdin()), "standard input", part, form)
-    with open_regular(name) as file:
-        return _decode(file, name, part, form)
+    try:
+        with open_regular(name) as file:
+            return _decode(file, name, part, form)
+    except OSError as error:
+        # /proc has regular files that cannot be read
+        raise DataError(f"cannot read {name}: {error.strerror or error}") from None
 
 
 def read_source(name: str, read_stdin: ReadStdin) -> str:

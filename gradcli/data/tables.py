@@ -18,7 +18,7 @@ from gradcli.errors import DataError, Repair
 
 _HOW = {"drop": "without such rows", "nan": "with nan there"}
 
-_NUMBER = r"(?ia)[ \t]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*"
+_NUMBER = r"(?ia)[ \t]*+[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|nan|infinity|inf)[ \t]*+"
 #: cells that stand for a number nobody knows
 _EMPTY = frozenset({"", "na", "n/a", "null", "none", "-", "?"})
 #: separators that are looked for where there is no comma

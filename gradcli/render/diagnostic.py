@@ -15,12 +15,15 @@ from gradcli.errors import GradcliError, Label
 from gradcli.render.advice import advice, of_warning
 from gradcli.render.drawing.excerpt import Excerpt, marked
 from gradcli.render.drawing.folding import cut, fold_prose
-from gradcli.render.escape import escape, escape_lines, width
+from gradcli.render.escape import escape, escape_lines, shortened, width
 from gradcli.render.look import PLAIN, Look, highlighted
 from gradcli.source import Span
 
 _INDENT = "  "
-_MAX_CALLS = 8
+#: of a chain of calls so many innermost ones are shown, and so many labels
+_MAX_CALLS = _MAX_LABELS = 8
+#: the most characters of a message, of a name, and of all hints or labels together: a diagnostic has at most some 4 kB
+_MESSAGE, _NAME, _HINTS = 1500, 100, 1000
 #: remarks of up to this many characters stand beside the carets
 _SHORT = 72
 #: the most columns of a source line
@@ -31,8 +34,9 @@ _PLACELESS = "<expression>"
 
 def diagnostic(error: GradcliError, look: Look = PLAIN) -> str:
     """The whole report, ending with a line end; source lines are cut to the width of a terminal, to 100 columns elsewhere."""
-    head, *more = _folded(f"{error.kind}: {escape_lines(error.message)}", look).split("\n")
-    out = [head.replace(f"{error.kind}:", look.paint(f"{error.kind}:", "error"), 1), *more]
+    kind = shortened(error.kind, _NAME)
+    head, *more = _folded(f"{kind}: {shortened(escape_lines(error.message), _MESSAGE)}", look).split("\n")
+    out = [head.replace(f"{kind}:", look.paint(f"{kind}:", "error"), 1), *more]
     beside, below = _sort_hints(error)
     if error.span is not None:
         out += _excerpts(error.span, error.labels, beside, look)
@@ -58,9 +62,10 @@ def warning(category: str, message: str, span: Span | None, look: Look = PLAIN) 
     place, line = "", ""
     if span is not None and span.source.name != _PLACELESS:
         number, _ = span.source.position(span.start)
-        place = f"{escape(span.source.name)}:{number}: "
+        place = f"{_shown_name(span)}:{number}: "
         line = Excerpt(span, _columns(look)).line
-    text = _folded(f"{place}{category}: {escape_lines(message)}", look).removeprefix(place)
+    category = shortened(category, _NAME)
+    text = _folded(f"{place}{category}: {shortened(escape_lines(message), _MESSAGE)}", look).removeprefix(place)
     text = look.paint(place.rstrip(), "dim") + " " * bool(place) + text.replace(f"{category}:", look.paint(f"{category}:", "warning"), 1)
     below = [highlighted(line, look)] if line else []
     if advised := of_warning(span):
@@ -75,25 +80,50 @@ def error_json(error: GradcliError) -> str:
 
 def error_object(error: GradcliError) -> dict[str, object]:
     """The error as an object for JSON: kind, message, span, exit code, and hints where there are any."""
-    content: dict[str, object] = {"kind": error.kind, "message": error.message, "span": _span_json(error.span), "exit": error.exit_code}
-    if hints := advice(error):
+    message = shortened(error.message, _MESSAGE)
+    content: dict[str, object] = {
+        "kind": shortened(error.kind, _NAME),
+        "message": message,
+        "span": _span_json(error.span),
+        "exit": error.exit_code,
+    }
+    if hints := _within(advice(error)):
         content["hints"] = hints
     return content
+
+
+def _within(texts: list[str]) -> list[str]:
+    """As many of `texts` as there is room for; the first are the likeliest."""
+    found: list[str] = []
+    for text in texts:
+        room = _HINTS - sum(map(len, found))
+        if found and len(text) > room:
+            break
+        found.append(shortened(text, _HINTS))
+    return found
 
 
 def _span_json(span: Span | None) -> dict[str, object] | None:
     if span is None:
         return None
     line, column = span.source.position(span.start)
-    return {"source": span.source.name, "start": span.start, "end": span.end, "line": line, "column": column, "text": span.text}
+    text = shortened(span.text, _MESSAGE)
+    return {
+        "source": shortened(span.source.name, 4 * _NAME),
+        "start": span.start,
+        "end": span.end,
+        "line": line,
+        "column": column,
+        "text": text,
+    }
 
 
 def _sort_hints(error: GradcliError) -> tuple[str, list[str]]:
     """The short remark that stands beside the carets, and what goes below."""
     on_span = [label.text for label in error.labels if label.span == error.span]
-    hints = advice(error)
+    hints = _within(advice(error))
     if on_span:
-        return on_span[0], hints
+        return shortened(on_span[0], _HINTS), hints
     if hints and not hints[0].startswith("try ") and "\n" not in hints[0] and len(hints[0]) <= _SHORT:
         return hints[0], hints[1:]
     return "", hints
@@ -126,7 +156,7 @@ def _excerpts(span: Span, labels: list[Label], beside: str, look: Look) -> list[
     out.append(_INDENT + highlighted(window.line, look))
     out += marked(window.under(span, "^"), "caret", escape(beside), look, _INDENT)
     number = window.number
-    for label in labels:
+    for label in labels[:_MAX_LABELS]:
         if label.span == span:
             continue
         if label.span.source == span.source and label.span.source.position(label.span.start)[0] == number:
@@ -135,8 +165,12 @@ def _excerpts(span: Span, labels: list[Label], beside: str, look: Look) -> list[
             shown = Excerpt(label.span, _columns(look))
             out.append(_INDENT + look.paint(_place(label.span) or f"line {shown.number}", "dim"))
             out.append(_INDENT + highlighted(shown.line, look))
-        out += marked(shown.under(label.span, "-"), "label", escape(label.text), look, _INDENT)
+        out += marked(shown.under(label.span, "-"), "label", shortened(escape(label.text), 2 * _NAME), look, _INDENT)
     return out
+
+
+def _shown_name(span: Span) -> str:
+    return shortened(escape(span.source.name), 4 * _NAME)
 
 
 def _place(span: Span) -> str:
@@ -145,7 +179,7 @@ def _place(span: Span) -> str:
     several = "\n" in source.text.rstrip("\n") or source.name == "<stdin>"
     if source.name == _PLACELESS:
         return f"line {line}" if several else ""
-    name = escape(source.name).removeprefix("<").removesuffix(">")
+    name = _shown_name(span).removeprefix("<").removesuffix(">")
     return f"{name}:{line}" if several or name == source.name else name
 
 
@@ -155,8 +189,8 @@ def _calls(error: GradcliError, look: Look) -> list[str]:
     columns = _columns(look)
     for span, name in list(reversed(error.calls))[:_MAX_CALLS]:
         line, _ = span.source.position(span.start)
-        head = f"in {escape(name)}, called on line {line}:"
-        text = cut(" ".join(escape(span.text).split()), columns - len(head))
+        head = f"in {shortened(escape(name), _NAME)}, called on line {line}:"
+        text = cut(" ".join(escape(span.text[:_MESSAGE]).split()), columns - len(head))
         out.append(f"{_INDENT}{look.paint(head, 'dim')} {highlighted(text, look)}")
     if len(error.calls) > _MAX_CALLS:
         out.append(f"{_INDENT}... and {len(error.calls) - _MAX_CALLS} more calls")

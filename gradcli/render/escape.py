@@ -29,6 +29,14 @@ def escape_lines(text: str) -> str:
     return re.sub(_HARMFUL, lambda match: match[0] if match[0] in "\n\t" else _escaped(match), text)
 
 
+def shortened(text: str, most: int) -> str:
+    """`text` with its middle cut out, and its length there, where it has more than `most` characters."""
+    if len(text) <= most:
+        return text
+    end = most // 4
+    return f"{text[: most - end]} ... ({len(text):,} characters) ... {text[-end:]}"
+
+
 def width(text: str) -> int:
     """How many columns `text`, which has no control characters, takes in a terminal."""
     if text.isascii():

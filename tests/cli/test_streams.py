@@ -61,6 +61,13 @@ def test_a_full_disk_is_one_line() -> None:
     assert (done.returncode, done.stderr) == (1, "DataError: cannot write /dev/full: No space left on device\n")
 
 
+@pytest.mark.parametrize("words", ["--version", "--help", "eval --help", "--show-completion bash", "plot x x=0..1", "eval 1+1 --json"])
+def test_whatever_cannot_be_written_is_one_line(words: str) -> None:
+    for where, why in ((">&-", "it is closed"), ("> /dev/full", "No space left on device")):
+        done = shell(f"{GRADCLI} {words} {where}")
+        assert (done.returncode, done.stderr) == (1, f"DataError: cannot write to standard output: {why}\n")
+
+
 def test_closed_streams() -> None:
     done = shell(f"{GRADCLI} eval 1+1 >&-")
     assert (done.returncode, done.stderr) == (1, "DataError: cannot write to standard output: it is closed\n")

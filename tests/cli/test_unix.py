@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,7 @@ def test_what_cannot_be_written(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trusted", [[], ["--untrusted"]])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)])
 def test_signals_stop_at_once(trusted: list[str], number: signal.Signals, code: int) -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     words = [*COMMAND, "run", *trusted, "-"]
@@ -122,6 +123,72 @@ def test_signals_stop_at_once(trusted: list[str], number: signal.Signals, code: 
     assert process.stdout.readline() == b"begun\n"
     process.send_signal(number)
     assert process.wait(20) == code and process.stderr.read() == b""
+
+
+PLACES = {
+    "a loop": "while True: pass",
+    "a callback of a weak reference": "while True: id(lambda: 0)",
+    "finally": "while True:\n    try:\n        pass\n    finally:\n        continue",
+    "try and finally": "while True:\n    try:\n        x = 1\n        x = 2\n    finally:\n        continue",
+    "a comprehension": "[i for i in range(10**12)]",
+    "a long product": "a = torch.full((1500, 1500), 1e-40)\nb = a @ a\nwhile True:\n    b = a @ a",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_arrive_wherever_the_program_is(place: str, number: signal.Signals) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    words = [
+        *COMMAND,
+        "run",
+        "--untrusted",
+        "--limit",
+        "time=60s",
+        "--limit",
+        "steps=1e15",
+        "--limit",
+        "list=1e15",
+        "--limit",
+        "bytes=4GiB",
+        "-",
+    ]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ)
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.write(f"print('begun')\n{PLACES[place]}\n".encode())
+    process.stdin.close()
+    assert process.stdout.readline() == b"begun\n"
+    time.sleep(0.3)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(number)
+    assert process.wait(5) == 128 + number and process.stderr.read() == b""
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+def test_the_second_process_ends_with_the_first(number: signal.Signals) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    words = [*COMMAND, "run", "--untrusted", "--limit", "time=60s", "--limit", "steps=1e15", "-"]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environ)
+    assert process.stdin and process.stdout
+    process.stdin.write(b"print('begun')\nwhile True: pass\n")
+    process.stdin.close()
+    assert process.stdout.readline() == b"begun\n"
+    (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(number)
+    process.wait(5)
+    end = time.monotonic() + 5
+    stat = Path(f"/proc/{child}/stat")
+    while time.monotonic() < end and stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.02)
+    assert time.monotonic() < end
+
+
+@pytest.mark.parametrize("option", ["--file=/etc/passwd", "-f=/etc/passwd", "-f"])
+def test_an_expression_that_looks_like_an_option_opens_no_file(option: str) -> None:
+    for words in (["--untrusted", option], ["--untrusted", option, "/etc/passwd"], ["--untrusted", "--", option]):
+        code, out, err = gradcli("eval", *words)
+        assert code in (1, 2, 3) and out == b"" and b"root:" not in err, err
 
 
 def test_a_call_that_nothing_interrupts_is_ended_from_outside() -> None:

@@ -78,7 +78,7 @@ def process(case: Hostile, path: Path) -> tuple[int, str, int]:
     file.write_bytes(case.source.encode("utf-8", "surrogatepass"))
     # a text that no command line can hold comes from a file
     direct = case.mode == "eval" and "\0" not in case.source and len(case.source) < 100_000
-    words = {"eval": ["eval", "--untrusted", "-f", str(file)], "script": ["run", "--untrusted", str(file)]}[case.mode]
+    words = {"eval": ["eval", "-f", str(file), "--untrusted"], "script": ["run", "--untrusted", str(file)]}[case.mode]
     if direct:
         words = ["eval", "--untrusted", "--", case.source]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}

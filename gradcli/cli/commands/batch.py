@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import gradcli
 from gradcli.cli.options import Shared
 from gradcli.errors import DataError, GradcliError, InternalFault, LimitError, UsageError
 
 if TYPE_CHECKING:
+    from gradcli.batch.output import AnswerFile, AnswerStream, Source
     from gradcli.batch.pool import Job
     from gradcli.limits import Limits
 
@@ -59,6 +61,7 @@ def command(
     """Answer every line."""
     from gradcli import limits
     from gradcli.batch.lines import Lines
+    from gradcli.batch.output import Source
     from gradcli.batch.pool import Batch
     from gradcli.cli.progress import progress
 
@@ -69,9 +72,9 @@ def command(
         raise UsageError("batch needs a system on which processes can be forked")
     bounds = limits.with_options(shared.limit or [], untrusted=not trusted)
     limits.use(bounds)
-    with _opened(name) as source, _Output(shared.path, name, resume) as target:
-        skip = target.resume_after()
-        lines = Lines(source, bounds.bytes / _LINE_SHARE, skip)
+    most = bounds.bytes / _LINE_SHARE
+    with _opened(name) as source, _target(shared, Source(source, most), bounds, resume=resume) as target:
+        lines = Lines(source, most, target.resume_after())
         status = os.fstat(source)
         with progress(status.st_size if stat.S_ISREG(status.st_mode) else None, shared, remaining=True) as tell:
             given = 0
@@ -81,7 +84,7 @@ def command(
                 given += more
                 tell(lines.read, f"{given:,} answers")
 
-            Batch(lines, make_job(bounds, shared), jobs, target.write, watch).run()
+            Batch(lines, make_job(bounds, shared, target.descriptors), jobs, target.write, watch).run()
         target.finish()
     return 0
 
@@ -116,18 +119,24 @@ def _input_name(words: list[str], shared: Shared, trusted: bool) -> str:
 # --- answering ---
 
 
-def make_job(bounds: Limits, shared: Shared) -> Job:
-    """How lines are answered; everything that evaluation loads is loaded now, once for all workers."""
+def make_job(bounds: Limits, shared: Shared, private: Sequence[int] = ()) -> Job:
+    """How lines are answered; everything that evaluation loads is loaded now, once for all workers.
+
+    Workers close the `private` descriptors.
+    """
     from gradcli import limits
     from gradcli.batch import answers, messages, pool, requests
     from gradcli.cli import guard
 
     guard.preload()
 
-    start = 0
+    start, parent = 0, os.getpid()
 
     def prepare() -> None:
         nonlocal start
+        guard.end_with(parent)
+        for descriptor in private:
+            os.close(descriptor)
         if bounds.untrusted:
             guard.seal()
         guard.bound_memory(bounds)
@@ -147,12 +156,10 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
 
             text = _timed(tight, found)
             limits.check_output(len(text))
-        except GradcliError as error:
-            text = answers.failure_json(_identity(line), number, error)
-            spoiled = isinstance(error, InternalFault) or (isinstance(error, LimitError) and error.limit in ("time", "bytes"))
         except Exception as error:
-            text = answers.failure_json(_identity(line), number, _fault(error))
-            spoiled = True
+            ours = error if isinstance(error, GradcliError) else _fault(error)
+            text = answers.failure_json(messages.identity(line), number, _steady(ours))
+            spoiled = isinstance(ours, InternalFault) or (isinstance(ours, LimitError) and ours.limit in ("time", "bytes"))
         if spoiled or grown():
             raise pool.Leave(text.encode())
         return text.encode()
@@ -161,7 +168,7 @@ def make_job(bounds: Limits, shared: Shared) -> Job:
         return limits.memory.total() - start > max(bounds.bytes / _GROWTH_SHARE, limits.memory.OWN)
 
     def failed(number: int, line: bytes, error: GradcliError) -> bytes:
-        return answers.failure_json(_identity(line), number, error).encode()
+        return answers.failure_json(messages.identity(line), number, error).encode()
 
     def too_long(number: int) -> bytes:
         most = bounds.bytes / _LINE_SHARE
@@ -178,6 +185,7 @@ def _timed(bounds: Limits, make: Callable[[], str]) -> str:
     limits.use(bounds)
     if bounds.time == limits.NONE:
         return make()
+    guard.bound_processor(bounds.time)
     guard.set_alarm(bounds.time)
     try:
         return make()
@@ -193,12 +201,12 @@ def _fault(error: Exception) -> GradcliError:
     return InternalFault(f"{type(error).__name__}: {error}")
 
 
-def _identity(line: bytes) -> object:
-    from gradcli.batch import messages
+def _steady(error: GradcliError) -> GradcliError:
+    """The error without the place that an alarm happened to find, which differs from run to run."""
+    from gradcli import limits
+    from gradcli.cli import guard
 
-    with suppress(GradcliError):
-        return messages.decode(line, messages.Identity).id
-    return None
+    return guard.time_error(limits.current.time) if isinstance(error, LimitError) and error.limit == "time" else error
 
 
 # --- where requests come from and answers go ---
@@ -219,94 +227,35 @@ def _opened(name: str) -> Iterator[int]:
         yield file.fileno()
 
 
-class _Output:
-    """Where answers go: standard output, or a file that is written line by line.
+def _target(shared: Shared, source: Source, bounds: Limits, *, resume: bool) -> AnswerFile | AnswerStream:
+    """Where answers go. Raises DataError."""
+    from gradcli import data, limits
+    from gradcli.batch.output import AnswerFile, AnswerStream, write_whole
 
-    An older file stays as it is until the last line is answered: what is new grows in FILE.partial.
-    """
+    path = shared.path
+    if path is None:
+        return AnswerStream(1 if sys.stdout is None else sys.stdout.fileno(), source, _write_stdout, resume=resume)
+    descriptor = data.descriptor_of(path)
+    try:
+        if descriptor is None and os.path.exists(path) and not os.path.isfile(path):
+            descriptor = os.open(path, os.O_WRONLY)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror}") from None
+    if descriptor is None:
+        options = {"dtype": shared.dtype, "seed": shared.seed, "limits": {name: repr(getattr(bounds, name)) for name in limits.NAMES}}
+        return AnswerFile(path, source, gradcli.__version__, options, resume=resume)
+    given = descriptor
 
-    def __init__(self, path: str | None, source: str, resume: bool) -> None:
-        self._path = path
-        self._resume = resume
-        self._partial = f"{path}.partial"
-        self._growing: str | None = None
-        self._descriptor = -1
-        if path is not None and source != "-" and os.path.exists(path) and os.path.samefile(path, source):
-            raise DataError(f"cannot write {path}: it is an input of this command")
-
-    def __enter__(self) -> _Output:
-        if self._path is not None:
-            old = os.path.isfile(self._path) and os.path.getsize(self._path) > 0
-            beside = os.path.exists(self._partial) if self._resume else old
-            self._growing = self._partial if beside else self._path
-            mode = os.O_RDWR | os.O_CREAT | os.O_APPEND | (0 if self._resume else os.O_TRUNC)
-            with self._writing():
-                self._descriptor = os.open(self._growing, mode, 0o666)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def write(answers: bytes) -> None:
         try:
-            yield
+            write_whole(given, answers)
         except OSError as error:
-            raise DataError(f"cannot write {self._path or 'to standard output'}: {error.strerror}") from None
+            raise DataError(f"cannot write {path}: {error.strerror}") from None
 
-    def resume_after(self) -> int:
-        """The number of the last line that is answered already; a torn answer behind it is cut off."""
-        from gradcli.batch.lines import answered
+    return AnswerStream(descriptor, source, write, resume=resume)
 
-        if not self._resume:
-            return 0
-        if self._path is not None:
-            line, end = answered(self._descriptor)
-            with self._writing():
-                os.truncate(self._descriptor, end)
-            return line
-        return self._resume_stdout()
 
-    def _resume_stdout(self) -> int:
-        """Standard output can be gone on with when it is a file that can be read."""
-        from gradcli.batch.lines import answered
+def _write_stdout(answers: bytes) -> None:
+    from gradcli.cli import output
 
-        try:
-            out = sys.stdout.fileno()
-            if not stat.S_ISREG(os.fstat(out).st_mode):
-                raise OSError
-            again = os.open(f"/dev/fd/{out}", os.O_RDONLY)
-        except (OSError, ValueError, AttributeError):
-            hints = ["try --resume -o answers.jsonl"]
-            raise UsageError("--resume needs -o FILE, or standard output that is appended to a file with >>", hints=hints) from None
-        try:
-            line, end = answered(again)
-        finally:
-            os.close(again)
-        with self._writing():
-            os.truncate(out, end)
-            os.lseek(out, 0, os.SEEK_END)
-        return line
-
-    def write(self, answers: bytes) -> None:
-        """Write whole answers. Raises Stop, DataError."""
-        if self._path is None:
-            from gradcli.cli import output
-
-            output.write_stdout(answers.decode(), safe=True)
-            return
-        rest = memoryview(answers)
-        with self._writing():
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
-
-    def finish(self) -> None:
-        """Everything is answered."""
-        if self._path is None:
-            return
-        with self._writing():
-            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-                os.fsync(self._descriptor)
-            if self._growing == self._partial:
-                os.replace(self._partial, self._path)
+    output.write_stdout(answers.decode(), safe=True)

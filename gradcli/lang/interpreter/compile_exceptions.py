@@ -78,9 +78,11 @@ def try_(node: Try, context: Context) -> Run:
             signal = guarded(frame)
         except LimitError:
             raise  # the limits are used up, so `finally` cannot run either
-        except (ProgramError, KeyboardInterrupt) as error:
-            if isinstance(error, ProgramError):
-                locate(error)
+        except KeyboardInterrupt:
+            final(frame)
+            raise  # `continue`, `break` and `return` there do not swallow it
+        except ProgramError as error:
+            locate(error)
             leaving = final(frame)
             if leaving is not None:
                 return leaving

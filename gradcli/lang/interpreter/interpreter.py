@@ -22,7 +22,7 @@ from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.syntax.nodes import Expr, ExprStmt, Node, Program
 from gradcli.lang.values import subscripts, types, value_classes
 from gradcli.lang.values.calls import call
-from gradcli.lang.values.execution import Addresses, Display, Outside, execution, locate
+from gradcli.lang.values.execution import Addresses, Display, Outside, count_output, execution, locate
 from gradcli.lang.values.object_operations import iterate
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.type_names import type_name, type_repr
@@ -262,6 +262,7 @@ class Interpreter:
         key = (category, message, *where)
         if key not in self._warned or action == "always":
             self._warned.add(key)
+            count_output(message)
             self._warn(category, message, span)
 
     def begin_input(self) -> None:
