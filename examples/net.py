@@ -16,7 +16,7 @@ inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 targets = torch.tensor([[0.0], [1.0], [1.0], [0.0]])
 net = Net(8)
 optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
-for step in range(200):
+for _ in range(200):
     loss = nn.functional.binary_cross_entropy(net(inputs), targets)
     optimizer.zero_grad()
     loss.backward()

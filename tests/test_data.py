@@ -319,3 +319,57 @@ def test_source_files(tmp_path: Path) -> None:
     path.write_bytes(b"1234")
     with pytest.raises(LimitError):
         read_source(str(path), NOTHING)
+
+
+# --- JSON ---
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "columns"),
+    [
+        ("[1, 2.5, true]", [1, 2.5, 1], ()),
+        (" [[1, 2], [3, 4]]", [[1, 2], [3, 4]], ()),
+        ('["nan", "-inf", NaN]', [np.nan, -np.inf, np.nan], ()),
+        ('{"x": [1, 2], "y": [3, 4]}', [[1, 3], [2, 4]], ("x", "y")),
+        ('{"a, b": [0.1]}', [[0.1]], ("a, b",)),
+        ('{"x": [1, 2], "name": ["ann", "bob"]}', [[1], [2]], ("x",)),
+        ('[{"x": 1, "y": 2}, {"x": 3, "y": 4}]', [[1, 2], [3, 4]], ("x", "y")),
+        ('{"gradcli": 1, "ok": true, "value": [[1, 2]]}', [[1, 2]], ()),
+    ],
+)
+def test_json(tmp_path: Path, text: str, expected: list[float], columns: tuple[str, ...]) -> None:
+    found = load_with_names(write(tmp_path / "d.json", text), NOTHING)
+    assert found.array.dtype == np.float64
+    assert found.columns == columns
+    np.testing.assert_array_equal(found.array, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1,", "d.json: line 1, column 4: no JSON: Expecting value"),
+        ("[[1, 2], [3]]", "d.json: the lists have different lengths"),
+        ('[1, "a"]', 'd.json: numbers are needed, and this is none: "a"'),
+        ("[" * 100_000, "d.json: the lists are nested too deeply"),
+        ('{"x": 1}', "d.json: 'x' is no list of numbers"),
+        ('{"x": [1], "y": [1, 2]}', "d.json: the columns have different lengths: x 1, y 2"),
+        ('{"1": [1]}', "d.json: a column cannot be called '1'"),
+        ('[{"x": 1}, {"y": 1}]', "d.json: record 2 has other names than the first one"),
+        ("{}", "d.json is empty"),
+        ('{"x": [null]}', "d.json: row 2, column 0 (x) is empty"),
+    ],
+)
+def test_json_that_makes_no_sense(tmp_path: Path, text: str, message: str) -> None:
+    assert failure(write(tmp_path / "d.json", text)) == message
+
+
+def test_a_column_of_json(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.json", '{"x": [1, 2], "y": [3, 4]}')
+    np.testing.assert_array_equal(load(f"{path}:y", NOTHING), [3, 4])
+    assert failure(f"{write(tmp_path / 'e.json', '[1, 2]')}:y") == "e.json has no columns with names, such as 'y'"
+
+
+def test_json_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+    limits.use(limits.with_options(["elements=10"]))
+    with pytest.raises(LimitError):
+        load(write(tmp_path / "d.json", f"[{'1,' * 10}1]"), NOTHING)

@@ -1,7 +1,7 @@
 """Makes the picture of the README: `python tools/record_terminal.py` writes docs/terminal.svg.
 
-The commands run as on a terminal with colours, and rich draws what they print. `--check` writes nothing and exits with 1 where the picture is
-not what they print now.
+The commands run as on a terminal with colours, and rich draws what they print. `--check` writes nothing and exits with 1 where the
+picture is not what they print now.
 """
 
 from __future__ import annotations

@@ -60,15 +60,16 @@ def explain(
     capture = walk_back(out, weight, nodes) if gradients else {}
     steps = Steps(root, recorder, variables, assigned)
     newest = [node for node in steps.order if not isinstance(node, AccumulateGrad)][-MOST:]
-    used = {parent for node in newest for parent, _ in node.edges} | {root}
+    root = steps.shown(root)
+    used = {steps.shown(parent) for node in newest for parent, _ in node.edges if parent is not None} | {root}
     leaves = [node for node in steps.order if isinstance(node, AccumulateGrad) and node in used]
     teller = _Teller(steps, capture, show, root, weight, full)
     results = tuple(teller.step(node) for node in (*reversed(newest), *leaves))
     notes: tuple[str, ...] = ()
-    if len(nodes) > len(results):
-        left_out = len(nodes) - len(results)
-        notes = (f"the newest {len(results):,} of {len(nodes):,} steps; {left_out:,} older ones are left out",)
-    return Explanation(text, results, notes, len(nodes))
+    count = len(steps.order)
+    if count > len(results):
+        notes = (f"the newest {len(results):,} of {count:,} steps; {count - len(results):,} older ones are left out",)
+    return Explanation(text, results, notes, count)
 
 
 class _Teller:

@@ -91,7 +91,7 @@ class Listed(NamedTuple):
 
 Term = Number | Known | Symbol | Operation | Applied | Keyword | Indexed | Listed
 
-_ELEMENTWISE = frozenset({"+", "-", "*", "/", "**", "neg", "if"})
+_ELEMENTWISE = frozenset({"+", "-", "*", "/", "**", "neg", "if", *_TESTS})
 #: methods and attributes whose result is zero for zeros
 _ARRANGED = frozenset({"reshape", "unsqueeze", "mT", "t", "sum", "tril", "triu"})
 #: modules that functions are called on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from gradcli.core.graph.op_node import OpNode
 from gradcli.core.tensor.node import Node
@@ -61,10 +61,10 @@ _VALUES = (syntax.Name, syntax.Attribute, syntax.Subscript, syntax.Call)
 Matched = list[syntax.Node | None]
 
 
-def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syntax.Node]]:
+def match(node: Node, name_of: Callable[[Node], str], leaves: Container[str] = ()) -> tuple[Matched, list[syntax.Node]]:
     """For each input of a step the expression that it is the value of, None where the text has none; and the expressions left over.
 
-    `name_of` gives the variable's name of a node, "" for none.
+    `name_of` gives the variable's name of a node, "" for none; `leaves` are as for `is_inner`.
     """
     place = node.origin
     every = candidates(place)
@@ -77,7 +77,7 @@ def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syn
             found[i] = _take(open_, [c for c in open_ if c.text == name])
         elif isinstance(parent.origin, syntax.Node) and not same_place(parent.origin, place):
             found[i] = _take(open_, [c for c in open_ if _holds(c, parent.origin)])
-    if any(parent is not None and is_inner(parent, node) for parent, _ in node.edges):
+    if any(parent is not None and is_inner(parent, node, leaves) for parent, _ in node.edges):
         return found, []  # the text has the inputs of the inner step
     if isinstance(node, OpNode) and node.op.variadic and len(every) < len(found):
         return found, []  # the text has one name for the whole list
@@ -92,15 +92,19 @@ def match(node: Node, name_of: Callable[[Node], str]) -> tuple[Matched, list[syn
     return found, open_
 
 
-def is_inner(parent: Node, node: Node) -> bool:
+def is_inner(parent: Node, node: Node, leaves: Container[str] = ()) -> bool:
     """Whether both nodes are steps of one operation of the text, such as the two steps of `2 / x`.
 
-    A step whose input was made by the same text earlier (`h = h * w` in a loop) is of the same kind and reads a name.
+    A step whose input was made by the same text earlier (`h = h * w` in a loop) is of the same kind and reads a name, which is none
+    of `leaves`, the names of tensors that no step made.
     """
     if not same_place(parent.origin, node.origin):
         return False
-    reads_name = any(isinstance(c, (syntax.Name, syntax.Attribute, syntax.Subscript)) for c in candidates(node.origin))
-    return not (reads_name and parent.type_name == node.type_name)
+    if parent.type_name != node.type_name:
+        return True
+    return not any(
+        isinstance(c, (syntax.Name, syntax.Attribute, syntax.Subscript)) and c.text not in leaves for c in candidates(node.origin)
+    )
 
 
 def _take(open_: list[syntax.Node], chosen: list[syntax.Node]) -> syntax.Node | None:

@@ -14,6 +14,7 @@ from gradcli.analysis.formulas import Known, Listed, Number, Symbol, Term, combi
 from gradcli.analysis.recorder import Recorder, behind
 from gradcli.core.graph.in_place import CopySlices
 from gradcli.core.graph.op_node import OpNode, short_name
+from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.saved_arrays import Watched
 from gradcli.core.kernels import Array
 from gradcli.core.nn.module import Module
@@ -27,29 +28,42 @@ Show = Callable[[Tensor], TensorValue]
 _LONGEST = 40
 #: arrays of at most so many elements are written out
 _WRITTEN = 8
+#: steps whose result has the values of their input; where it has the shape too, they carry nothing for a reader
+_COPIES = frozenset(
+    {"AliasBackward0", "CloneBackward0", "ExpandBackward0", "ReshapeAliasBackward0", "UnsafeViewBackward0", "ViewBackward0"}
+)
+#: steps within an operation, as readers write them
+_OPERATORS = {"mm": "@", "bmm": "@", "add": "+", "sub": "-", "mul": "*", "div": "/"}
+_FUNCTIONS = {"safe_softmax": "softmax"}
 
 
 class Steps:
     """The steps behind a node, each with a name and the text of its operation.
 
     `variables` are the names of the session, `assigned` the names that expressions at (start, end) of the text are assigned to.
+    Where one operation of the text made several steps, copies among them are left out: their inputs stand for them.
     """
 
     def __init__(self, root: Node, recorder: Recorder, variables: Mapping[str, object], assigned: Mapping[tuple[int, int], str]) -> None:
-        self.order = behind(root)
+        every = behind(root)
+        #: the steps that are shown in the place of copies
+        self._shown: dict[Node, Node] = {}
         self.recorder = recorder
+        self._named = named_tensors(variables)
+        self._leaves = {name for name, tensor in self._named if tensor.node is None}
+        self._leave_out_copies(every)
+        self.order = [node for node in every if node not in self._shown]
         self._assigned = assigned
         self._names: dict[Node, str] = {}
         self._bound: dict[Node, str] = {}
         #: names of tensors by identity, for inputs that do not stand in the text of a step
         self._constants: dict[int, str] = {}
         self._matches: dict[Node, tuple[operands.Matched, list[nodes.Node]]] = {}
-        self._named = named_tensors(variables)
-        recorder.learn([tensor for _, tensor in self._named], self.order)
+        recorder.learn([tensor for _, tensor in self._named], every)
         for name, tensor in self._named:
             self._constants.setdefault(id(tensor), name)
             if tensor.requires_grad:
-                self._bound.setdefault(tensor.edge()[0] or root, name)
+                self._bound.setdefault(self.shown(tensor.edge()[0] or root), name)
         number = leaf = 0
         for node in self.order:
             if not isinstance(node, AccumulateGrad):
@@ -65,15 +79,41 @@ class Steps:
         for node in reversed(self.order):
             for i, (parent, _) in enumerate(node.edges):
                 if parent is not None:
-                    self.consumers[parent].append((node, i))
+                    self.consumers[self.shown(parent)].append((node, i))
+
+    def _leave_out_copies(self, every: Sequence[Node]) -> None:
+        users: dict[Node, list[Node]] = {}
+        for node in every:
+            for parent, _ in node.edges:
+                if parent is not None:
+                    users.setdefault(parent, []).append(node)
+        for node in every:
+            parent = node.edges[0][0] if node.type_name in _COPIES else None
+            if parent is None or node.hooks is not None or node.retained is not None or self.recorder.is_derived(node):
+                continue
+            within = operands.is_inner(parent, node, self._leaves) or any(
+                operands.is_inner(node, user, self._leaves) for user in users.get(node, ())
+            )
+            # elementwise operations broadcast, so that an expanded operand is the operand itself
+            spread = node.type_name == "ExpandBackward0" and all(
+                isinstance(user, OpNode) and isinstance(user.op, Pointwise) for user in users.get(node, (None,))
+            )
+            if within and parent.outputs is None and (spread or parent.meta(0)[0] == node.meta(0)[0]):
+                self._shown[node] = self.shown(parent)
+
+    def shown(self, node: Node) -> Node:
+        """The step that stands for `node`: itself, or the input of a copy that is left out."""
+        return self._shown.get(node, node)
 
     def name(self, node: Node, output: int = 0) -> str:
         """The name of an output: `#3`, `#3[1]` where there are several outputs, or a variable's name."""
+        node = self.shown(node)
         own = self._names[node]
         return own if node.outputs is None or len(node.outputs) == 1 else f"{own}[{output}]"
 
     def _word(self, node: Node) -> str:
         """The variable's name that stands for a step's value in the text, "" for none."""
+        node = self.shown(node)
         return self._names[node] if isinstance(node, AccumulateGrad) else self.variable(node)
 
     def variable(self, node: Node) -> str:
@@ -92,14 +132,14 @@ class Steps:
 
     def _is_inner(self, node: Node) -> bool:
         """Whether the text stands for several steps, of which this is not the last."""
-        return any(operands.is_inner(node, user) and not self._is_of_gradient(user) for user, _ in self.consumers[node])
+        return any(operands.is_inner(node, user, self._leaves) and not self._is_of_gradient(user) for user, _ in self.consumers[node])
 
     def matches(self, node: Node) -> tuple[operands.Matched, list[nodes.Node]]:
         """For each input of the step the expression that it is the value of, or None; and the expressions that are left over."""
         known = self._matches.get(node)
         if known is None:
             derived = self._is_of_gradient(node)
-            known = self._matches[node] = ([None] * len(node.edges), []) if derived else operands.match(node, self._word)
+            known = self._matches[node] = ([None] * len(node.edges), []) if derived else operands.match(node, self._word, self._leaves)
         return known
 
     def _shown_operands(self, node: Node, leaves: bool) -> list[tuple[nodes.Node, Node, int]]:
@@ -112,7 +152,7 @@ class Steps:
             for place, (parent, output) in zip(self.matches(one)[0], one.edges, strict=True):
                 if parent is None:
                     continue
-                if operands.is_inner(parent, one):
+                if operands.is_inner(parent, one, self._leaves):
                     if parent not in seen:
                         seen.add(parent)
                         stack.append(parent)
@@ -138,7 +178,7 @@ class Steps:
         parts = self._shown_operands(node, write is not None)
         text = operands.text_with(place, [(part, (write or self.name)(parent, output)) for part, parent, output in parts])
         if self._is_inner(node):
-            return f"{_call_text(node, given)} in {text}"
+            return f"{_inner_text(node, given)} in {text}"
         if isinstance(place, nodes.AugAssign) and self.variable(node):
             # it is shown behind the name and `=`
             text = text.replace(f"{place.op}=", place.op, 1)
@@ -169,7 +209,7 @@ class Steps:
 
     def gradient_symbol(self, node: Node, output: int | None = None) -> Symbol:
         """The symbol of the gradient of a step, or of one of its outputs."""
-        name = self._names[node] if output is None else self.name(node, output)
+        name = self._names[self.shown(node)] if output is None else self.name(node, output)
         return Symbol(f"grad({name})", _barred(name), shape=node.meta(0)[0])
 
     def environment(self, node: OpNode) -> dict[str, Term]:
@@ -230,7 +270,9 @@ class Steps:
         array = value.array if isinstance(value, Tensor) else value
         if isinstance(array, np.ndarray) and not isinstance(place, nodes.Name):
             return self._array(array) or _constant(name, place, value)
-        alone = not self._is_inner(node) and not any(parent is not None and operands.is_inner(parent, node) for parent, _ in node.edges)
+        alone = not self._is_inner(node) and not any(
+            parent is not None and operands.is_inner(parent, node, self._leaves) for parent, _ in node.edges
+        )
         if name == "indices" and isinstance(node.origin, nodes.Subscript) and alone:
             return Symbol(" ".join(node.origin.index.text.split()))
         return _constant(name, place, value)
@@ -314,6 +356,14 @@ def _call_text(node: Node, given: list[str]) -> str:
     short = short_name(node.type_name)
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short).lower()
     return f"{snake}({', '.join(given)})"
+
+
+def _inner_text(node: Node, given: list[str]) -> str:
+    """A step within an operation of the text: `#1 @ #2`, `#1 * 0.5`, `softmax(#1)`."""
+    name, _, rest = _call_text(node, given).partition("(")
+    numbers = [value for value in node.attrs if type(value) in (int, float)] if isinstance(node, OpNode) else []
+    shown = [*given, *(f"{value:.6g}" for value in numbers)]
+    return f" {_OPERATORS[name]} ".join(shown) if name in _OPERATORS and len(shown) == 2 else f"{_FUNCTIONS.get(name, name)}({rest}"
 
 
 def named_tensors(variables: Mapping[str, object]) -> list[tuple[str, Tensor]]:

@@ -1,8 +1,8 @@
 """Files and standard input: opening, reading within bounds, and finding out what is in them. Nothing in them is run or unpickled.
 
 A reference is what stands behind `NAME=` on the command line: `@data.csv`, `@data.csv:column` (a name, or an index from 0, or
-several of them with commas), `@weights.npy`, `@file.npz:member`, `@-` (standard input). A table gives float64 of shape
-(rows, columns), or (rows,) for one column; npy and npz files keep their dtype.
+several of them with commas), `@data.json`, `@weights.npy`, `@file.npz:member`, `@-` (standard input). A table gives float64 of shape
+(rows, columns), or (rows,) for one column, a JSON array float64 of its shape; npy and npz files keep their dtype.
 """
 
 from __future__ import annotations
@@ -176,5 +176,10 @@ def _decode(file: BinaryIO, name: str, part: str | None, form: Form) -> Loaded:
     if start.startswith(arrays.ZIP_MAGICS):
         return Loaded(arrays.load_npz(file, name, part))
     text = _text(read_bounded(file, name, limits.current.bytes, "bytes"), name)
-    array, columns, left_out = tables.load(text, name, part, form)
+    if text.lstrip().startswith(("[", "{")):
+        from gradcli.data import json_numbers
+
+        array, columns, left_out = json_numbers.load(text, name, part, form)
+    else:
+        array, columns, left_out = tables.load(text, name, part, form)
     return Loaded(array, columns, left_out, is_table=True)

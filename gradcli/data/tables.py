@@ -18,7 +18,8 @@ from gradcli.errors import DataError, Repair
 
 _HOW = {"drop": "without such rows", "nan": "with nan there"}
 
-_NUMBER = r"(?ia)[ \t]*+[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|nan|infinity|inf)[ \t]*+"
+#: a cell that is a number
+NUMBER = r"(?ia)[ \t]*+[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|nan|infinity|inf)[ \t]*+"
 #: cells that stand for a number nobody knows
 _EMPTY = frozenset({"", "na", "n/a", "null", "none", "-", "?"})
 #: separators that are looked for where there is no comma
@@ -110,10 +111,10 @@ def _rows(text: str, name: str, separator: str, width: int = 0, *, has_header: b
 
 def _is_header(first: Sequence[str], second: Sequence[str] | None) -> bool:
     """Whether the first row names the columns: it has text above a number, or nothing but text, or one row of numbers would be lost."""
-    text = [not re.fullmatch(_NUMBER, cell) for cell in first]
+    text = [not re.fullmatch(NUMBER, cell) for cell in first]
     if second is None or len(second) != len(first) or all(text) or not any(text):
         return any(text)
-    return any(above and re.fullmatch(_NUMBER, cell) for above, cell in zip(text, second, strict=True))
+    return any(above and re.fullmatch(NUMBER, cell) for above, cell in zip(text, second, strict=True))
 
 
 def _all_numbers(text: str, name: str, separator: str, width: int, has_header: bool) -> Array | None:
@@ -133,7 +134,7 @@ def _all_numbers(text: str, name: str, separator: str, width: int, has_header: b
 
 
 def _strict_float(cell: str) -> float:
-    if not re.fullmatch(_NUMBER, cell):
+    if not re.fullmatch(NUMBER, cell):
         raise ValueError
     return float(cell)
 
@@ -152,7 +153,7 @@ def _mixed(text: str, name: str, part: str | None, separator: str, header: tuple
     kept = [at for at in wanted if part is not None or not is_text[at]] or list(wanted)
     for line, row in rows:
         for at in kept:
-            if not re.fullmatch(_NUMBER, row[at]) and (form.missing == "error" or not _is_missing(row[at])):
+            if not re.fullmatch(NUMBER, row[at]) and (form.missing == "error" or not _is_missing(row[at])):
                 _bad_cell(name, line, at, row[at], header)
     table = np.array([[math.nan if _is_missing(cell) else float(cell) for cell in cells[at]] for at in kept], dtype=np.float64).T
     if form.missing == "drop":
@@ -174,7 +175,7 @@ def _is_missing(cell: str) -> bool:
 
 
 def _is_text(column: Sequence[str]) -> bool:
-    return not any(re.fullmatch(_NUMBER, cell) for cell in column) and not all(map(_is_missing, column))
+    return not any(re.fullmatch(NUMBER, cell) for cell in column) and not all(map(_is_missing, column))
 
 
 def _bad_cell(name: str, line: int, at: int, cell: str, header: tuple[str, ...]) -> NoReturn:

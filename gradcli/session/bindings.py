@@ -41,6 +41,8 @@ class Bindings:
         bound = value
         if not exact:
             bound = input_values.leaf(name, value, span)
+        elif span is None and type(value) is Tensor:
+            bound = input_values.of_default_dtype(value, text, self._files)
         elif input_values.is_numbers(value):
             bound = from_data(value, None)
         if type(bound) is Tensor and bound.requires_grad and bound.is_leaf:

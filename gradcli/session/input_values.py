@@ -99,6 +99,15 @@ def _from_file(reference: str, files: Files) -> Tensor:
     return made
 
 
+def of_default_dtype(value: Tensor, reference: str, files: Files) -> Tensor:
+    """The data of a file; float64, which is what numpy writes, as the default dtype, with a warning where that is another."""
+    dtype = dtypes.get_default()
+    if value.dtype is not dtypes.float64 or dtype is dtypes.float64:
+        return value
+    files.warn("UserWarning", f"{reference[1:]}: float64 is read as {dtype.name}; --dtype float64 keeps it", None)
+    return wrap(dtypes.cast(value.array, dtype), dtype)
+
+
 def is_numbers(value: object) -> bool:
     """Whether `value` is a list or tuple with nothing but numbers and such lists or tuples in it."""
     if not isinstance(value, (list, tuple)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,44 @@ def test_several_steps_of_one_text() -> None:
     assert told["#3"] == ("2 / #1", "start")
     assert told["#2"] == ("reciprocal(#1) in 2 / #1", "grad(#3) * 2")
     assert told["#1"] == ("x + 3", "-grad(#2) * #2**2")
+
+
+def test_copies_within_one_operation_are_left_out() -> None:
+    told = rows(explain("w @ x", {"w": "[[[1,2],[3,4]]]", "x": "[[[1,2],[1,2]]]"}, "[[[1,1],[1,1]]]"))
+    assert told == {"#1": ("w @ x", "start, the weights v"), "w": ("leaf", "grad(#1) @ x.mT"), "x": ("leaf", "w.mT @ grad(#1)")}
+
+
+def test_attention_reads_as_its_formula() -> None:
+    three = "[[[1,2],[3,4]]]"
+    told = rows(explain("F.scaled_dot_product_attention(q, k, v, scale=0.25).sum()", {"q": three, "k": three, "v": three}))
+    steps = [expression.partition(" in ")[0] for expression, _ in told.values()]
+    assert steps[2:7] == ["softmax(#4)", "#1 @ #3", "#2 * 0.5", "transpose(k)", "q * 0.5"]
+    assert told["#5"][1] == "grad(#6) @ v.mT"
+    assert told["v"][1] == "#5.mT @ grad(#6)"
+
+
+def test_an_expanded_operand_is_the_operand() -> None:
+    told = rows(explain("F.normalize(x, dim=0).sum()", {"x": "3,4"}))
+    assert told["#3"][0] == "F.normalize(x, dim=0)"
+    assert told["#2"] == ("clamp_min(#1) in F.normalize(x, dim=0)", "-grad(#3) * x / #2**2, summed")
+    assert told["#1"][1] == "where(#1 >= 1e-12, grad(#2), 0)"
+
+
+def test_a_copy_that_the_text_names_stays() -> None:
+    told = rows(explain("(x.clone() * 2).sum()", {"x": "1,2"}))
+    assert told["#1"] == ("x.clone()", "grad(#2) * 2")
+
+
+def test_chained_steps_of_one_call_are_inner_where_its_names_are_leaves() -> None:
+    text = """
+        import torch
+        from torch import nn
+        m = nn.MultiheadAttention(4, 2)
+        x = torch.ones(3, 4, requires_grad=True)
+        y = m(x, x, x)[0].sum()
+    """
+    told = rows(script(textwrap.dedent(text), "y"))
+    assert not [expression for expression, _ in told.values() if re.search(r"\bm\([^)]*#", expression)]
 
 
 def test_a_constant_inside_of_a_module_has_its_name() -> None:

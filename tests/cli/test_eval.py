@@ -57,6 +57,21 @@ def test_the_first_seed(cli) -> None:
     assert cli("eval", "randn(4,4)", "--seed", "6").out.splitlines()[0] == "tensor([[-1.2113,  0.6304, -1.4713, -1.3352],"
 
 
+def test_float64_of_files_has_the_default_dtype(cli, tmp_path) -> None:
+    np.save(tmp_path / "w.npy", np.ones((2, 2)))
+    found = cli("eval", "w @ x", f"w:=@{tmp_path}/w.npy", "x=[[1,2],[3,4]]")
+    assert found.out == "tensor([[4., 6.],\n        [4., 6.]], grad_fn=<MmBackward0>)\n"
+    assert found.err == f"UserWarning: {tmp_path}/w.npy: float64 is read as float32; --dtype float64 keeps it\n"
+    assert cli("eval", "w.dtype", f"w:=@{tmp_path}/w.npy", "--dtype", "float64").out == "torch.float64\n"
+
+
+def test_json_is_written_and_read(cli, tmp_path) -> None:
+    assert cli("eval", "x * 0.1", "x=[[1,2],[3,4]]", "-o", f"{tmp_path}/w.json").code == 0
+    found = cli("eval", "w", f"w:=@{tmp_path}/w.json")
+    assert found.out == "tensor([[0.1000, 0.2000],\n        [0.3000, 0.4000]])\n"
+    assert not found.err
+
+
 def test_files(cli, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("a,b\n1,2\n3,4\n")
     np.save(tmp_path / "w.npy", np.arange(3))

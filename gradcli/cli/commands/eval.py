@@ -21,7 +21,7 @@ gradcli eval 'softmax(logits, dim=0)' logits:=1.,2.,3."""
 HELP = """The value of an expression, as PyTorch prints it.
 
 NAME=VALUE makes a float tensor that requires grad; NAME:=EXPR is PyTorch's own reading. Values are numbers, lists (1,2,3 or
-[[1,2],[3,4]]), expressions (randn(3)), ranges (-3..3, 0..1:11) and files (@data.csv, @data.csv:column, @w.npy, @f.npz:name, @-).
+[[1,2],[3,4]]), expressions (randn(3)), ranges (-3..3, 0..1:11) and files (@data.csv, @data.csv:column, @d.json, @w.npy, @f.npz:name, @-).
 """
 
 FORMATS = ("table", "repr", "plain", "json", "csv", "npy")

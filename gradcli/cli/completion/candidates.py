@@ -10,7 +10,7 @@ from gradcli.cli.completion import files, names
 from gradcli.cli.group import COMMANDS, make_command, make_group
 from gradcli.plain import Plain
 
-_DATA = (".csv", ".npy", ".npz")
+_DATA = (".csv", ".json", ".npy", ".npz")
 _SCRIPTS = (".py",)
 _REQUESTS = (".jsonl", ".json")
 _BINDING = r"(?sa)([^\W\d]\w*):?="

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 _MOST_HEADER = 1 << 16
+_MOST_JSON = 1 << 20
 
 
 def matching(typed: str, suffixes: Sequence[str] = ()) -> list[str]:
@@ -31,8 +32,8 @@ def matching(typed: str, suffixes: Sequence[str] = ()) -> list[str]:
 
 
 def parts(path: str) -> Iterator[str]:
-    """The columns of a CSV file with a header, or the arrays of an npz file; none of a file that cannot be read."""
-    with contextlib.suppress(OSError, ValueError, csv.Error):
+    """The columns of a CSV file with a header or of a JSON file, or the arrays of an npz file; none of a file that cannot be read."""
+    with contextlib.suppress(OSError, ValueError, RecursionError, csv.Error):
         if not os.path.isfile(path):
             return
         if path.endswith(".npz"):
@@ -40,6 +41,13 @@ def parts(path: str) -> Iterator[str]:
 
             with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
                 yield from (name.removesuffix(".npy") for name in archive.namelist())
+        elif path.endswith(".json") and os.path.getsize(path) <= _MOST_JSON:
+            import json
+
+            with open(path, encoding="utf-8-sig") as file:
+                content = json.load(file)
+            record = content[0] if isinstance(content, list) and content else content
+            yield from record if isinstance(record, dict) else ()
         elif path.endswith(".csv"):
             with open(path, encoding="utf-8-sig", newline="") as file:
                 cells = next(csv.reader([file.readline(_MOST_HEADER)]), [])

@@ -1,9 +1,10 @@
 """Lark with the stored tables of grammar/: the only module that imports the library.
 
-`tools/make_tables.py` has Lark read the grammar, and stores the parser. `load` gives it `Feed` as its lexer, and the builder as the
-transformer whose methods Lark calls while it parses. What Lark's documentation leaves out is in this module alone: `_plugins` puts
-`StoredParser` in the place of Lark's parser, so that a row of the table is unpacked when a parse first comes to its state, and not all
-of them at every start. `tests/lang/syntax/test_lark.py` says which versions of Lark it was tried with.
+`tools/make_tables.py` has Lark read the grammar, and stores the rules and the parse table. `load` hands them to `Lark.load`, with `Feed`
+as the lexer, and the builder as the transformer whose methods Lark calls while it parses. What Lark's documentation leaves out is in
+this module alone: the memo that `Lark.load` takes holds made rules, since Lark's own way of reading them takes most of a start, and
+`_plugins` puts `StoredParser` in the place of Lark's parser, so that a row of the table is unpacked when a parse first comes to its
+state. `tests/lang/syntax/test_lark.py` says which versions of Lark it was tried with.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Generator, Iterator
+from functools import cache
 from pkgutil import get_data
 from typing import Any, cast
 
 from lark import Lark, UnexpectedToken
-from lark.grammar import Rule
-from lark.lexer import Lexer, TerminalDef
+from lark.grammar import NonTerminal, Rule, RuleOptions, Symbol, Terminal
+from lark.lexer import Lexer
 from lark.parsers.lalr_analysis import IntParseTable, Reduce, Shift
 from lark.parsers.lalr_parser import LALR_Parser, _Parser
 
@@ -58,6 +60,22 @@ class _Production(Rule):
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
+    def __init__(self, stored: str) -> None:
+        """`stored` is the text that `_rule_text` makes."""
+        origin, self.alias, *symbols = stored.split()
+        self.origin = NonTerminal(origin)
+        self.expansion = [_symbol(name) for name in symbols]
+        self.order = 0
+        self.options = _OPTIONS
+
+
+_OPTIONS = RuleOptions(keep_all_tokens=True)
+
+
+@cache
+def _symbol(name: str) -> Symbol:
+    return Terminal(name) if name.isupper() else NonTerminal(name)
+
 
 class _Rows(dict[int, Row]):
     """The row of each state: the action for each symbol."""
@@ -83,39 +101,20 @@ class _Rows(dict[int, Row]):
 
 
 class StoredParser(LALR_Parser):
-    """Lark's parser, stored with packed rows.
+    """Lark's parser with packed rows.
 
     A row is `action symbol symbol ...;action symbol ...`: action 2n shifts to state n, 2n + 1 reduces by rule n.
     """
 
-    def serialize(self, memo: Any = None) -> dict[str, Any]:
-        """The content of the file for the table, whose states are 0, 1, 2 and so on."""
-        states = cast(Any, self._parse_table).states
-        symbols = sorted({symbol for row in states.values() for symbol in row})
-        rules = sorted({arg for row in states.values() for kind, arg in row.values() if kind is Reduce}, key=str)
-        return {
-            "symbols": symbols,
-            "rules": [rule.serialize(memo) for rule in rules],
-            "rows": [_packed(states[state], symbols, rules) for state in range(len(states))],
-            "starts": self._parse_table.start_states,
-            "ends": self._parse_table.end_states,
-        }
-
     @classmethod
     def deserialize(  # type: ignore[override]
-        cls, data: dict[str, Any], memo: Any, callbacks: dict[Any, Any], debug: bool = False
+        cls, data: dict[str, Any], memo: dict[int, _Production], callbacks: dict[Any, Any], debug: bool = False
     ) -> StoredParser:
-        """The parser of what `serialize` returned."""
-        productions, called = [], {}
-        for stored in data["rules"]:
-            rule = Rule.deserialize(stored, memo)
-            production = _Production(rule.origin, rule.expansion)
-            productions.append(production)
-            called[production] = callbacks[rule]
+        """The parser of what `store` wrote."""
         made = cls.__new__(cls)
-        rows = _Rows(data["rows"], data["symbols"], productions)
+        rows = _Rows(data["rows"], data["symbols"], list(memo.values()))
         made._parse_table = cast(Any, IntParseTable)(rows, data["starts"], data["ends"])
-        made.parser = _Parser(made._parse_table, cast(Any, called), debug)
+        made.parser = _Parser(made._parse_table, cast(Any, callbacks), debug)
         return made
 
 
@@ -138,20 +137,40 @@ OPTIONS: dict[str, Any] = {
 
 
 def store(parser: Lark) -> str:
-    """What `Lark.save` writes, as JSON, which runs nothing when it is read; `load` adds the options."""
-    data, memo = parser.memo_serialize([TerminalDef, Rule])
-    del data["parser"]["lexer_conf"]["lexer_type"]
-    data["options"] = {"start": parser.options.start}
-    return json.dumps({"data": data, "memo": memo}, sort_keys=True, separators=(",", ":")) + "\n"
+    """The rules and the table of a parser, whose states are 0, 1, 2 and so on, as JSON, which runs nothing when it is read."""
+    found = table(parser)
+    states = found.states
+    symbols = sorted({symbol for row in states.values() for symbol in row})
+    rules = sorted({arg for row in states.values() for kind, arg in row.values() if kind is Reduce}, key=str)
+    stored = {
+        "symbols": symbols,
+        "rules": [_rule_text(rule) for rule in rules],
+        "rows": [_packed(states[state], symbols, rules) for state in range(len(states))],
+        "starts": found.start_states,
+        "ends": found.end_states,
+    }
+    return json.dumps(stored, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def _rule_text(rule: Rule) -> str:
+    """Origin, alias and symbols, with blanks between. All rules of the table have aliases, which are names of the builder's methods."""
+    return " ".join([rule.origin.name, str(rule.alias), *(symbol.name for symbol in rule.expansion)])
 
 
 def load(transformer: Any) -> Lark:
     """A parser of the stored tables, with `transformer` for its callbacks."""
     stored = json.loads(get_data(__package__, TABLES) or "")
-    data = stored["data"]
-    data["parser"]["lexer_conf"]["lexer_type"] = Feed
-    data["options"] |= {**OPTIONS, "transformer": transformer}
-    return Lark.load({"data": data, "memo": {int(number): item for number, item in stored["memo"].items()}})
+    starts = list(stored["starts"])
+    data = {
+        "options": {**OPTIONS, "start": starts, "transformer": transformer},
+        "rules": [{"@": number} for number in range(len(stored["rules"]))],
+        "parser": {
+            "lexer_conf": {"terminals": [], "ignore": [], "g_regex_flags": 0, "use_bytes": False, "lexer_type": Feed},
+            "parser_conf": {"rules": [], "start": starts, "parser_type": "lalr"},
+            "parser": stored,
+        },
+    }
+    return Lark.load({"data": data, "memo": {number: _Production(text) for number, text in enumerate(stored["rules"])}})
 
 
 def table(parser: Lark) -> Any:
