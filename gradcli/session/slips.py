@@ -6,7 +6,7 @@ Most of them are guesses. The command line tries each before it shows it; the pr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -33,10 +33,12 @@ def repairs(error: GradcliError, variables: Mapping[str, object], *, statements:
     if error.span is None:
         return []
     source = error.span.source
-    if not source.name.startswith("<"):
+    if not source.name.startswith("<") and "\n" in source.text.strip():
         return []
     if isinstance(error, LanguageError):
-        found = (None if statements else _eaten(source, variables)) or rewritten(source.text, statements=statements)
+        found = (None if statements else _value(source) or _eaten(source, variables)) or rewritten(
+            source.text.rstrip(), statements=statements
+        )
         sure = [] if found is None else [Repair(_all(source), found.strip(), sure=True)]
         listed = with_commas(source.text)
         return sure if listed is None or listed == found else [*sure, Repair(_all(source), listed)]
@@ -57,9 +59,22 @@ def _all(source: Source) -> Span:
     return Span(source, 0, len(source.text))
 
 
+def _value(source: Source) -> str | None:
+    """What may be meant by a value of NAME=VALUE that is nothing, or a range with a colon."""
+    if not source.name.startswith("<value of ") or source.name == "<value of -v>":
+        return None
+    if not source.text.strip():
+        return "1"
+    number = r"\s*(-?[\d.]+)\s*"
+    ends = re.fullmatch(rf"{number}:{number}(?::\s*(\d+))?", source.text)
+    return f"{ends[1]}..{ends[2]}{f':{ends[3]}' if ends[3] else ''}" if ends else None
+
+
 def _eaten(source: Source, variables: Mapping[str, object]) -> str | None:
-    """An expression whose first name was taken by the shell, as in "$x*2": with the name back, where there is only one."""
+    """An expression with a shell's `$x` for a name; or whose first name the shell has taken, where there is only one to put back."""
     text = source.text.strip()
+    if "$" in text:
+        return re.sub(r"\$\{?([A-Za-z_]\w*)\}?", r"\1", text)
     if source.name == "<expression>" and re.match(r"[*/@%]|==|[<>]", text) and len(variables) == 1:
         return next(iter(variables)) + text
     return None
@@ -127,7 +142,7 @@ def _names(slip: _Slip) -> Iterable[Repair]:
     derivative = re.match(r"\s*d\s*/\s*d(\w+)\b\s*", slip.text)
     if derivative and derivative[1] in slip.variables:
         yield Repair(_all(slip.source), slip.text[derivative.end() :], command="grad")
-    unknown = {name for name in _wanted(slip.tree) if name not in slip.variables and not _is_known(name)}
+    unknown = unknown_names(slip.source, slip.variables)
     called = {node.function.id for node in slip.every if isinstance(node, nodes.Call) and isinstance(node.function, nodes.Name)}
     edits: list[tuple[nodes.Node, str]] = []
     missing: set[str] = set()
@@ -149,6 +164,15 @@ def _names(slip: _Slip) -> Iterable[Repair]:
     remark = f"any value for {named}: {' '.join(f'{name}=...' for name in sorted(missing))}"
     for value in ("1", *_shapes(slip.variables)):
         yield Repair(_all(slip.source), text, values=dict.fromkeys(sorted(missing), value), remark=remark)
+
+
+def unknown_names(source: Source, variables: Container[str]) -> list[str]:
+    """The names in an expression that have no value, sorted; none for what is no expression."""
+    try:
+        tree = parser.parse_expression(source)
+    except LanguageError:
+        return []
+    return sorted(name for name in _wanted(tree) if name not in variables and not _is_known(name))
 
 
 def _wanted(tree: nodes.Expr) -> set[str]:
