@@ -76,10 +76,10 @@ def command(
 
 def _ranged(request: Request) -> list[Repair]:
     """Ranges for unknown names of the expression, else for a name that was given two numbers or, failing that, one."""
-    from gradcli.session import slips
+    from gradcli.session import slip_names
 
     given = {binding.name: ends[1] for binding in request.bindings if (ends := re.fullmatch(r"\s*([^,]+,[^,]+)", binding.value))}
-    names = slips.unknown_names(request.expression, request.session.variables) or [*given][:1]
+    names = slip_names.unknown_names(request.expression, request.session.variables) or [*given][:1]
     names = names or [binding.name for binding in request.bindings][:1]
     ranges = {name: given[name].replace(",", "..") if name in given else "-3..3" for name in names}
     return [Repair(values=ranges, sure=True)] if 1 <= len(ranges) <= 2 else []
