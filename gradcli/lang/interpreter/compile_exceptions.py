@@ -25,14 +25,14 @@ class Handling:
 
     __slots__ = ("body", "place", "put", "type", "unbind")
 
-    def __init__(self, node: Handler, context: Context) -> None:
+    def __init__(self, node: Handler, context: Context, body: Run | None = None) -> None:
         self.type = None if node.type is None else context.expression(node.type)
         self.place = node.type
         self.put = None if node.name is None else store(node.name, context)
         # Python unbinds the name when the clause ends
         name = Name(node.source, node.start, node.end, node.name) if node.name is not None else None
         self.unbind = None if name is None else delete(name, context, quiet=True)
-        self.body = block(node.body, context)
+        self.body = block(node.body, context) if body is None else body
 
     def catches(self, frame: Frame, error: ProgramError) -> bool:
         """Whether the clause catches the error. Raises TypeError where it names something that is no exception type."""
@@ -186,6 +186,50 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
     return run
 
 
+def entered(place: Expr, target: Expr | None, context: Context) -> Callable[[Frame], Callable[[ProgramError | None], bool]]:
+    """For the block of a generator: enters a manager, and gives the function that leaves it, which says whether the error ends."""
+    manager_run = context.expression(place)
+    put = None if target is None else assign_to(target, context)
+
+    def run(frame: Frame) -> Callable[[ProgramError | None], bool]:
+        manager = manager_run(frame)
+        state.origin = place
+        if isinstance(manager, Instance):
+            enter, leave = _methods(manager)
+            value = enter()
+
+            def told(error: ProgramError | None) -> bool:
+                if error is None:
+                    leave(None, None, None)
+                    return False
+                caught = error if error.instance is None else error.instance
+                return truth(leave(type_of(caught), caught, None))
+
+            left: Callable[[ProgramError | None], bool] = told
+        elif hasattr(type(manager), "leave"):
+            value = manager.enter()
+            left = manager.leave
+        elif hasattr(type(manager), "enter"):
+            value = manager.enter()
+            left = lambda error: bool(manager.exit())  # noqa: E731
+        else:
+            raise type_error("'{}' object does not support the context manager protocol", manager)
+        if put is not None:
+            put(frame, value)
+        return left
+
+    return run
+
+
+def _methods(manager: Instance) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`__enter__` and `__exit__` of an instance. Raises TypeError."""
+    enter, leave = special(manager, "__enter__"), special(manager, "__exit__")
+    if enter is None or leave is None:
+        missed = " (missed __exit__ method)" if enter is not None else ""
+        raise type_error(f"'{{}}' object does not support the context manager protocol{missed}", manager)
+    return enter, leave
+
+
 def _until_left(leave: Callable[[ProgramError | None], bool], put: Put | None, value: Any, body: Run, frame: Frame) -> Any:
     """The block of a manager that is told how the block ended, and may swallow its error."""
     depth = execution.depth
@@ -205,10 +249,7 @@ def _until_left(leave: Callable[[ProgramError | None], bool], put: Put | None, v
 
 def _with_instance(manager: Instance, put: Put | None, body: Run, place: Expr, frame: Frame) -> Any:
     """`with` on an instance: its `__enter__`, the body, and `__exit__`, which may swallow the error."""
-    enter, leave = special(manager, "__enter__"), special(manager, "__exit__")
-    if enter is None or leave is None:
-        missed = " (missed __exit__ method)" if enter is not None else ""
-        raise type_error(f"'{{}}' object does not support the context manager protocol{missed}", manager)
+    enter, leave = _methods(manager)
     value = enter()
     depth = execution.depth
     try:

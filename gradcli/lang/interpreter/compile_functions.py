@@ -25,7 +25,7 @@ def function_def(node: FunctionDef, context: Context) -> Run:
     """`def`: makes the function, calls its decorators with it, and binds the name."""
     inner = context.inner(node)
     code = _code(node.name, node.parameters, inner)
-    code.run = _body(node, inner)
+    code.run = _generator(node, inner, code) if inner.scope.yields else _body(node, inner)
     make = _maker(code, node, inner, context)
     decorators = [(context.expression(d), d) for d in node.decorators]
     put = store(node.name, context)
@@ -38,6 +38,13 @@ def function_def(node: FunctionDef, context: Context) -> Run:
         put(frame, function)
 
     return run
+
+
+def _generator(node: FunctionDef, inner: Context, code: Code) -> Run:
+    """The body of a generator; what compiles it is loaded by the first `yield`."""
+    from gradcli.lang.interpreter import compile_generators
+
+    return compile_generators.generator(node, inner, code)
 
 
 def lambda_(node: Lambda, context: Context) -> Run:

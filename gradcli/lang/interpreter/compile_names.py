@@ -10,7 +10,7 @@ from gradcli.errors import Code, ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
 from gradcli.lang.interpreter.scope import CELL, GLOBAL
 from gradcli.lang.names import bare_names
-from gradcli.lang.syntax.nodes import Name, Node
+from gradcli.lang.syntax.nodes import Name, Node, Yield
 from gradcli.lang.values.value_classes import MISSING, UNBOUND
 
 Store = Callable[[Frame, Any], None]
@@ -28,6 +28,12 @@ def load(node: Name, context: Context) -> Run:
     if node.id in context.scope.parameters and node.id not in context.scope.deleted:
         return _load_parameter(slot)
     return _load_local(node, slot)
+
+
+def load_sent(node: Yield, context: Context) -> Run:
+    """What was sent to a generator at a `yield`: the statement has yielded before it evaluates its expressions."""
+    _, slot = context.scope.where(context.scope.yields[node])
+    return lambda frame: frame[slot]
 
 
 def _load_in_module(node: Name, context: Context) -> Run:

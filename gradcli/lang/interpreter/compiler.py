@@ -45,6 +45,7 @@ _EXPRESSIONS: Mapping[type, Compile] = {
     nodes.NamedExpr: compile_displays.named,
     nodes.Lambda: _lambda,
     nodes.Comprehension: _comprehension,
+    nodes.Yield: compile_names.load_sent,
 }
 _ONE_EXPRESSION = Tables(_EXPRESSIONS, {})
 

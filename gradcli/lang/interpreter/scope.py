@@ -41,6 +41,7 @@ from gradcli.lang.syntax.nodes import (
     Try,
     TupleExpr,
     With,
+    Yield,
     children,
 )
 from gradcli.lang.values.special_methods import CLASS_NAMES
@@ -69,6 +70,7 @@ class Scope:
         "slots",
         "uses",
         "wanted",
+        "yields",
     )
 
     def __init__(self, node: Node, parent: Scope | None) -> None:
@@ -89,6 +91,8 @@ class Scope:
         #: the slots of the cells that a class body got from outside: its own names may be the same
         self.passed: dict[str, int] = {}
         self.parameters: tuple[str, ...] = ()
+        #: the `yield` expressions of a generator, each with the name of the hidden local that holds what was sent
+        self.yields: dict[Node, str] = {}
 
     @property
     def is_module(self) -> bool:
@@ -240,6 +244,18 @@ def _named(scope: Scope, node: NamedExpr, stack: list[Node]) -> None:
     stack.append(node.value)
 
 
+def _yield(scope: Scope, node: Yield, stack: list[Node]) -> None:
+    """`yield` makes the function a generator."""
+    if isinstance(scope.node, Comprehension):
+        raise LanguageError("'yield' inside a comprehension", span=node.span)
+    if not isinstance(scope.node, FunctionDef):
+        raise LanguageError("'yield' outside function", span=node.span)
+    scope.yields[node] = f"<yield {len(scope.yields)}>"
+    scope.bound[scope.yields[node]] = None
+    if node.value is not None:
+        stack.append(node.value)
+
+
 def _import(scope: Scope, node: Import, stack: list[Node]) -> None:
     for dotted, alias in node.names:
         _add(scope, alias or dotted.partition(".")[0], node)
@@ -343,6 +359,7 @@ _SPECIAL: dict[type, Callable[[Scope, Any, list[Node]], None]] = {
     Declaration: _declaration,
     Lambda: _function,
     Comprehension: _comprehension,
+    Yield: _yield,
 }
 
 

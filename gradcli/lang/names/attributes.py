@@ -27,7 +27,7 @@ from gradcli.lang.names import class_attributes, left_out, tensor_attributes
 from gradcli.lang.python import sequences
 from gradcli.lang.python.formatting import format_string
 from gradcli.lang.python.object_protocol import Value
-from gradcli.lang.values import subscripts, types
+from gradcli.lang.values import generators, subscripts, types
 from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.object_operations import OPS
 from gradcli.lang.values.special_methods import Instance
@@ -35,7 +35,7 @@ from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import dict_from_keys
 from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, Namespace, TypeValue
+from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, TypeValue
 
 Method = Callable[..., Value]
 
@@ -59,6 +59,9 @@ GETTERS: dict[type, Mapping[str, Callable[[Value], Value]]] = {
     ExceptionType: _NAMED,
     Namespace: {"__name__": lambda value: value.path},
     ProgramError: {"args": lambda value: value.args_},
+    IteratorValue: {
+        "__name__": lambda value: MISSING if value.kind != "generator" else value.name.rpartition(".")[2],
+    },
     range: _BOUNDS,
     slice: _BOUNDS,
     int: {"real": lambda value: value, "imag": lambda value: 0, "numerator": lambda value: value, "denominator": lambda value: 1},
@@ -78,6 +81,7 @@ _OWN_METHODS: dict[type, dict[str, Method]] = {
     Size: {"numel": lambda value: value.numel()},
     float: {"is_integer": lambda value: value.is_integer()},
     int: {"bit_length": lambda value: value.bit_length()},
+    IteratorValue: dict(generators.METHODS),
 }
 
 #: by type, the type that it inherits methods from
@@ -185,6 +189,8 @@ def find_attribute(value: Value, name: str) -> Value:
         return BoundMethod(value, name, method)
     if kind is Tensor:
         return subscripts.column(value, name)
+    if kind is ProgramError and name == "value" and value.type_name == "StopIteration":
+        return value.args_[0] if value.args_ else None  # what the generator returned
     dynamic = hidden_method(value, "__getattr__")
     return MISSING if dynamic is None else dynamic(value, name, MISSING)
 

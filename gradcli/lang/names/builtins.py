@@ -16,7 +16,7 @@ from gradcli.lang.python import numbers, sequences
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.dicts_and_sets import range_length
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
-from gradcli.lang.values import operators, representation, special_methods
+from gradcli.lang.values import generators, operators, representation, special_methods
 from gradcli.lang.values.calls import call, is_callable
 from gradcli.lang.values.execution import emit, execution
 from gradcli.lang.values.object_operations import OPS, deterministic_hash, format_text, index_of, iterate, stepping
@@ -226,7 +226,7 @@ def _iter(iterable: Value, /) -> Value:
 
 def _next(iterator: Value, default: Value = MISSING, /) -> Value:
     if type(iterator) is IteratorValue:
-        item = next(iterator.host, default)
+        return generators.advance(iterator, default)
     elif special(iterator, "__next__") is not None:
         return _next_of_instance(iterator, default)
     elif attributes.hidden_method(iterator, "__next__") is not None:

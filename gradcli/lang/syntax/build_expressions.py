@@ -33,6 +33,7 @@ from gradcli.lang.syntax.nodes import (
     Subscript,
     TupleExpr,
     Unary,
+    Yield,
 )
 from gradcli.lang.syntax.targets import check_target, describe
 
@@ -165,6 +166,16 @@ class ExpressionBuilder(StringBuilder, ParameterBuilder):
                 if len(given) > 1 or trailing:
                     raise self.lexer.error("Generator expression must be parenthesized", item.start, item.end)
                 self.bare.discard(item)
+
+    def yield_(self, c: Children) -> Yield:
+        """`yield`, `yield value`, `yield from value`."""
+        value = c[-1] if len(c) > 1 else None
+        return Yield(self.source, c[0].start, c[0].end if value is None else self.last(value), value, len(c) > 2)
+
+    def yield_group(self, c: Children) -> Yield:
+        """`(yield value)`."""
+        self.outer[c[1]] = (c[0].start, c[2].end)
+        return c[1]  # type: ignore[no-any-return]
 
     def keyword(self, c: Children) -> Keyword:
         """`name=value` in a call."""

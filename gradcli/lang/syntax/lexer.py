@@ -43,14 +43,13 @@ KEYWORDS = {
     for word in (
         *("and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else", "except", "False", "finally", "for", "from"),
         *("global", "if", "import", "in", "is", "lambda", "None", "nonlocal", "not", "or", "pass", "raise", "return", "True"),
-        *("try", "while", "with"),
+        *("try", "while", "with", "yield"),
     )
 }
 #: Python's other keywords, each with the beginning of the message
 LEFT_OUT = {
     "async": "async is",
     "await": "await is",
-    "yield": "generators (yield) are",
 }
 _WORDS = {**KEYWORDS, **dict.fromkeys(LEFT_OUT, "")}
 

@@ -355,6 +355,19 @@ class NamedExpr(Expr):
         self.value = value
 
 
+class Yield(Expr):
+    """`yield value`, or `yield from value` (`delegates`)."""
+
+    __slots__ = ("delegates", "value")
+
+    def __init__(self, source: Source, start: int, end: int, value: Expr | None, delegates: bool) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+        self.value = value
+        self.delegates = delegates
+
+
 class Parameter(Node):
     """One parameter of a def or lambda. `kind` is "positional" (before a slash), "plain", "*", "**" or "keyword" (after a star)."""
 

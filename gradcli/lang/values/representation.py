@@ -169,7 +169,7 @@ _OWN: dict[type, Callable[[Value], str]] = {
     UserClass: _repr_class,
     BoundUserMethod: _repr_bound_user,
     Super: lambda value: f"<super: {repr_text(value.after)}, <{value.after.name} object>>",
-    IteratorValue: lambda value: f"<{value.kind} object {'<genexpr> ' if value.kind == 'generator' else ''}at {address(value)}>",
+    IteratorValue: lambda value: f"<{value.kind} object {value.name + ' ' if value.kind == 'generator' else ''}at {address(value)}>",
     Generated: lambda value: f"<generator object {value.name} at {address(value)}>",
 }
 

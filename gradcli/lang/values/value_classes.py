@@ -199,10 +199,12 @@ class IteratorValue:
     `sources` are the values that it reads from. Raises LimitError for a chain of too many iterators.
     """
 
-    __slots__ = ("__weakref__", "depth", "host", "kind")
+    __slots__ = ("__weakref__", "depth", "host", "kind", "name")
 
-    def __init__(self, kind: str, host: Iterator[Value], sources: Iterable[Value] = ()) -> None:
+    def __init__(self, kind: str, host: Iterator[Value], sources: Iterable[Value] = (), name: str = "<genexpr>") -> None:
         self.kind = kind
+        #: the qualified name of a generator's function
+        self.name = name
         self.host = host
         self.depth: int = 1 + max([source.depth for source in sources if type(source) is IteratorValue], default=0)
         if self.depth > _MAX_CHAIN:
