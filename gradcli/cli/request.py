@@ -13,7 +13,7 @@ from gradcli.cli.options import Differentiation, Shared
 from gradcli.errors import UsageError
 from gradcli.plain import Plain
 from gradcli.render.look import PLAIN, Look
-from gradcli.session import Session
+from gradcli.session import Outside, Session
 from gradcli.source import Source, Span
 
 #: commands that say of every name why it has no gradient
@@ -118,7 +118,18 @@ def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[st
         warn=_ignore if shared.quiet else _warner(shared.color),
         read_stdin=read_stdin,
         tables=data.Form(shared.missing, shared.separator),
+        outside=_outside(shared, bounds),
     )
+
+
+def _outside(shared: Shared, bounds: limits.Limits) -> Outside:
+    """Standard error, and progress bars where it is a terminal; text from strangers gets no bars, which load modules."""
+    bars = None
+    if not shared.quiet and not bounds.untrusted and output.is_terminal(sys.stderr):
+        from gradcli.cli.bars import Bars
+
+        bars = Bars(shared.color)
+    return Outside(write_error=output.write_stderr, progress=bars)
 
 
 def _warner(choice: str | None) -> Callable[[str, str, Span | None], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradcli.lang.values.execution import Outside
 from gradcli.session.session import Session
 
-__all__ = ["Session"]
+__all__ = ["Outside", "Session"]

@@ -12,9 +12,10 @@ from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor, ones_like
 from gradcli.core.vocabulary.session_state import SessionState, in_force
-from gradcli.errors import GradcliError, ProgramError
+from gradcli.errors import GradcliError, LanguageError, ProgramError
 from gradcli.lang.interpreter.interpreter import Interpreter
 from gradcli.lang.syntax import parser
+from gradcli.lang.syntax.nodes import Program
 from gradcli.lang.values.execution import Outside
 from gradcli.limits import Limits
 from gradcli.results.values import Evaluation
@@ -66,6 +67,7 @@ class Session:
         self.state = SessionState(bounds, dtype=chosen, seed=seed or 0, precision=precision)
         self._seed = seed or 0
         self._read_stdin = read_stdin
+        self._warn = warn
         self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned, outside=outside)
         self._names = Bindings(self._interpreter, Files(read_stdin, tables, warn))
 
@@ -130,9 +132,30 @@ class Session:
     def run(self, source: Source, *, reuse: bool = False) -> None:
         """Run a script, which is parsed whole before; with `reuse` its tree is kept for other sessions with the same script.
 
-        Raises LanguageError, ProgramError, LimitError.
+        Lines of IPython's (`%magic`, `!command`) are left out, with a note. Raises LanguageError, ProgramError, LimitError.
         """
-        self._interpreter.run_file(parser.parse_file(source, reuse=reuse))
+        self._interpreter.run_file(self._parsed(source, reuse))
+
+    @in_force
+    def run_cell(self, source: Source) -> str | None:
+        """Run a cell of a notebook; the repr of its last expression, None where there is none. Raises what `run` raises."""
+        value = self._interpreter.run_cell(self._parsed(source, False))
+        return None if value is None else self._interpreter.text(value)
+
+    def _parsed(self, source: Source, reuse: bool) -> Program:
+        try:
+            return parser.parse_file(source, reuse=reuse)
+        except LanguageError:
+            # text that is Python never changes
+            from gradcli.data import notebooks
+
+            text, left_out = notebooks.without_magics(source.text)
+            if not left_out:
+                raise
+            program = parser.parse_file(Source(source.name, text))
+            for line in left_out:
+                self._warn("Note", f"{source.name}: left out, because it is IPython's: {line}", None)
+            return program
 
     def interactive(self) -> Interactive:
         """The names of this session for a prompt, which runs one input after the other."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradcli.cli.options import Shared
 
+if TYPE_CHECKING:
+    from gradcli.session import Session
+
 EXAMPLES = """\
 gradcli run tutorial.py
 gradcli run prelude.py lesson.py --seed 0
 echo 'print(torch.ones(2).sum())' | gradcli run -
+gradcli run lesson.ipynb --cells
 gradcli run setup.py -i"""
 
 HELP = """Run scripts written for PyTorch, as they are. What they print goes to standard output, warnings and errors to standard error.
 
-The files share one session, in order; each is parsed whole before it runs. - is standard input.
+The files share one session, in order; each is parsed whole before it runs. - is standard input. Of notebooks (.ipynb) the code cells
+run one after the other, and what a cell ends with is shown. IPython's own lines (%magic, !command) are left out.
 """
 
 FORMATS = ("repr",)
@@ -31,6 +37,7 @@ def command(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="After an error go on with the next file; the exit code is that of the first error.")
     ] = False,
+    cells: Annotated[bool, typer.Option("--cells", help="Number the cells of notebooks, and what they show.")] = False,
     shared: Shared,
 ) -> int:
     """Run the files in order."""
@@ -43,7 +50,7 @@ def command(
             return _run_and_stay(files, shared, keep_going)
         # standard input holds the inputs that would be typed
         files = [*files, "-"]
-    return _run(files, shared, keep_going)
+    return _run(files, shared, keep_going, cells)
 
 
 def _check(files: list[str], interactive: bool, shared: Shared) -> None:
@@ -62,7 +69,22 @@ def _check(files: list[str], interactive: bool, shared: Shared) -> None:
         raise UsageError("-i and -o contradict each other")
 
 
-def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
+def _run_notebook(session: Session, name: str, show: Callable[[str], None], cells: bool) -> None:
+    """Run the code cells of a notebook; the value of a last expression is shown. With `cells` the cells and values are numbered."""
+    from gradcli.data import notebooks
+    from gradcli.source import Source
+
+    for number, text in enumerate(notebooks.code_cells(session.read_source(name), name), 1):
+        if cells:
+            first = next((line for line in text.splitlines() if line.strip()), "")
+            show(f"In [{number}]: {first}\n")
+        shown = session.run_cell(Source(f"{name} cell {number}", text))
+        if shown is not None:
+            start = f"Out[{number}]: " if cells else ""
+            show(f"{start}{chr(10) if start and chr(10) in shown else ''}{shown}\n")
+
+
+def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool) -> int:
     """Run the files; the exit code. With `-o` what they print goes to that file, when all have succeeded."""
     from gradcli import data
     from gradcli.cli import guard, output
@@ -73,11 +95,15 @@ def _run(files: list[str], shared: Shared, keep_going: bool) -> int:
 
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=True)
     printed: list[str] = []
-    session = make_session(shared, read_stdin, output.program_writer() if shared.path is None else printed.append)
+    show = output.program_writer() if shared.path is None else printed.append
+    session = make_session(shared, read_stdin, show)
     code = 0
     for name in files:
         try:
-            session.run(Source("<stdin>" if name == "-" else name, session.read_source(name)))
+            if name.endswith(".ipynb"):
+                _run_notebook(session, name, show, cells)
+            else:
+                session.run(Source("<stdin>" if name == "-" else name, session.read_source(name)))
         except GradcliError as error:
             if not keep_going:
                 raise

@@ -110,6 +110,16 @@ class Interpreter:
         finally:
             self._one_off = before
 
+    def run_cell(self, program: Program) -> Value:
+        """As `run_file`; the value of the last statement if that is an expression without `;`, also bound to `_`."""
+        before, self._one_off = self._one_off, False
+        try:
+            value = self.execute_input(program)
+        finally:
+            self._one_off = before
+        last = program.body[-1] if program.body else None
+        return None if isinstance(last, ExprStmt) and last.silent else value
+
     def execute_input(self, program: Program, display: Display | None = None) -> Value:
         """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.
 

@@ -75,4 +75,17 @@ def _pp(object: Value, *args: Value, **options: Value) -> None:
     emit(_pformat(object, *args, **{"sort_dicts": False, **options}) + "\n")
 
 
+def _display(*objs: Value, **options: Value) -> None:
+    for value in objs:
+        emit(repr_text(value) + "\n")
+
+
+def _clear(wait: Value = False) -> None:
+    """Nothing: what was printed stays."""
+
+
+#: `IPython` itself has the module `display` only
+IPYTHON: dict[str, Value] = {}
+#: the names of `IPython.display`
+DISPLAY: dict[str, Value] = {"display": Builtin("display", _display), "clear_output": Builtin("clear_output", _clear)}
 MEMBERS: dict[str, Value] = {"pprint": Builtin("pprint", _pprint), "pformat": Builtin("pformat", _pformat), "pp": Builtin("pp", _pp)}

@@ -86,6 +86,9 @@ def _on_paths(name: str) -> Builtin:
     return Builtin(name, run)
 
 
+PATH: dict[str, Value] = {name: _on_paths(name) for name in ("join", "basename", "dirname", "split", "splitext", "normpath")}
+
+
 def _no_environment(name: Value, default: Value = None, /) -> Value:
     return default
 
@@ -126,7 +129,7 @@ class Environment(Scripted):
 
 
 OS: dict[str, Value] = {
-    "path": Namespace("posixpath", {name: _on_paths(name) for name in ("join", "basename", "dirname", "split", "splitext", "normpath")}),
+    "path": Namespace("os.path", PATH),
     "environ": Environment(),
     "getenv": Builtin("getenv", _no_environment),
     "sep": "/",

@@ -93,6 +93,9 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     **{name: (f"gradcli.lang.libraries.{name}", "MEMBERS") for name in _STANDARD},
     "sys": ("gradcli.lang.libraries.system", "SYS"),
     "os": ("gradcli.lang.libraries.system", "OS"),
+    "os.path": ("gradcli.lang.libraries.system", "PATH"),
+    "IPython": ("gradcli.lang.libraries.pprint", "IPYTHON"),
+    "IPython.display": ("gradcli.lang.libraries.pprint", "DISPLAY"),
     **dict.fromkeys(("tqdm", "tqdm.auto", "tqdm.notebook"), ("gradcli.lang.libraries.tqdm", "MEMBERS")),
 }
 
@@ -116,18 +119,13 @@ def module(dotted: str) -> Namespace | None:
         if hasattr(made, "provided"):
             made.provided.read_attribute = attributes.get_attribute
         TOP[dotted] = Namespace(dotted, dict(getattr(made, table)))
-        if rest:
-            above = module(top)
-            assert above is not None
-            above.members.setdefault(rest, TOP[dotted])
+        for below in LIBRARIES:
+            if below.startswith(f"{dotted}."):
+                inner = module(below)
+                TOP[dotted].members.setdefault(below.removeprefix(f"{dotted}."), inner)
     if not rest or dotted in TOP:
         return TOP.get(dotted)
     if top == "numpy":
         found = NUMPY.get(rest) if rest in ("linalg", "random") else None
-        return found if type(found) is Namespace else None
-    parent, _, last = dotted.rpartition(".")
-    if parent in LIBRARIES:
-        above = module(parent)
-        found = MISSING if above is None else above.get(last)
         return found if type(found) is Namespace else None
     return torch(rest) if top == "torch" and rest in library.MODULES else None

@@ -11,7 +11,7 @@ from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing, numbers
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
-from gradcli.lang.values import comparison, special_methods
+from gradcli.lang.values import comparison, special_methods, types
 from gradcli.lang.values.object_operations import OPS, as_size, index_of, iterate
 from gradcli.lang.values.shape_error_labels import label_operands
 from gradcli.lang.values.type_names import type_name, type_repr
@@ -75,6 +75,8 @@ def _mixed(symbol: str, for_host: Callable[[Value, Value], Value], a: Value, b: 
             return for_host(a, index_of(b))
         if isinstance(b, _SEQUENCES) and type(a) is Tensor:
             return for_host(index_of(a), b)
+    if symbol == "|" and (made := types.union(a, b)) is not None:
+        return made
     if symbol == "%" and type(a) is str:
         return for_host(a, b)
     if symbol == "+" and isinstance(a, _SEQUENCES):

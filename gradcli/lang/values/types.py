@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradcli import limits
-from gradcli.core.calling.script_types import ScriptType
+from gradcli.core.calling.script_types import Scripted, ScriptType
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.random import seeds
 from gradcli.core.random.generator import Generator
@@ -267,6 +267,30 @@ def type_of(value: Value) -> TypeValue | ExceptionType | ScriptType | UserClass:
     return made
 
 
+_TYPES = (TypeValue, ScriptType, ExceptionType, UserClass)
+
+
+class Union(Scripted):
+    """`int | float`: what `isinstance` and annotations take."""
+
+    __slots__ = ("__weakref__", "kinds")
+
+    SCRIPT_NAME = "UnionType"
+
+    def __init__(self, kinds: tuple[Value, ...]) -> None:
+        self.kinds = kinds
+
+    def __repr__(self) -> str:
+        return " | ".join("None" if kind is None else str(kind.name) for kind in self.kinds)
+
+
+def union(a: Value, b: Value) -> Union | None:
+    """`a | b` of two types, of which one may be None or a union; else None."""
+    if not all(one is None or type(one) in (*_TYPES, Union) for one in (a, b)) or (a is None and b is None):
+        return None
+    return Union((*(a.kinds if type(a) is Union else (a,)), *(b.kinds if type(b) is Union else (b,))))
+
+
 def is_instance(value: Value, wanted: Value, /) -> bool:
     """`isinstance(value, wanted)`, where `wanted` is a type or a tuple of types, nested or not. Raises TypeError."""
     pending = [wanted]
@@ -288,6 +312,10 @@ def is_instance(value: Value, wanted: Value, /) -> bool:
                 return True
         elif isinstance(one, tuple):
             pending.extend(one)
+        elif type(one) is Union:
+            pending.extend(kind for kind in one.kinds if kind is not None)
+            if value is None and None in one.kinds:
+                return True
         else:
             text = "isinstance() arg 2 must be a type, a tuple of types, or a union"
             raise ProgramError("TypeError", text)
@@ -301,8 +329,8 @@ def is_subclass(value: Value, wanted: Value, /) -> bool:
     pending = [wanted]
     while pending:
         one = pending.pop()
-        if isinstance(one, tuple):
-            pending.extend(one)
+        if isinstance(one, tuple | Union):
+            pending.extend(one.kinds if isinstance(one, Union) else one)
             continue
         if type(one) not in (UserClass, TypeValue, ScriptType, ExceptionType):
             raise ProgramError("TypeError", "issubclass() arg 2 must be a class, a tuple of classes, or a union")
