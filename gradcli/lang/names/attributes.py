@@ -35,16 +35,7 @@ from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.types import dict_from_keys
 from gradcli.lang.values.user_classes import UserClass
 from gradcli.lang.values.user_functions import UserFunction
-from gradcli.lang.values.value_classes import (
-    FUNCTIONS,
-    MISSING,
-    BoundMethod,
-    Builtin,
-    ExceptionType,
-    IteratorValue,
-    Namespace,
-    TypeValue,
-)
+from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, Builtin, ExceptionType, IteratorValue, Namespace, TypeValue
 
 Method = Callable[..., Value]
 

@@ -134,9 +134,8 @@ def module(dotted: str) -> Namespace | None:
         TOP[dotted] = Namespace(dotted, dict(getattr(made, table)))
         for below in LIBRARIES:
             if below.startswith(f"{dotted}."):
-                found = module(below)
-                assert found is not None
-                TOP[dotted].members.setdefault(below.removeprefix(f"{dotted}."), found)
+                inner = module(below)
+                TOP[dotted].members.setdefault(below.removeprefix(f"{dotted}."), inner)
     if not rest or dotted in TOP:
         return TOP.get(dotted)
     if top == "numpy":
