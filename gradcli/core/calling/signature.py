@@ -143,9 +143,8 @@ class Parameter:
         return value
 
     def _unpacked(self, value: Any, function: str) -> tuple[int, ...]:
-        value = language.plain(value)
         for i, v in enumerate(value):
-            if not (_is_int(v) or type(v) is bool):
+            if not (_is_int(v) or type(v) is bool or type(language.as_number(v)) is int):
                 why = f'at pos {i + 1} with error "type must be {_SHOWN[self.type]},but got {language.type_name(v)}"'
                 raise ProgramError("TypeError", f"{function}(): argument '{self.name}' failed to unpack the object {why}")
         return tuple(v if type(v) is int else int(v.item() if type(v) is Tensor else v) for v in value)
@@ -194,6 +193,9 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "memory_format": lambda v: type(v).__name__ == "Symbol",
     "any": lambda v: True,
 }
+
+
+_INT = {int}
 
 
 class Signature:
@@ -263,7 +265,7 @@ class Signature:
     def bind(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], strict: bool) -> list[Any] | None:
         """The values for the implementation, or None where this overload does not fit (`strict`: PyTorch's error)."""
         count = len(args)
-        if self.varargs:
+        if self.varargs and not _INT.issuperset(map(type, args)):
             args = tuple(map(language.plain, args))
         if count > self.max_positional and not (self.varargs and count and _is_int(args[0])):
             return self._fail(strict, self._too_many(name, count))

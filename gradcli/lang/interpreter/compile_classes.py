@@ -39,7 +39,8 @@ def class_def(node: ClassDef, context: Context) -> Run:
         own = make_frame(frame)
         body(own)
         fields = {name: own[slot] for name, slot in names if own[slot] is not UNBOUND}
-        fields.setdefault("__doc__", doc if type(doc) is str else None)
+        if type(doc) is str:
+            fields.setdefault("__doc__", doc)
         state.origin = node
         made: Any = make_class(node.name, qualified, bases, fields, annotations, keywords)
         own[cell][0] = made

@@ -15,7 +15,7 @@ from gradcli.lang.values.value_classes import MISSING, Namespace
 REBOUND = ("abs", "all", "any", "bool", "float", "int", "max", "min", "pow", "range", "round", "sum")
 
 
-_HAS = "gradcli has torch, math, a small numpy and parts of Python's standard library; nothing else can be imported"
+_HAS = "gradcli has torch, math, numpy and parts of Python's standard library; nothing else can be imported"
 
 
 def _find(dotted: str) -> Namespace:

@@ -55,7 +55,6 @@ PIXEL_SHUFFLE: Op = Op(
     _shuffled,
     "input",
     "upscale_factor",
-    saved="upscale_factor",
     input=Rule(
         lambda xp, grad, upscale_factor, input_shape: _of_shape(
             "PixelShuffleBackward0", xp.call(PIXEL_UNSHUFFLE, grad, upscale_factor), input_shape
@@ -68,7 +67,6 @@ PIXEL_UNSHUFFLE: Op = Op(
     _unshuffled,
     "input",
     "downscale_factor",
-    saved="",
     input=Rule(
         lambda xp, grad, downscale_factor, input_shape: _of_shape(
             "PixelUnshuffleBackward0", xp.call(PIXEL_SHUFFLE, grad, downscale_factor), input_shape
