@@ -1,4 +1,4 @@
-"""Makes the index of torch.nn, torch.optim and torch.utils.data: `python tools/make_library_index.py` writes
+"""Makes the index of torch.nn, torch.optim, torch.distributions and torch.utils.data: `python tools/make_library_index.py` writes
 gradcli/core/vocabulary/_index.py.
 
 The index says which module below gradcli/core declares the class or function of a given name below `torch.`. A class is
@@ -21,11 +21,12 @@ sys.path.insert(0, str(ROOT))
 from gradcli.core.calling.routines import Routine  # noqa: E402
 from gradcli.core.calling.script_types import ScriptType  # noqa: E402
 
-WINGS = ("data", "nn", "optim")
+WINGS = ("data", "distributions", "nn", "optim")
 #: where functions stand below `torch.`, by module
 FUNCTIONS = {
     "data.datasets": "utils.data",
     "data.loading": "utils.data",
+    "distributions.divergence": "distributions",
     "nn.functional_call": "func",
     "nn.init": "nn.init",
     "nn.utils": "nn.utils",
@@ -37,6 +38,7 @@ CLASSES = {
     "torch.optim.lr_scheduler": ("optim.lr_scheduler",),
     "torch.optim.": ("optim",),
     "torch.utils.data.": ("utils.data",),
+    "torch.distributions.": ("distributions",),
 }
 #: classes that PyTorch does not show in torch.nn
 HIDDEN = {"NonDynamicallyQuantizableLinear"}
@@ -48,7 +50,10 @@ def declared(module: ModuleType) -> Iterator[tuple[str, str]]:
     for name, value in {**vars(module), **vars(module).get("CLASSES", {})}.items():
         kind = vars(value).get("SCRIPT_TYPE") if isinstance(value, type) and value.__module__ == module.__name__ else value
         if isinstance(kind, ScriptType) and kind.name == name and name not in HIDDEN:
-            yield from ((place, name) for place in next(CLASSES[start] for start in CLASSES if kind.module.startswith(start)))
+            places = next(CLASSES[start] for start in CLASSES if kind.module.startswith(start))
+            # programs import distributions from the modules of their own too
+            own_module = [kind.module.removeprefix("torch.")] if places == ("distributions",) else []
+            yield from ((place, name) for place in (*places, *own_module))
         elif isinstance(kind, Routine) and kind.function.__module__ == module.__name__ and not name.startswith("_"):
             yield FUNCTIONS[own], name
 

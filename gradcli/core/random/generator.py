@@ -168,6 +168,15 @@ class Generator:
         out *= 2.0**-53
         return out
 
+    def one_uniform(self) -> float:
+        """One float64 uniform in [0, 1)."""
+        draws = (self._source or self._begin()).getrandbits(64)
+        return ((draws & 0x1FFFFF) << 32 | draws >> 32) * 2.0**-53
+
+    def one_normal(self) -> float:
+        """One float64 standard normal, of a pair."""
+        return self._normal_pairs(1)[0]
+
     # ---- continuous distributions
 
     def uniform(self, shape: Shape, dtype: DType = dtypes.float32, low: float = 0.0, high: float = 1.0) -> Array:

@@ -14,7 +14,7 @@ from gradcli.core.tensor import dtypes
 from gradcli.core.vocabulary._index import DECLARED
 
 #: namespaces that scripts see as modules
-MODULES = (
+MODULES: tuple[str, ...] = (
     "",
     "autograd",
     "autograd.anomaly_mode",
@@ -27,6 +27,8 @@ MODULES = (
     "backends",
     "backends.mps",
     "cuda",
+    "distributions",
+    "distributions.constraints",
     "func",
     "linalg",
     "nn",
@@ -167,8 +169,18 @@ PLACES: dict[str, tuple[str, str]] = {
     "autograd.variable.Variable": (_TORCH_TYPES, "VARIABLE"),
 }
 
-# classes and functions of nn, optim and utils.data stand under their own names
+MODULES += tuple(sorted({place for place in (name.rpartition(".")[0] for name in DECLARED) if place.startswith("distributions.")}))
+
+# classes and functions of nn, optim, distributions and utils.data stand under their own names
 PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in DECLARED.items()}
+_CONSTRAINTS = "gradcli.core.distributions.constraints"
+PLACES |= {
+    f"distributions.constraints.{name}": (_CONSTRAINTS, name)
+    for name in (
+        *("real", "real_vector", "boolean", "one_hot", "nonnegative_integer", "positive_integer", "positive", "nonnegative"),
+        *("unit_interval", "simplex", "lower_triangular", "lower_cholesky", "square", "symmetric", "positive_definite"),
+    )
+}
 
 _NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045, "inf": float("inf"), "nan": float("nan")}
 

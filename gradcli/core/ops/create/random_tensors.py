@@ -14,7 +14,7 @@ from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.checks import check_broadcast, require_floating
 from gradcli.core.ops.create.leaf import LIKE, OPTIONS, blank, check_sizes, leaf, making
 from gradcli.core.ops.rules import ZERO, not_differentiable, recorded
-from gradcli.core.random import generator
+from gradcli.core.random import generator, rejection
 from gradcli.core.random.generator import Generator
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
@@ -79,6 +79,27 @@ def _normal_like(input: Tensor, given: Generator | None, format: Any, dtype: DTy
     wanted = dtype or input.dtype
     array = blank(input, format, wanted)
     return memory_format.filled(array, lambda size: normal(size, wanted, given, contiguous=array.flags.c_contiguous)), wanted
+
+
+# --- counts ---
+
+_POISSON = Op("PoissonBackward0", lambda x: x, "input", input=ZERO)
+_BINOMIAL = Op("BinomialBackward0", lambda x, y: x, "count prob", count=ZERO, prob=ZERO)
+
+
+def _poisson(input: Tensor, given: Generator | None) -> Tensor:
+    require_floating("poisson_cpu", input.dtype)
+    drawn = rejection.each(rejection.poisson, source(given), np.asarray(input.array))
+    return recorded(_POISSON, leaf(dtypes.cast(drawn, input.dtype), input.dtype), input)
+
+
+def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
+    if count.dtype is not prob.dtype:
+        raise runtime_error(f"Found dtype {prob.dtype.c_name} but expected {count.dtype.c_name}")
+    require_floating("binomial_cpu", count.dtype)
+    counts, probs = np.broadcast_arrays(count.array, prob.array)
+    drawn = rejection.each(rejection.binomial, source(given), counts, probs)
+    return recorded(_BINOMIAL, leaf(dtypes.cast(drawn, count.dtype), count.dtype), count, prob)
 
 
 # --- integers ---
@@ -200,5 +221,14 @@ FUNCTIONS = (
         (f"Tensor input, int num_samples, bool replacement=False, {_GENERATOR}", _multinomial),
         doc="Indices drawn with the weights of input.",
         out=True,
+    ),
+    Function(
+        "poisson", (f"Tensor input, {_GENERATOR}", _poisson), doc="Counts of Poisson distributions with the rates input.", method=False
+    ),
+    Function(
+        "binomial",
+        (f"Tensor count, Tensor prob, {_GENERATOR}", _binomial),
+        doc="Counts of successes in count trials, each with the probability prob.",
+        method=False,
     ),
 )

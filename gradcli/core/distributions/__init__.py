@@ -1,0 +1,1 @@
+"""torch.distributions: each distribution declares its parameters with their constraints, and its formulas."""

@@ -1,0 +1,153 @@
+"""`torch.distributions.constraints`: what values parameters and samples may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import Attributes, Scripted
+from gradcli.core.kernels import Array
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
+
+#: says of each event in an array whether it is allowed
+Check = Callable[[Array], Any]
+
+
+class Constraint(Scripted):
+    """A set of values, of events with `event_dim` dimensions. `valid(array)` has a bool for each event."""
+
+    SCRIPT_NAME = "Constraint"
+    SCRIPT_ATTRIBUTES = Attributes.read("is_discrete event_dim")
+
+    def __init__(self, text: str, valid: Check, event_dim: int = 0, is_discrete: bool = False, **bounds: Any) -> None:
+        self.text = text
+        #: values that the repr shows between its parentheses
+        self.bounds = bounds
+        self.valid = valid
+        self.event_dim = event_dim
+        self.is_discrete = is_discrete
+
+    def check(self, value: Any) -> Tensor:
+        """Whether each event of a tensor is in the set."""
+        return Tensor(np.asarray(self.valid(np.asarray(value.array))), dtypes.bool_)
+
+    def __repr__(self) -> str:
+        if not self.bounds:
+            return self.text
+        return f"{self.text}({', '.join(f'{side}={formatted(value)}' for side, value in self.bounds.items())})"
+
+    SCRIPT_METHODS = {"check": Routine(check, "Constraint.check")}
+
+
+def _bound(value: Any) -> Any:
+    return np.asarray(value.array) if type(value) is Tensor else value
+
+
+def _ordered(name: str, discrete: bool = False, **bounds: Any) -> Constraint:
+    """Numbers between bounds that are named as PyTorch names them: `lower_bound`, `upper_bound`; `None` is no bound.
+
+    A name that begins with Greater or Less but does not end with Eq leaves the bound out; HalfOpen leaves the upper one out.
+    """
+    low, high = (_bound(bounds.get(side)) for side in ("lower_bound", "upper_bound"))
+    open_low, open_high = name == "GreaterThan", name in ("LessThan", "HalfOpenInterval")
+
+    def valid(x: Array) -> Any:
+        found: Any = x % 1 == 0 if discrete else x == x
+        if low is not None:
+            found = found & (low < x if open_low else low <= x)
+        if high is not None:
+            found = found & (x < high if open_high else x <= high)
+        return found
+
+    return Constraint(name, valid, 0, discrete, **bounds)
+
+
+def greater_than(lower_bound: Any) -> Constraint:
+    """Numbers above a bound."""
+    return _ordered("GreaterThan", lower_bound=lower_bound)
+
+
+def greater_than_eq(lower_bound: Any) -> Constraint:
+    """Numbers from a bound on."""
+    return _ordered("GreaterThanEq", lower_bound=lower_bound)
+
+
+def less_than(upper_bound: Any) -> Constraint:
+    """Numbers below a bound."""
+    return _ordered("LessThan", upper_bound=upper_bound)
+
+
+def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from one bound to another."""
+    return _ordered("Interval", lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Numbers from one bound up to, without, another."""
+    return _ordered("HalfOpenInterval", lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Whole numbers from one bound to another."""
+    return _ordered("IntegerInterval", True, lower_bound=lower_bound, upper_bound=upper_bound)
+
+
+def _matrix_is_lower(x: Array) -> Any:
+    return (np.tril(x) == x).all((-2, -1))
+
+
+def _symmetric(x: Array) -> Any:
+    return np.isclose(x, x.swapaxes(-1, -2), atol=1e-6).all((-2, -1))
+
+
+def _positive_definite(x: Array) -> Any:
+    return _symmetric(x) & (np.linalg.eigvalsh(x) > 0).all(-1) if x.shape[-1] == x.shape[-2] else np.zeros(x.shape[:-2], bool)
+
+
+def _simplex(x: Array) -> Any:
+    return (x >= 0).all(-1) & (np.abs(x.sum(-1) - 1) < 1e-6)
+
+
+def _one_hot(x: Array) -> Any:
+    return ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1)
+
+
+def multinomial(upper_bound: Any) -> Constraint:
+    """Counts that sum to `upper_bound` at most."""
+    most = _bound(upper_bound)
+    return Constraint("Multinomial()", lambda x: (x >= 0).all(-1) & (x.sum(-1) <= most), 1, True)
+
+
+def independent(base: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
+    """Events of more dimensions, each element of which is in the base set."""
+    count = reinterpreted_batch_ndims
+
+    def valid(x: Array) -> Any:
+        found = np.asarray(base.valid(x))
+        return found.reshape(*found.shape[: found.ndim - count], -1).all(-1) if count else found
+
+    return Constraint(f"IndependentConstraint({base!r}, {count})", valid, base.event_dim + count, base.is_discrete)
+
+
+real = Constraint("Real()", lambda x: x == x)
+real_vector = independent(real, 1)
+boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
+one_hot = Constraint("OneHot()", _one_hot, 1, True)
+nonnegative_integer = _ordered("IntegerGreaterThan", True, lower_bound=0)
+positive_integer = _ordered("IntegerGreaterThan", True, lower_bound=1)
+positive = greater_than(0.0)
+nonnegative = greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+simplex = Constraint("Simplex()", _simplex, 1)
+lower_triangular = Constraint("LowerTriangular()", _matrix_is_lower, 2)
+lower_cholesky = Constraint("LowerCholesky()", lambda x: _matrix_is_lower(x) & (np.diagonal(x, axis1=-2, axis2=-1) > 0).all(-1), 2)
+square = Constraint("Square()", lambda x: np.full(x.shape[:-2], x.shape[-2] == x.shape[-1]), 2)
+symmetric = Constraint("Symmetric()", _symmetric, 2)
+positive_definite = Constraint("PositiveDefinite()", _positive_definite, 2)
+#: depends on other parameters, so that it is not checked
+dependent = Constraint("Dependent()", lambda x: np.ones(x.shape, bool))
