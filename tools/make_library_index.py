@@ -41,7 +41,9 @@ CLASSES = {
     "torch.distributions.": ("distributions",),
 }
 #: classes that PyTorch does not show in torch.nn
-HIDDEN = {"NonDynamicallyQuantizableLinear"}
+HIDDEN = {"NonDynamicallyQuantizableLinear", "Inverse"}
+#: distributions that stand in their modules alone
+OF_MODULES = {"LogitRelaxedBernoulli", "ExpRelaxedCategorical"}
 
 
 def declared(module: ModuleType) -> Iterator[tuple[str, str]]:
@@ -51,9 +53,10 @@ def declared(module: ModuleType) -> Iterator[tuple[str, str]]:
         kind = vars(value).get("SCRIPT_TYPE") if isinstance(value, type) and value.__module__ == module.__name__ else value
         if isinstance(kind, ScriptType) and kind.name == name and name not in HIDDEN:
             places = next(CLASSES[start] for start in CLASSES if kind.module.startswith(start))
-            # programs import distributions from the modules of their own too
-            own_module = [kind.module.removeprefix("torch.")] if places == ("distributions",) else []
-            yield from ((place, name) for place in (*places, *own_module))
+            if places == ("distributions",):
+                # programs import distributions from the modules of their own too
+                places = (*(places if name not in OF_MODULES else ()), kind.module.removeprefix("torch."))
+            yield from ((place, name) for place in places)
         elif isinstance(kind, Routine) and kind.function.__module__ == module.__name__ and not name.startswith("_"):
             yield FUNCTIONS[own], name
 

@@ -334,6 +334,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 class Multinomial(OneHotCategorical):
     """How often each of several events happens in `total_count` trials."""
 
+    FIELDS = "total_count"
     ARGUMENTS = {"total_count": 1, "probs": None, "logits": None, "validate_args": None}
     has_enumerate_support = False
     support = property(lambda self: constraints.multinomial(self.total_count))
@@ -379,10 +380,10 @@ class Multinomial(OneHotCategorical):
 class LogitRelaxedBernoulli(Odds):
     """The logit of a relaxed event (Maddison et al. 2017)."""
 
+    FIELDS = "temperature"
     PARAMETERS = Odds.PARAMETERS
     ARGUMENTS = {"temperature": None, "probs": None, "logits": None, "validate_args": None}
     SUPPORT = constraints.real
-    has_rsample = True
     temperature: Tensor
 
     def keep(self, given: dict[str, Any]) -> None:
@@ -398,6 +399,10 @@ class LogitRelaxedBernoulli(Odds):
         u = between_0_and_1(filled("rand", shape, p.dtype))
         return (f.log(u) - f.log1p(-u) + f.log(p) - f.log1p(-p)) / self.temperature
 
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        # PyTorch has it, though `has_rsample` is False
+        return self.draw(sample_shape)
+
     def log_prob(self, value: Any) -> Tensor:
         logits, value = together(self.logits, self.checked(value))
         apart = logits - f.mul(value, self.temperature)
@@ -407,6 +412,7 @@ class LogitRelaxedBernoulli(Odds):
 class ExpRelaxedCategorical(OneHotCategorical):
     """The logarithm of a relaxed one-hot vector (Maddison et al. 2017)."""
 
+    FIELDS = "temperature"
     ARGUMENTS = LogitRelaxedBernoulli.ARGUMENTS
     SUPPORT = constraints.real_vector
     has_rsample, has_enumerate_support = True, False

@@ -37,6 +37,8 @@ class Distribution(DeclaredArguments):
     PARAMETERS: Mapping[str, Constraint] = {}
     #: defaults of parameters
     DEFAULTS: Mapping[str, Any] = {}
+    #: names of further fields that scripts read
+    FIELDS = ""
     #: the order of the arguments, where it is another than that of the repr
     ORDER = ""
     #: names of parameters of which exactly one is given
@@ -54,7 +56,7 @@ class Distribution(DeclaredArguments):
         defaults = dict.fromkeys(cls.EXCLUSIVE) | dict(cls.DEFAULTS)
         if "ARGUMENTS" not in vars(cls):
             cls.ARGUMENTS = {name: defaults.get(name, REQUIRED) for name in order} | {"validate_args": None}
-        cls.SCRIPT_ATTRIBUTES = {**cls.SCRIPT_ATTRIBUTES, **{name: _getter(name) for name in cls.PARAMETERS}}
+        cls.SCRIPT_ATTRIBUTES = {**cls.SCRIPT_ATTRIBUTES, **{name: _getter(name) for name in (*cls.PARAMETERS, *cls.FIELDS.split())}}
         own = {name: Routine(vars(cls)[name], f"{cls.__name__}.{name}") for name in _METHODS.split() if name in vars(cls)}
         cls.SCRIPT_METHODS = {**cls.SCRIPT_METHODS, **own}
         cls.SCRIPT_NAME = cls.__name__

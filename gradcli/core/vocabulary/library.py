@@ -173,6 +173,8 @@ MODULES += tuple(sorted({place for place in (name.rpartition(".")[0] for name in
 
 # classes and functions of nn, optim, distributions and utils.data stand under their own names
 PLACES |= {name: (f"gradcli.core.{module}", name.rpartition(".")[2]) for name, module in DECLARED.items()}
+MODULES += ("distributions.kl",)
+PLACES["distributions.kl.kl_divergence"] = PLACES["distributions.kl_divergence"]
 _CONSTRAINTS = "gradcli.core.distributions.constraints"
 PLACES |= {
     f"distributions.constraints.{name}": (_CONSTRAINTS, name)

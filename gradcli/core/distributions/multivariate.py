@@ -1,0 +1,188 @@
+"""Normal distributions of vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.distributions import constraints
+from gradcli.core.distributions.distribution import Distribution
+from gradcli.core.distributions.functions import expand, f
+from gradcli.core.distributions.sampling import filled
+from gradcli.core.functions import catalog
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
+
+_MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
+
+
+def linear(name: str, *args: Any, **kwargs: Any) -> Tensor:
+    """Call `torch.linalg.name`."""
+    return catalog.function(f"linalg.{name}")(*args, **kwargs)
+
+
+def times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """Batches of matrices times batches of vectors."""
+    return f.squeeze(f.matmul(matrix, f.unsqueeze(vector, -1)), -1)
+
+
+def squared_length(root: Tensor, vector: Tensor) -> Tensor:
+    """The squared length of `root`'s inverse times a vector, for a lower triangular matrix."""
+    shape = f.broadcast_shapes(tuple(root.shape[:-2]), tuple(vector.shape[:-1]))
+    n = vector.shape[-1]
+    if not root.shape[:-2]:
+        # one matrix for all vectors, which stand side by side
+        columns = f.t(f.reshape(vector, (-1, n)))
+        return f.reshape(f.sum(f.pow(linear("solve_triangular", root, columns, upper=False), 2), -2), shape)
+    column = f.unsqueeze(f.broadcast_to(vector, (*shape, n)), -1)
+    solved = linear("solve_triangular", f.broadcast_to(root, (*shape, n, n)), column, upper=False)
+    return f.sum(f.pow(f.squeeze(solved, -1), 2), -1)
+
+
+def half_log_det(root: Tensor) -> Tensor:
+    """The logarithm of the determinant of a triangular matrix."""
+    return f.sum(f.log(f.diagonal(root, 0, -2, -1)), -1)
+
+
+def _of_precision(precision: Tensor) -> Tensor:
+    """The lower triangular root of the inverse of a matrix, by the root of the matrix read backwards."""
+    flipped = f.flip(linear("cholesky", f.flip(precision, (-2, -1))), (-2, -1))
+    return linear("solve_triangular", f.transpose(flipped, -2, -1), f.eye(precision.shape[-1], dtype=precision.dtype), upper=False)
+
+
+class MultivariateNormal(Distribution):
+    """The normal distribution of vectors, by its covariance, the inverse of it, or its lower triangular root."""
+
+    PARAMETERS = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    ARGUMENTS = {"loc": REQUIRED, **dict.fromkeys(_MATRICES), "validate_args": None}
+    DERIVED = {
+        "scale_tril": lambda self: self.matrix(self.root),
+        "covariance_matrix": lambda self: self.matrix(f.matmul(self.root, f.transpose(self.root, -2, -1))),
+        "precision_matrix": lambda self: self.matrix(f.cholesky_inverse(self.root)),
+    }
+    SUPPORT = constraints.real_vector
+    has_rsample = True
+    mean = mode = property(lambda self: self.loc)
+    root: Tensor
+
+    def keep(self, given: dict[str, Any]) -> None:
+        loc = given["loc"]
+        if loc.dim() < 1:
+            raise ProgramError("ValueError", "loc must be at least one-dimensional.")
+        held = {name: given[name] for name in _MATRICES if given[name] is not None}
+        if len(held) != 1:
+            text = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+            raise ProgramError("ValueError", text)
+        ((name, matrix),) = held.items()
+        if matrix.dim() < 2:
+            named = f"{name} matrix" if name == "scale_tril" else name
+            raise ProgramError("ValueError", f"{named} must be at least two-dimensional, with optional leading batch dimensions")
+        batch = tuple(f.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(loc.shape[:-1])))
+        vars(self).update({name: expand(matrix, (*batch, -1, -1)), "loc": expand(loc, (*batch, -1))})
+        self.shapes(batch, self.loc.shape[-1:])
+        self.given = (name, matrix)
+
+    def validate(self) -> None:
+        super().validate()
+        name, matrix = self.given
+        self.root = matrix if name == "scale_tril" else linear("cholesky", matrix) if name[0] == "c" else _of_precision(matrix)
+
+    def expanded(self, source: Any) -> None:
+        self.root = source.root
+
+    def matrix(self, made: Tensor) -> Tensor:
+        """A matrix repeated over the batch."""
+        return expand(made, (*self.batch_shape, *self.event_shape, *self.event_shape))
+
+    @property
+    def variance(self) -> Tensor:
+        return expand(f.sum(f.pow(self.root, 2), -1), (*self.batch_shape, *self.event_shape))
+
+    def draw(self, sample_shape: Any) -> Tensor:
+        return self.loc + times(self.root, filled("randn", self.full(sample_shape), self.loc.dtype))
+
+    def log_prob(self, value: Any) -> Tensor:
+        length = squared_length(self.root, self.checked(value) - self.loc)
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + length) - half_log_det(self.root)
+
+    def entropy(self) -> Tensor:
+        found = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det(self.root)
+        return expand(found, self.batch_shape) if self.batch_shape else found
+
+
+class LowRankMultivariateNormal(Distribution):
+    """The normal distribution of vectors whose covariance is a matrix of low rank times itself, plus a diagonal."""
+
+    FIELDS = "covariance_matrix scale_tril precision_matrix"
+    PARAMETERS = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
+    SUPPORT = constraints.real_vector
+    has_rsample = True
+    mean = mode = property(lambda self: self.loc)
+    scaled: Tensor
+    root: Tensor
+    DERIVED = {
+        "covariance_matrix": lambda self: expand(
+            f.matmul(self.cov_factor, f.transpose(self.cov_factor, -2, -1)) + f.diag_embed(self.cov_diag),
+            (*self.full(), *self.event_shape),
+        ),
+        "scale_tril": lambda self: linear("cholesky", self.covariance_matrix),
+        "precision_matrix": lambda self: f.cholesky_inverse(self.scale_tril),
+    }
+
+    def keep(self, given: dict[str, Any]) -> None:
+        loc, factor, diagonal = given["loc"], given["cov_factor"], given["cov_diag"]
+        if loc.dim() < 1:
+            raise ProgramError("ValueError", "loc must be at least one-dimensional.")
+        n = loc.shape[-1]
+        if factor.dim() < 2:
+            text = "cov_factor must be at least two-dimensional, with optional leading batch dimensions"
+            raise ProgramError("ValueError", text)
+        if factor.shape[-2] != n:
+            raise ProgramError("ValueError", f"cov_factor must be a batch of matrices with shape {n} x m")
+        if diagonal.shape[-1:] != (n,):
+            raise ProgramError("ValueError", f"cov_diag must be a batch of vectors with shape torch.Size([{n}])")
+        batch = tuple(f.broadcast_shapes(*(tuple(s) for s in (loc.shape[:-1], factor.shape[:-2], diagonal.shape[:-1]))))
+        # PyTorch takes these two out of matrices of one column
+        for name, column in (("loc", loc), ("cov_diag", diagonal)):
+            vars(self)[name] = f.select(expand(f.unsqueeze(column, -1), (*batch, -1, -1)), -1, 0)
+        vars(self)["cov_factor"] = expand(factor, (*batch, *factor.shape[-2:]))
+        self.shapes(batch, (n,))
+        self.scaled = f.transpose(factor, -2, -1) / f.unsqueeze(diagonal, -2)
+        small = f.matmul(self.scaled, factor)
+        # the root of the small matrix of the matrix inversion lemma
+        self.root = linear("cholesky", small + f.eye(small.shape[-1], dtype=small.dtype))
+
+    def expanded(self, source: Any) -> None:
+        self.scaled, self.root = source.scaled, source.root
+
+    @property
+    def variance(self) -> Tensor:
+        return f.broadcast_to(f.sum(f.pow(self.cov_factor, 2), -1) + self.cov_diag, tuple(self.full()))
+
+    def draw(self, sample_shape: Any) -> Tensor:
+        shape = self.full(sample_shape)
+        low = filled("randn", (*shape[:-1], self.cov_factor.shape[-1]), self.loc.dtype)
+        own = filled("randn", shape, self.loc.dtype)
+        return self.loc + times(self.cov_factor, low) + f.sqrt(self.cov_diag) * own
+
+    def _log_det(self) -> Tensor:
+        return 2 * half_log_det(self.root) + f.sum(f.log(self.cov_diag), -1)
+
+    def log_prob(self, value: Any) -> Tensor:
+        apart = self.checked(value) - self.loc
+        length = f.sum(f.pow(apart, 2) / self.cov_diag, -1) - squared_length(self.root, times(self.scaled, apart))
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + length)
+
+    def entropy(self) -> Tensor:
+        found = 0.5 * (self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
+        return expand(found, self.batch_shape) if self.batch_shape else found

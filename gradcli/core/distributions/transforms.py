@@ -1,0 +1,441 @@
+"""`torch.distributions.transforms`: maps of random numbers with the logarithms of the determinants of their Jacobians."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.script_types import ScriptType, script_type
+from gradcli.core.distributions import constraints
+from gradcli.core.distributions.constraints import Constraint
+from gradcli.core.distributions.functions import Number, f, f_nn, precision, smallest, sum_last
+from gradcli.core.tensor.tensor import Size, Tensor
+from gradcli.core.tensor.text import formatted
+from gradcli.errors import ProgramError
+
+Shape = tuple[int, ...]
+
+
+def _getter(name: str) -> Callable[[Any], Any]:
+    return lambda value: getattr(value, name)
+
+
+class Transform(DeclaredArguments):
+    """A map from `domain` to `codomain`. `inv` is its inverse, or a section of it where `bijective` is not set."""
+
+    SCRIPT_NAME = "Transform"
+    SCRIPT_TYPE: ScriptType
+    SCRIPT_ATTRIBUTES = {name: _getter(name) for name in ["domain", "codomain", "bijective", "sign", "inv", "event_dim"]}
+    ARGUMENTS = {"cache_size": 0}
+    domain: Constraint = constraints.real
+    codomain: Constraint = constraints.real
+    bijective = True
+
+    def __init_subclass__(cls) -> None:
+        cls.SCRIPT_NAME = cls.__name__
+        own = {name: _getter(name) for name in cls.ARGUMENTS if name != "cache_size"}
+        cls.SCRIPT_ATTRIBUTES = cls.SCRIPT_ATTRIBUTES | own
+        script_type(cls, "torch.distributions.transforms").construct = DeclaredConstructor(cls, cls.__name__)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = self.bind(args, kwargs)
+        given.pop("cache_size")
+        self.keep(given)
+
+    def keep(self, given: dict[str, Any]) -> None:
+        """Keep the arguments as fields."""
+        vars(self).update(given)
+
+    @property
+    def event_dim(self) -> int:
+        """The dimensions of an event of the domain."""
+        return self.domain.event_dim
+
+    @property
+    def sign(self) -> Any:
+        """The sign of the derivative. NotImplementedError where there is none."""
+        if type(self) not in _INCREASING:
+            raise ProgramError("NotImplementedError", "")
+        return 1
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse."""
+        made = object.__new__(Inverse)
+        made.of = self
+        return made
+
+    def forward(self, x: Any) -> Tensor:
+        """The map."""
+        raise ProgramError("NotImplementedError", "")
+
+    def backward(self, y: Any) -> Tensor:
+        """The inverse map."""
+        raise ProgramError("NotImplementedError", "")
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        """The logarithm of the determinant of the Jacobian, for an input and its output."""
+        raise ProgramError("NotImplementedError", "")
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        """The shape of the output."""
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        """The shape of the input."""
+        return shape
+
+    def __call__(self, x: Any) -> Tensor:
+        return self.forward(x)
+
+    def __repr__(self) -> str:
+        return f"{self.SCRIPT_NAME}()"
+
+    SCRIPT_METHODS = {
+        "__call__": Routine(__call__, "Transform.__call__"),
+        **{
+            name: Routine(lambda self, *args, name=name: getattr(self, name)(*args), f"Transform.{name}")
+            for name in ("log_abs_det_jacobian", "forward_shape", "inverse_shape")
+        },
+    }
+
+
+class Inverse(Transform):
+    """The inverse of another transform; PyTorch's type of it is `_InverseTransform`."""
+
+    ARGUMENTS = {"transform": REQUIRED, "cache_size": 0}
+    of: Transform
+    domain = property(lambda self: self.of.codomain)
+    codomain = property(lambda self: self.of.domain)
+    bijective = property(lambda self: self.of.bijective)
+    sign = property(lambda self: self.of.sign)
+    inv = property(lambda self: self.of)
+
+    def forward(self, x: Any) -> Tensor:
+        return self.of.backward(x)
+
+    def backward(self, y: Any) -> Tensor:
+        return self.of.forward(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return -self.of.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        return self.of.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        return self.of.forward_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"_InverseTransform({self.of!r})"
+
+
+class ExpTransform(Transform):
+    """`exp(x)`."""
+
+    codomain = constraints.positive
+
+    def forward(self, x: Any) -> Tensor:
+        return f.exp(x)
+
+    def backward(self, y: Any) -> Tensor:
+        return f.log(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return x
+
+
+class PowerTransform(Transform):
+    """`x ** exponent`."""
+
+    ARGUMENTS = {"exponent": REQUIRED, "cache_size": 0}
+    domain = codomain = constraints.positive
+    sign = property(lambda self: f.sign(self.exponent))
+    exponent: Tensor
+
+    def keep(self, given: dict[str, Any]) -> None:
+        self.exponent = f.as_tensor(given["exponent"])
+
+    def forward(self, x: Any) -> Tensor:
+        return f.pow(x, self.exponent)
+
+    def backward(self, y: Any) -> Tensor:
+        return f.pow(y, 1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return f.log(f.abs(self.exponent * y / x))
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        return Size(f.broadcast_shapes(tuple(shape), tuple(self.exponent.shape)))
+
+    inverse_shape = forward_shape
+
+
+class SigmoidTransform(Transform):
+    """`1 / (1 + exp(-x))`, kept away from 0 and 1."""
+
+    codomain = constraints.unit_interval
+
+    def forward(self, x: Any) -> Tensor:
+        return f.clamp(f.sigmoid(x), min=smallest(x.dtype), max=1.0 - precision(x.dtype))
+
+    def backward(self, y: Any) -> Tensor:
+        kept = f.clamp(y, min=smallest(y.dtype), max=1.0 - precision(y.dtype))
+        return f.log(kept) - f.log1p(-kept)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return -f_nn("softplus", -x) - f_nn("softplus", x)
+
+
+class SoftplusTransform(Transform):
+    """`log(1 + exp(x))`."""
+
+    codomain = constraints.positive
+
+    def forward(self, x: Any) -> Tensor:
+        return f_nn("softplus", x)
+
+    def backward(self, y: Any) -> Tensor:
+        return f.log(f.neg(f.expm1(-y))) + y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return -f_nn("softplus", -x)
+
+
+class TanhTransform(Transform):
+    """`tanh(x)`."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def forward(self, x: Any) -> Tensor:
+        return f.tanh(x)
+
+    def backward(self, y: Any) -> Tensor:
+        return f.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return 2.0 * (math.log(2.0) - x - f_nn("softplus", -2.0 * x))
+
+
+class AbsTransform(Transform):
+    """`abs(x)`, which has no inverse."""
+
+    codomain = constraints.positive
+    bijective = False
+
+    def forward(self, x: Any) -> Tensor:
+        return f.abs(x)
+
+    def backward(self, y: Any) -> Tensor:
+        return y
+
+
+class AffineTransform(Transform):
+    """`loc + scale * x`; events have `event_dim` dimensions."""
+
+    ARGUMENTS = {"loc": REQUIRED, "scale": REQUIRED, "event_dim": 0, "cache_size": 0}
+    loc: Any
+    scale: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        dims = given.pop("event_dim")
+        if dims:
+            self.domain = self.codomain = constraints.independent(constraints.real, dims)
+        super().keep(given)
+
+    @property
+    def sign(self) -> Any:
+        if isinstance(self.scale, Number):
+            return (self.scale > 0) - (self.scale < 0)
+        return f.sign(self.scale)
+
+    def forward(self, x: Any) -> Tensor:
+        return self.loc + self.scale * x
+
+    def backward(self, y: Any) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        number = isinstance(self.scale, Number)
+        log_scale = f.full_like(x, math.log(abs(self.scale))) if number else f.log(f.abs(self.scale))
+        dims = self.event_dim
+        return f.broadcast_to(sum_last(log_scale, dims) if dims else log_scale, tuple(x.shape[: x.dim() - dims]))
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        given = [tuple(getattr(value, "shape", ())) for value in (self.loc, self.scale)]
+        return Size(f.broadcast_shapes(tuple(shape), *given))
+
+    inverse_shape = forward_shape
+
+
+class SoftmaxTransform(Transform):
+    """Softmax over the last dimension, which has no inverse."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+    bijective = False
+
+    def forward(self, x: Any) -> Tensor:
+        shares = f.exp(x - f.max(x, -1, True)[0])
+        return shares / f.sum(shares, -1, True)
+
+    def backward(self, y: Any) -> Tensor:
+        return f.log(y)
+
+
+class StickBreakingTransform(Transform):
+    """Breaks shares off a stick, one after the other: k numbers to k + 1 probabilities."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def _offset(self, size: int, dtype: Any) -> Tensor:
+        return (size + 1) - f.cumsum(f.ones(size, dtype=dtype), -1)
+
+    def forward(self, x: Any) -> Tensor:
+        offset = self._offset(x.shape[-1], x.dtype)
+        broken = SigmoidTransform().forward(x - f.log(offset))
+        rest = f.cumprod(1 - broken, -1)
+        return f_nn("pad", broken, [0, 1], value=1) * f_nn("pad", rest, [1, 0], value=1)
+
+    def backward(self, y: Any) -> Tensor:
+        kept = f.narrow(y, -1, 0, y.shape[-1] - 1)
+        rest = f.clamp(1 - f.cumsum(kept, -1), min=smallest(y.dtype))
+        return f.log(kept) - f.log(rest) + f.log(self._offset(kept.shape[-1], y.dtype))
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        x = x - f.log(self._offset(x.shape[-1], x.dtype))
+        return f.sum(-x + f_nn("logsigmoid", x) + f.log(f.narrow(y, -1, 0, y.shape[-1] - 1)), -1)
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        return type(shape)((*shape[:-1], shape[-1] + 1))
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        return type(shape)((*shape[:-1], shape[-1] - 1))
+
+
+class LowerCholeskyTransform(Transform):
+    """Square matrices to lower triangular ones with a positive diagonal."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
+    bijective = False
+
+    def forward(self, x: Any) -> Tensor:
+        return f.tril(x, -1) + f.diag_embed(f.exp(f.diagonal(x, 0, -2, -1)))
+
+    def backward(self, y: Any) -> Tensor:
+        return f.tril(y, -1) + f.diag_embed(f.log(f.diagonal(y, 0, -2, -1)))
+
+
+class IndependentTransform(Transform):
+    """Another transform with dimensions of the batch as dimensions of its events."""
+
+    ARGUMENTS = {"base_transform": REQUIRED, "reinterpreted_batch_ndims": REQUIRED, "cache_size": 0}
+    base_transform: Transform
+    reinterpreted_batch_ndims: int
+    domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
+    codomain = property(lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))
+    bijective = property(lambda self: self.base_transform.bijective)
+    sign = property(lambda self: self.base_transform.sign)
+
+    def forward(self, x: Any) -> Tensor:
+        return self.base_transform.forward(x)
+
+    def backward(self, y: Any) -> Tensor:
+        return self.base_transform.backward(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        return self.base_transform.inverse_shape(shape)
+
+    def __repr__(self) -> str:
+        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+
+def _widest(parts: list[Transform], forward: bool) -> int:
+    """The dimensions of events at the end, or at the beginning, of a chain in which each part keeps or changes them."""
+    order = parts if forward else parts[::-1]
+    dims = (order[-1].codomain if forward else order[-1].domain).event_dim
+    reached = (order[0].domain if forward else order[0].codomain).event_dim
+    for part in order:
+        into, out = (part.domain, part.codomain) if forward else (part.codomain, part.domain)
+        reached = max(reached, into.event_dim) + out.event_dim - into.event_dim
+    return max(dims, reached)
+
+
+class ComposeTransform(Transform):
+    """Several transforms, one after the other."""
+
+    ARGUMENTS = {"parts": REQUIRED, "cache_size": 0}
+    parts: list[Transform]
+    bijective = property(lambda self: all(part.bijective for part in self.parts))
+    inv = property(lambda self: ComposeTransform([part.inv for part in self.parts[::-1]]))
+
+    @property
+    def domain(self) -> Constraint:  # type: ignore[override]
+        """The first domain, with as many dimensions as the parts need."""
+        if not self.parts:
+            return constraints.real
+        first = self.parts[0].domain
+        return constraints.independent(first, more) if (more := _widest(self.parts, False) - first.event_dim) else first
+
+    @property
+    def codomain(self) -> Constraint:  # type: ignore[override]
+        """The last codomain, with as many dimensions as the parts need."""
+        if not self.parts:
+            return constraints.real
+        last = self.parts[-1].codomain
+        return constraints.independent(last, more) if (more := _widest(self.parts, True) - last.event_dim) else last
+
+    @property
+    def sign(self) -> Any:
+        return math.prod((part.sign for part in self.parts), start=1)
+
+    def forward(self, x: Any) -> Tensor:
+        for part in self.parts:
+            x = part.forward(x)
+        return x
+
+    def backward(self, y: Any) -> Tensor:
+        for part in self.parts[::-1]:
+            y = part.backward(y)
+        return y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
+        if not self.parts:
+            return f.zeros_like(x)
+        values = [x]
+        for part in self.parts[:-1]:
+            values.append(part.forward(values[-1]))
+        values.append(y)
+        dims, total = self.domain.event_dim, None
+        for part, before, after in zip(self.parts, values[:-1], values[1:], strict=True):
+            term = sum_last(part.log_abs_det_jacobian(before, after), dims - part.domain.event_dim)
+            total = term if total is None else total + term
+            dims += part.codomain.event_dim - part.domain.event_dim
+        assert total is not None
+        return total
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        for part in self.parts[::-1]:
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __repr__(self) -> str:
+        return "ComposeTransform(\n    " + ",\n    ".join(formatted(part) for part in self.parts) + "\n)"
+
+
+#: transforms of numbers whose derivative is positive
+_INCREASING = (ExpTransform, SigmoidTransform, SoftplusTransform, TanhTransform)
+script_type(Transform, "torch.distributions.transforms").construct = None
