@@ -195,13 +195,13 @@ def compared(example: Example, theirs: dict[str, Any], ours: dict[str, Any], all
 
 
 def _close(theirs: str, ours: str) -> bool:
-    """Whether the texts are equal but for numbers with a difference that is tiny beside the largest of them, and beside 1."""
+    """Whether the numbers of equal texts differ by one unit of five digits at most, or little beside the largest of them and 1."""
     shapes = [re.sub(r"\s+", " ", verdicts.NUMBER.sub("#", text)).replace("[ ", "[") for text in (theirs, ours)]
     if len(set(shapes)) > 1:
         return False
     pairs = list(zip(*(map(float, verdicts.NUMBER.findall(text)) for text in (theirs, ours)), strict=True))
     largest = max((abs(a) for a, _ in pairs), default=0)
-    return all(a == b or abs(a - b) <= 1e-5 * max(largest, 1) for a, b in pairs)
+    return all(a == b or abs(a - b) <= max(1e-5 * max(largest, 1), 1.01e-4 * abs(a)) for a, b in pairs)
 
 
 def rows(chosen: list[Example], theirs: Callable[[str], dict[str, Any]], ours: Callable[[str], dict[str, Any]]) -> Iterator[dict[str, Any]]:

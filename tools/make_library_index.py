@@ -29,6 +29,7 @@ FUNCTIONS = {
     "distributions.divergence": "distributions",
     "nn.functional_call": "func",
     "nn.init": "nn.init",
+    "nn.packing": "nn.utils.rnn",
     "nn.utils": "nn.utils",
 }
 #: where classes stand below `torch.`, by the beginning of the module that their types name

@@ -462,8 +462,10 @@ class MixtureSameFamily(Distribution):
         if any(1 not in (i, j) and i != j for i, j in zip(reversed(outer), reversed(inner), strict=False)):
             text = f"`mixture_distribution.batch_shape` ({outer!r}) is not compatible with `component_distribution.batch_shape`({inner!r})"
             raise ProgramError("ValueError", text)
-        if mixture.count != component.batch_shape[-1]:
-            text = f"`mixture_distribution component` ({mixture.count}) does not equal `component_distribution.batch_shape[-1]`"
+        # PyTorch asks the logits for the count, so that a repr shows them from now on
+        count = mixture.logits.shape[-1]
+        if count != component.batch_shape[-1]:
+            text = f"`mixture_distribution component` ({count}) does not equal `component_distribution.batch_shape[-1]`"
             raise ProgramError("ValueError", f"{text} ({component.batch_shape[-1]})")
         self.mixture_distribution, self.component_distribution = mixture, component
         self.shapes(inner, component.event_shape)

@@ -48,12 +48,13 @@ def _state_tensor(source: Generator) -> Tensor:
     return wrap(source.get_state())
 
 
-def _set_state(source: Generator, state: Any) -> None:
+def _set_state(source: Generator, state: Any) -> Generator:
     if type(state) is not Tensor:
         raise ProgramError("TypeError", f"expected a torch.ByteTensor, but got {language.type_name(state)}")
     if state.dtype is not dtypes.uint8:
         raise ProgramError("TypeError", "RNG state must be a torch.ByteTensor")
     source.set_state(state.array)
+    return source
 
 
 def _get_rng_state() -> Tensor:

@@ -1,0 +1,134 @@
+"""`nn.utils.rnn`: sequences of different lengths, padded to one length or packed step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling.named_tuples import NamedTuple, named_tuple
+from gradcli.core.calling.routines import Routine
+from gradcli.core.calling.signature import language
+from gradcli.core.functions import catalog
+from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+
+def _call(name: str, *args: Any) -> Any:
+    return catalog.function(name)(*args)
+
+
+def _method(name: str, x: Tensor, *args: Any) -> Any:
+    return catalog.method(name).method(x, args, {})
+
+
+def _integers(values: Any) -> Tensor:
+    return Tensor(np.array(values, np.int64), dtypes.int64)
+
+
+def _inverse(order: Tensor | None) -> Tensor | None:
+    """The permutation that undoes another."""
+    return None if order is None else _integers(np.argsort(np.asarray(order.array)))
+
+
+def _packed(data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> tuple[object, ...]:
+    return data, batch_sizes, sorted_indices, _inverse(sorted_indices) if unsorted_indices is None else unsorted_indices
+
+
+PackedSequence = named_tuple("torch.nn.utils.rnn.PackedSequence", _packed, "data", "batch_sizes", "sorted_indices", "unsorted_indices")
+PACKED_SEQUENCE = PackedSequence.SCRIPT_TYPE
+
+
+@Routine
+def pad_sequence(sequences: Any, batch_first: Any = False, padding_value: Any = 0.0, padding_side: Any = "right") -> Tensor:
+    """Tensors of different first sizes as one: `(longest, count, ...)`, or `(count, longest, ...)` with `batch_first`."""
+    if not isinstance(sequences, Iterable):
+        kind = language.type_name(sequences)
+        raise runtime_error(f"pad_sequence: Expected iterable for input sequences, but got arg of type: <class '{kind}'>")
+    given: list[Tensor] = list(sequences)
+    if not given:
+        raise runtime_error("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise runtime_error(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    longest, count = max(s.shape[0] for s in given), len(given)
+    shape = (count, longest) if batch_first else (longest, count)
+    out: Tensor = catalog.function("full")((*shape, *given[0].shape[1:]), padding_value, dtype=given[0].dtype)
+    for i, sequence in enumerate(given):
+        place = _method("select", out, 0 if batch_first else 1, i)
+        start = longest - sequence.shape[0] if padding_side == "left" else 0
+        _method("copy_", _method("narrow", place, 0, start, sequence.shape[0]), sequence)
+    return out
+
+
+@Routine
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: Any = False) -> list[Tensor]:
+    """The sequences in a padded tensor, each with its length."""
+    rows = _call("unbind", padded_sequences, 0 if batch_first else 1)
+    return [_call("narrow", row, 0, 0, length) for row, length in zip(rows, _lengths(lengths), strict=True)]
+
+
+def _lengths(lengths: Any) -> list[int]:
+    return [int(n) for n in (lengths.tolist() if type(lengths) is Tensor else lengths)]
+
+
+@Routine
+def pack_padded_sequence(input: Any, lengths: Any, batch_first: Any = False, enforce_sorted: Any = True) -> NamedTuple:
+    """The elements of padded sequences, step by step, without the padding. RuntimeError for lengths that do not fit."""
+    counts, order = np.array(_lengths(lengths), np.int64), None
+    if not enforce_sorted:
+        order = _integers(np.argsort(-counts, kind="stable"))
+        counts = counts[order.array]
+        input = _call("index_select", input, 0 if batch_first else 1, order)
+    if (np.diff(counts) > 0).any():
+        raise runtime_error(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` "
+            "to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
+        )
+    if counts.size and counts[-1] <= 0:
+        raise runtime_error("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    steps = _call("transpose", input, 0, 1) if batch_first else input
+    if counts.size != steps.shape[1]:
+        raise runtime_error(f"Expected `len(lengths)` to be equal to batch_size, but got {counts.size} (batch_size={steps.shape[1]})")
+    sizes = (counts[None, :] > np.arange(counts[0])[:, None]).sum(1)
+    parts = [_call("narrow", step, 0, 0, int(size)) for step, size in zip(_call("unbind", steps), sizes, strict=False)]
+    return PackedSequence(_packed(_call("cat", parts), _integers(sizes), order))
+
+
+@Routine
+def pack_sequence(sequences: Any, enforce_sorted: Any = True) -> NamedTuple:
+    """Sequences packed step by step."""
+    lengths = [sequence.shape[0] for sequence in sequences]
+    return pack_padded_sequence.function(pad_sequence.function(sequences), lengths, False, enforce_sorted)  # type: ignore[no-any-return]
+
+
+@Routine
+def pad_packed_sequence(
+    sequence: Any, batch_first: Any = False, padding_value: Any = 0.0, total_length: Any = None
+) -> tuple[Tensor, Tensor]:
+    """The sequences of a packed one, padded, and their lengths. ValueError for a `total_length` that is too small."""
+    data, batch_sizes, _, order = sequence
+    sizes: Sequence[int] = batch_sizes.tolist()
+    longest = len(sizes) if total_length is None else total_length
+    if longest < len(sizes):
+        text = "Expected total_length to be at least the length of the longest sequence in input, but got total_length="
+        raise ProgramError("ValueError", f"{text}{longest} and max sequence length being {len(sizes)}")
+    shape = (longest, sizes[0], *data.shape[1:])
+    out, at = catalog.function("full")(shape, padding_value, dtype=data.dtype), 0
+    for step, size in enumerate(sizes):
+        place = _method("narrow", _method("select", out, 0, step), 0, 0, size)
+        _method("copy_", place, _call("narrow", data, 0, at, size))
+        at += size
+    lengths = _integers((np.array(sizes)[:, None] > np.arange(sizes[0])).sum(0))
+    out = _call("transpose", out, 0, 1) if batch_first else out
+    if order is None:
+        return out, lengths
+    return _call("index_select", out, 0 if batch_first else 1, order), _call("index_select", lengths, 0, order)
+
+
+@Routine
+def unpack_sequence(packed_sequences: Any) -> list[Tensor]:
+    """The sequences of a packed one."""
+    padded, lengths = pad_packed_sequence.function(packed_sequences, True)
+    return unpad_sequence.function(padded, lengths, True)  # type: ignore[no-any-return]

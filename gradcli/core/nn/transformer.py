@@ -1,0 +1,267 @@
+"""Transformers: layers of attention and of linear maps with sums around them, stacks of layers, encoder and decoder together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.core.calling import warnings
+from gradcli.core.calling.declared_arguments import REQUIRED
+from gradcli.core.calling.signature import language
+from gradcli.core.functions import catalog
+from gradcli.core.nn.attention import MultiheadAttention
+from gradcli.core.nn.containers import ModuleList
+from gradcli.core.nn.dropout import Dropout
+from gradcli.core.nn.function_modules import FunctionModule
+from gradcli.core.nn.init import xavier_uniform_
+from gradcli.core.nn.linear import Linear
+from gradcli.core.nn.module import Module
+from gradcli.core.nn.normalization import LayerNorm
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError, runtime_error
+
+_RELU = catalog.function("nn.functional.relu")
+_GELU = catalog.function("nn.functional.gelu")
+_SIZES = {"dim_feedforward": 2048, "dropout": 0.1, "activation": _RELU, "layer_norm_eps": 1e-5, "batch_first": False}
+_LAYER = {"d_model": REQUIRED, "nhead": REQUIRED, **_SIZES, "norm_first": False, "bias": True, "device": None, "dtype": None}
+
+
+def copied(module: Module) -> Any:
+    """A module with parameters and buffers of its own, which have the same values."""
+    made = object.__new__(type(module))
+    vars(made).update(vars(module))
+    made.fields = dict(module.fields)
+    made.own_parameters = {name: None if p is None else _copied(p) for name, p in module.own_parameters.items()}
+    made.own_buffers = {name: None if b is None else _copied(b) for name, b in module.own_buffers.items()}
+    made.children_by_name = {name: None if child is None else copied(child) for name, child in module.children_by_name.items()}
+    made.unsaved = set(module.unsaved)
+    return made
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    made = Tensor(np.array(tensor.array), tensor.dtype)
+    made.requires_grad = tensor.requires_grad
+    if tensor.is_parameter:
+        made.meta = {"parameter": True}
+    return made
+
+
+class Layer(FunctionModule):
+    """What encoder and decoder layers share: attentions, a net of two linear maps, and a norm around each."""
+
+    ARGUMENTS = _LAYER
+    SETTINGS = "norm_first"
+    ASSIGNED = "activation"
+    #: the names of the attentions
+    ATTENTIONS: tuple[str, ...] = ()
+    norm_first: bool
+    activation: Any
+
+    def keep(self, given: dict[str, Any]) -> None:
+        size, eps, bias, options = given["d_model"], given["layer_norm_eps"], given["bias"], (given["device"], given["dtype"])
+        rate, wide = given["dropout"], given["dim_feedforward"]
+        self.norm_first = given["norm_first"]
+        held = self.children_by_name
+        for name in self.ATTENTIONS:
+            held[name] = MultiheadAttention(
+                size, given["nhead"], dropout=rate, bias=bias, batch_first=given["batch_first"], device=options[0], dtype=options[1]
+            )
+        held["linear1"], held["dropout"], held["linear2"] = (
+            Linear(size, wide, bias, *options),
+            Dropout(rate),
+            Linear(wide, size, bias, *options),
+        )
+        count = len(self.ATTENTIONS) + 1
+        held |= {f"norm{i + 1}": LayerNorm(size, eps, True, bias, *options) for i in range(count)}
+        held |= {f"dropout{i + 1}": Dropout(rate) for i in range(count)}
+        self.activation = given["activation"]
+        if isinstance(self.activation, str):
+            if self.activation not in ("relu", "gelu"):
+                raise runtime_error(f"activation should be relu/gelu, not {self.activation}")
+            self.activation = _RELU if self.activation == "relu" else _GELU
+
+    @property
+    def first(self) -> MultiheadAttention:
+        """The attention to the layer's own input."""
+        found = self.children_by_name["self_attn"]
+        assert isinstance(found, MultiheadAttention)
+        return found
+
+    def _around(self, number: int, x: Any, part: Any) -> Any:
+        """`x` plus a part of it, with the norm before the part or after the sum."""
+        norm, drop = self.children_by_name[f"norm{number}"], self.children_by_name[f"dropout{number}"]
+        return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
+
+    def _attended(self, name: str, x: Any, other: Any, mask: Any, padding: Any) -> Any:
+        held = self.children_by_name[name]
+        return held(x, other, other, attn_mask=mask, key_padding_mask=padding, need_weights=False)[0]
+
+    def _mapped(self, x: Any) -> Any:
+        held = self.children_by_name
+        return held["linear2"](held["dropout"](self.activation(held["linear1"](x))))
+
+
+class TransformerEncoderLayer(Layer, place="transformer"):
+    """Attention of a sequence to itself, and a net of two linear maps (Vaswani et al. 2017)."""
+
+    ATTENTIONS = ("self_attn",)
+
+    def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = False) -> Any:
+        x = self._around(1, src, lambda x: self._attended("self_attn", x, x, src_mask, src_key_padding_mask))
+        return self._around(2, x, self._mapped)
+
+
+class TransformerDecoderLayer(Layer, place="transformer"):
+    """The same with an attention to a memory, which is an encoder's output, in between."""
+
+    ATTENTIONS = ("self_attn", "multihead_attn")
+
+    def forward(  # type: ignore[override]
+        self,
+        tgt: Any,
+        memory: Any,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        tgt_is_causal: Any = False,
+        memory_is_causal: Any = False,
+    ) -> Any:
+        x = self._around(1, tgt, lambda x: self._attended("self_attn", x, x, tgt_mask, tgt_key_padding_mask))
+        x = self._around(2, x, lambda x: self._attended("multihead_attn", x, memory, memory_mask, memory_key_padding_mask))
+        return self._around(3, x, self._mapped)
+
+
+class Stack(FunctionModule):
+    """Copies of a layer, one after the other, and a norm at the end."""
+
+    SETTINGS = "num_layers"
+    num_layers: int
+
+    def keep(self, given: dict[str, Any]) -> None:
+        layer = next(iter(given.values()))
+        self.children_by_name["layers"] = ModuleList([copied(layer) for _ in range(given["num_layers"])])
+        self.num_layers = given["num_layers"]
+        if given["norm"] is None:
+            self.fields["norm"] = None
+        else:
+            self.children_by_name["norm"] = given["norm"]
+
+    def _through(self, x: Any, *rest: Any) -> Any:
+        for layer in self.children_by_name["layers"]:
+            x = layer(x, *rest)
+        norm = self.children_by_name.get("norm")
+        return x if norm is None else norm(x)
+
+
+class TransformerEncoder(Stack, place="transformer"):
+    """A stack of encoder layers."""
+
+    ARGUMENTS = {"encoder_layer": REQUIRED, "num_layers": REQUIRED, "norm": None, "enable_nested_tensor": True, "mask_check": True}
+
+    def keep(self, given: dict[str, Any]) -> None:
+        super().keep(given)
+        reason = _not_nested(given["encoder_layer"])
+        if given["enable_nested_tensor"] and reason:
+            warnings.emit(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}")
+
+    def forward(self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
+        return self._through(src, mask, src_key_padding_mask)
+
+
+def _not_nested(layer: Module) -> str:
+    """Why PyTorch does not use nested tensors for a layer, which it warns of."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not an TransformerEncoderLayer"
+    attention = layer.first
+    reasons = {
+        " encoder_layer.norm_first was True": layer.norm_first,
+        "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": not attention.batch_first,
+        "encoder_layer.self_attn was passed bias=False": attention.own_parameters["in_proj_bias"] is None,
+        " encoder_layer.activation_relu_or_gelu was not True": layer.activation not in (_RELU, _GELU),
+        "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+class TransformerDecoder(Stack, place="transformer"):
+    """A stack of decoder layers."""
+
+    ARGUMENTS = {"decoder_layer": REQUIRED, "num_layers": REQUIRED, "norm": None}
+
+    def forward(  # type: ignore[override]
+        self,
+        tgt: Any,
+        memory: Any,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        tgt_is_causal: Any = None,
+        memory_is_causal: Any = False,
+    ) -> Any:
+        return self._through(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+
+
+class Transformer(FunctionModule, place="transformer"):
+    """An encoder and a decoder that attends to its output (Vaswani et al. 2017)."""
+
+    ARGUMENTS = {
+        "d_model": 512,
+        "nhead": 8,
+        "num_encoder_layers": 6,
+        "num_decoder_layers": 6,
+        "dim_feedforward": 2048,
+        "dropout": 0.1,
+        "activation": _RELU,
+        "custom_encoder": None,
+        "custom_decoder": None,
+        "layer_norm_eps": 1e-5,
+        "batch_first": False,
+        "norm_first": False,
+        "bias": True,
+        "device": None,
+        "dtype": None,
+    }
+    SETTINGS = "d_model nhead batch_first"
+    d_model: int
+    batch_first: bool
+
+    def keep(self, given: dict[str, Any]) -> None:
+        super().keep(given)
+        layer = {name: given[name] for name in _LAYER}
+        norm = (given["d_model"], given["layer_norm_eps"], True, given["bias"], given["device"], given["dtype"])
+        kinds = {"encoder": (TransformerEncoderLayer, TransformerEncoder), "decoder": (TransformerDecoderLayer, TransformerDecoder)}
+        for name, (one, stack) in kinds.items():
+            custom = given[f"custom_{name}"]
+            self.children_by_name[name] = custom or stack(one(**layer), given[f"num_{name}_layers"], LayerNorm(*norm))
+        for _, parameter in self.walk_parameters():
+            if parameter.dim() > 1:
+                xavier_uniform_(parameter)
+
+    def forward(  # type: ignore[override]
+        self,
+        src: Any,
+        tgt: Any,
+        src_mask: Any = None,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        src_key_padding_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        src_is_causal: Any = None,
+        tgt_is_causal: Any = None,
+        memory_is_causal: Any = False,
+    ) -> Any:
+        for one in (src, tgt):
+            if type(one) is not Tensor:
+                raise ProgramError("AttributeError", f"'{language.type_name(one)}' object has no attribute 'dim'")
+        at = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.shape[at] != tgt.shape[at]:
+            raise runtime_error("the batch number of src and tgt must be equal")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise runtime_error("the feature number of src and tgt must be equal to d_model")
+        memory = self.children_by_name["encoder"](src, src_mask, src_key_padding_mask)
+        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        return self.children_by_name["decoder"](tgt, memory, *masks)
