@@ -5,7 +5,7 @@ Keys are the names under `torch.`, or `Tensor.NAME` for what is a method only.
 
 from __future__ import annotations
 
-from gradcli.analysis.reference import examples_autograd, examples_layers
+from gradcli.analysis.reference import examples_autograd, examples_distributions, examples_layers
 
 _X = "x = tensor([1., 2., 3.])"
 _M = "m = tensor([[2., 1.], [1., 3.]])"
@@ -71,6 +71,12 @@ _METHODS = {
 }
 
 _FUNCTIONS = {
+    "from_numpy": ("a = np.array([1., 2.])", "from_numpy(a)"),
+    "poisson": ("g = manual_seed(0)", "poisson(tensor([1., 4.]))"),
+    "binomial": ("g = manual_seed(0)", "binomial(tensor([5.]), tensor([0.4]))"),
+    "accelerator.is_available": ("torch.accelerator.is_available()",),
+    "accelerator.device_count": ("torch.accelerator.device_count()",),
+    "accelerator.current_accelerator": ("torch.accelerator.current_accelerator() is None",),
     "detach_": (_W, "y = w * 3", "y.detach_()"),
     "is_floating_point": (_X, "is_floating_point(x)"),
     "is_complex": (_X, "is_complex(x)"),
@@ -252,7 +258,21 @@ _SCHEDULES = {
     "CyclicLR": "(o, 0.1, 0.5, step_size_up=2, cycle_momentum=False)",
 }
 
+_PAIR = "s = [tensor([1., 2., 3.]), tensor([4.])]"
+_PACKED = "p = nn.utils.rnn.pack_sequence(s)"
+_PACKING = {
+    "pack_sequence": (_PAIR, "nn.utils.rnn.pack_sequence(s)"),
+    "PackedSequence": (_PAIR, _PACKED, "isinstance(p, nn.utils.rnn.PackedSequence)"),
+    "pad_sequence": (_PAIR, "nn.utils.rnn.pad_sequence(s, batch_first=True)"),
+    "pad_packed_sequence": (_PAIR, _PACKED, "nn.utils.rnn.pad_packed_sequence(p)"),
+    "pack_padded_sequence": ("nn.utils.rnn.pack_padded_sequence(tensor([[1., 4.], [2., 0.]]), [2, 1])",),
+    "unpack_sequence": (_PAIR, _PACKED, "nn.utils.rnn.unpack_sequence(p)"),
+    "unpad_sequence": ("nn.utils.rnn.unpad_sequence(tensor([[1., 4.], [2., 0.]]), tensor([2, 1]))",),
+}
+
 _DATA = {
+    **{f"nn.utils.rnn.{name}": lines for name, lines in _PACKING.items()},
+    "utils.data.IterableDataset": ("isinstance([1, 2], torch.utils.data.IterableDataset)",),
     "Tensor.geometric_": ("g = manual_seed(0)", "zeros(2).geometric_(0.5)"),
     "Tensor.cauchy_": ("g = manual_seed(0)", "zeros(2).cauchy_()"),
     "Tensor.log_normal_": ("g = manual_seed(0)", "zeros(2).log_normal_()"),
@@ -275,6 +295,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     **_METHODS,
     **_FUNCTIONS,
     **examples_autograd.EXAMPLES,
+    **examples_distributions.EXAMPLES,
     **_SETTINGS,
     **_MODULES,
     **_OPTIM,
@@ -288,6 +309,8 @@ def lines(name: str) -> tuple[str, ...]:
     if name in EXAMPLES:
         return EXAMPLES[name]
     place, _, last = name.rpartition(".")
+    if place == "distributions.constraints":
+        return examples_distributions.lines_of_constraint(last)
     if place == "optim":
         return (_W, f"optimizer = optim.{last}([w], lr=0.1)", "(w ** 2).sum().backward()", "optimizer.step()", "w")
     if place == "optim.lr_scheduler":

@@ -8,7 +8,20 @@ _F = "f = lambda x: (x ** 3).sum()"
 _FW = "fw = torch.autograd.forward_ad"
 _G = "graph = torch.autograd.graph"
 
+_TWICE = (
+    "class Twice(torch.autograd.Function):\n"
+    "    @staticmethod\n    def forward(ctx, x): return 2 * x\n"
+    "    @staticmethod\n    def backward(ctx, grad): return 2 * grad\n"
+)
+_ONCE = _TWICE.replace(
+    "    @staticmethod\n    def backward", "    @staticmethod\n    @torch.autograd.function.once_differentiable\n    def backward"
+)
+_APPLIED = "Twice.apply(tensor([1., 2.], requires_grad=True))"
+
 EXAMPLES = {
+    "autograd.Function": (_TWICE, _APPLIED),
+    "autograd.function.Function": (_TWICE, _APPLIED),
+    "autograd.function.once_differentiable": (_ONCE, _APPLIED),
     "autograd.backward": (_W, "torch.autograd.backward((w ** 2).sum())", "w.grad"),
     "autograd.grad": (_W, "torch.autograd.grad((w ** 2).sum(), w)"),
     "autograd.functional.jacobian": (_X, "torch.autograd.functional.jacobian(lambda x: x ** 2, x)"),

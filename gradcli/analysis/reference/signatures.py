@@ -61,4 +61,6 @@ def _call(name: str, routine: Routine, skip: int) -> str:
 
 
 def _default(value: object) -> str:
-    return repr(value) if value is None or isinstance(value, (bool, int, float, str, tuple, list)) else "..."
+    if value is None or isinstance(value, (bool, int, float, str, tuple, list)):
+        return repr(value)
+    return str(getattr(value, "name", "..."))

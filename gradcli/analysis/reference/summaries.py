@@ -52,6 +52,11 @@ _ROUTINES = {
     "autograd.forward_ad.UnpackedDualTensor": "The type of what unpack_dual returns.",
     "func.linearize": "A function's value, and a function that computes J times tangents.",
     "func.stack_module_state": "The parameters and buffers of several modules, stacked under their names.",
+    "accelerator.is_available": "False: tensors live on the cpu.",
+    "accelerator.device_count": "0: tensors live on the cpu.",
+    "distributions.Distribution": "The base class of distributions.",
+    "distributions.Transform": "The base class of transforms of random variables.",
+    "nn.utils.rnn.PackedSequence": "Sequences of several lengths in one tensor, longest first, as recurrent layers take them.",
     "cuda.is_available": "False: tensors live on the cpu.",
     "cuda.device_count": "0: tensors live on the cpu.",
     "cuda.manual_seed": "Accepted, without effect: there is no other generator.",
@@ -146,6 +151,8 @@ def summary(name: str, own: str) -> str:
     place, _, last = name.rpartition(".")
     if place in ("random", "autograd") and last in SUMMARIES:
         return SUMMARIES[last]
+    if place == "distributions.constraints":
+        return f"The constraint {last.replace('_', ' ')}: check(value) says of each element, or of each vector or matrix, whether it holds."
     if place == "nn.parameter":
         return SUMMARIES[f"nn.{last}"]
     return own.replace("`", "")

@@ -1,0 +1,93 @@
+"""Examples for torch.distributions, in the manner of examples.py."""
+
+from __future__ import annotations
+
+_D = "torch.distributions"
+_HALF = "torch.tensor(0.5)"
+_TWO = "tensor([0.3, 0.7])"
+
+#: by distribution, its arguments, and a value in its support
+_MADE = {
+    "Bernoulli": ("0.3", "tensor(1.)"),
+    "Beta": ("2., 3.", _HALF),
+    "Binomial": ("5, 0.4", "tensor(2.)"),
+    "Categorical": (_TWO, "tensor(1)"),
+    "Cauchy": ("0., 1.", _HALF),
+    "Chi2": ("3.", _HALF),
+    "ContinuousBernoulli": ("0.3", _HALF),
+    "Dirichlet": ("tensor([2., 3.])", _TWO),
+    "Exponential": ("2.", _HALF),
+    "FisherSnedecor": ("3., 4.", _HALF),
+    "Gamma": ("2., 1.", _HALF),
+    "Geometric": ("0.3", "tensor(2.)"),
+    "Gumbel": ("0., 1.", _HALF),
+    "HalfCauchy": ("1.", _HALF),
+    "HalfNormal": ("1.", _HALF),
+    "Independent": (f"{_D}.Normal(zeros(2), ones(2)), 1", _TWO),
+    "InverseGamma": ("2., 1.", _HALF),
+    "Kumaraswamy": ("2., 3.", _HALF),
+    "Laplace": ("0., 1.", _HALF),
+    "LogNormal": ("0., 1.", _HALF),
+    "LogisticNormal": ("zeros(1), ones(1)", _TWO),
+    "LowRankMultivariateNormal": ("zeros(2), ones(2, 1), ones(2)", _TWO),
+    "MixtureSameFamily": (f"{_D}.Categorical({_TWO}), {_D}.Normal(zeros(2), ones(2))", _HALF),
+    "Multinomial": (f"3, {_TWO}", "tensor([1., 2.])"),
+    "MultivariateNormal": ("zeros(2), eye(2)", _TWO),
+    "NegativeBinomial": ("3., 0.4", "tensor(2.)"),
+    "Normal": ("0., 1.", _HALF),
+    "OneHotCategorical": (_TWO, "tensor([0., 1.])"),
+    "OneHotCategoricalStraightThrough": (_TWO, "tensor([0., 1.])"),
+    "Pareto": ("1., 2.", "tensor(1.5)"),
+    "Poisson": ("2.", "tensor(1.)"),
+    "RelaxedBernoulli": ("tensor(0.5), tensor(0.3)", _HALF),
+    "RelaxedOneHotCategorical": (f"tensor(0.5), {_TWO}", _TWO),
+    "StudentT": ("3.", _HALF),
+    "TransformedDistribution": (f"{_D}.Normal(0., 1.), {_D}.ExpTransform()", _HALF),
+    "Uniform": ("0., 2.", _HALF),
+    "VonMises": ("tensor(0.), tensor(1.)", _HALF),
+    "Weibull": ("1., 2.", _HALF),
+    "relaxed_bernoulli.LogitRelaxedBernoulli": ("tensor(0.5), tensor(0.3)", _HALF),
+    "relaxed_categorical.ExpRelaxedCategorical": (f"tensor(0.5), {_TWO}", "tensor([0.3, 0.7]).log()"),
+}
+
+#: by transform, its arguments, and a value
+_TRANSFORMS = {
+    "AbsTransform": ("", "tensor(-2.)"),
+    "AffineTransform": ("1., 2.", "tensor(3.)"),
+    "ComposeTransform": (f"[{_D}.ExpTransform(), {_D}.AffineTransform(1., 2.)]", "tensor(1.)"),
+    "ExpTransform": ("", "tensor(1.)"),
+    "IndependentTransform": (f"{_D}.ExpTransform(), 1", _TWO),
+    "LowerCholeskyTransform": ("", "ones(2, 2)"),
+    "PowerTransform": ("tensor(2.)", "tensor(3.)"),
+    "SigmoidTransform": ("", "tensor(0.)"),
+    "SoftmaxTransform": ("", _TWO),
+    "SoftplusTransform": ("", "tensor(1.)"),
+    "StickBreakingTransform": ("", _TWO),
+    "TanhTransform": ("", "tensor(0.5)"),
+}
+
+#: by constraint, a value that is checked
+_CHECKED = {
+    "boolean": "tensor([0., 2.])",
+    "lower_cholesky": "eye(2)",
+    "lower_triangular": "ones(2, 2)",
+    "one_hot": "tensor([0., 1.])",
+    "positive_definite": "eye(2)",
+    "real_vector": _TWO,
+    "simplex": _TWO,
+    "square": "ones(2, 2)",
+    "symmetric": "ones(2, 2)",
+}
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    **{f"distributions.{name}": (f"d = {_D}.{name}({given})", f"d.log_prob({value})") for name, (given, value) in _MADE.items()},
+    **{f"distributions.{name}": (f"t = {_D}.{name}({given})", f"t({value})") for name, (given, value) in _TRANSFORMS.items()},
+    "distributions.Distribution": (f"isinstance({_D}.Normal(0., 1.), {_D}.Distribution)",),
+    "distributions.Transform": (f"isinstance({_D}.ExpTransform(), {_D}.Transform)",),
+    "distributions.kl_divergence": (f"{_D}.kl_divergence({_D}.Normal(0., 1.), {_D}.Normal(1., 2.))",),
+}
+
+
+def lines_of_constraint(name: str) -> tuple[str, ...]:
+    """The example of a constraint: it checks a value."""
+    return (f"{_D}.constraints.{name}.check({_CHECKED.get(name, 'tensor([-1., 0.5, 2.])')})",)
