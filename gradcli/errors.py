@@ -225,6 +225,12 @@ class ProgramError(GradcliError):
         self.args_: tuple[object, ...] = ((message,) if message else ()) if args is None else args
         #: the instance that was raised, if its class is one that the program defines
         self.instance: object = None
+        #: the exception types that its class derives from, if its class is one that the program defines
+        self.bases: tuple[str, ...] = ()
+
+    def is_a(self, ancestor: str) -> bool:
+        """Whether the type of the error is `ancestor` or derives from it."""
+        return any(is_exception_subtype(name, ancestor) for name in self.bases or (self.type_name,))
 
     @property
     def kind(self) -> str:  # type: ignore[override]

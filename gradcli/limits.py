@@ -145,7 +145,7 @@ def parse(text: str) -> tuple[str, float]:
     """`NAME=VALUE` of `--limit` as a pair, with `math.inf` for `none`. Raises UsageError."""
     name, equals, value = text.partition("=")
     if name not in NAMES:
-        raise UsageError(f"unknown limit {name!r}; the limits are {', '.join(NAMES)}")
+        raise UsageError(f"unknown limit {name!r}; the limits are {', '.join(NAMES)}", hints=["--limit takes NAME=VALUE, as in time=10s"])
     if value == "none":
         return name, NONE
     match = re.fullmatch(_VALUE, value)

@@ -26,12 +26,13 @@ METHODS: dict[str, tuple[str, str, float, dict[str, Any]]] = {
     "adagrad": ("adaptive", "Adagrad", 0.5, {}),
     "adadelta": ("adaptive", "Adadelta", 1.0, {}),
     "rprop": ("adaptive", "Rprop", 0.1, {}),
-    # one iteration a step, so that every step is counted; the history lasts from step to step
+    # one iteration a step, so that every step is counted; the history lasts from step to step. PyTorch searches a line in 25 steps
+    # at most, as 20 iterations allow by default.
     "lbfgs": (
         "lbfgs",
         "LBFGS",
         1.0,
-        {"max_iter": 1, "line_search_fn": "strong_wolfe", "tolerance_grad": 0.0, "tolerance_change": 0.0},
+        {"max_iter": 1, "max_eval": 26, "line_search_fn": "strong_wolfe", "tolerance_grad": 0.0, "tolerance_change": 0.0},
     ),
 }
 

@@ -73,6 +73,7 @@ Attempt = Callable[[Words], GradcliError | int]
 
 def tell(error: GradcliError, words: Words, attempt: Attempt) -> None:
     """Make hints of the repairs of an error of a command line: each is a command that works, with everything else as it was typed."""
+    written = advice(error) if any(map(_is_in_a_file, error.repairs)) else []
     repairs, error.repairs = error.repairs, []
     end = time.monotonic() + _SECONDS
     found: list[tuple[str, str]] = []
@@ -89,7 +90,18 @@ def tell(error: GradcliError, words: Words, attempt: Attempt) -> None:
     width = max((len(command) for command, _ in found), default=0)
     if not all(repair.sure for repair in repairs):
         error.hints = advice(error)
+    error.hints = error.hints if found else written or error.hints
     error.hints += [f"try {command:{width}}  ({remark})" if remark else f"try {command}" for command, remark in found]
+
+
+def _is_in_a_file(repair: Repair) -> bool:
+    """Whether a repair changes a text that is not on the command line."""
+    span = repair.span
+    return (
+        span is not None
+        and not span.source.name.startswith("<")
+        and (span.start, span.end, repair.text) != (0, len(span.source.text), span.source.text)
+    )
 
 
 def _working(words: Words, attempt: Attempt, end: float) -> Words | None:
@@ -136,9 +148,12 @@ def _applied(words: Words, repair: Repair) -> Words | None:
         source = repair.span.source
         new = source.text[: repair.span.start] + repair.text + source.text[repair.span.end :]
         at = _place_of(source, words)
-        if at is None:
+        if at is not None:
+            words[at] = words[at][: len(words[at]) - len(source.text)] + new
+        elif source.name == "<stdin>" and not words:
+            words = ["eval", new.strip()]
+        elif new != source.text or source.name.startswith("<"):
             return None
-        words[at] = words[at][: len(words[at]) - len(source.text)] + new
     for name, text in repair.values.items():
         _set(words, name, text)
     for names, before, after in ((repair.exact, "=", ":="), (repair.leaves, ":=", "=")):

@@ -36,7 +36,7 @@ _NO_GRAD_YET = ".grad is None before backward(), and always for what is no leaf 
 
 def advice(error: GradcliError) -> list[str]:
     """Lines of advice: the error's own, or those that its kind calls for, and what to write instead where that is sure."""
-    instead = [f"write {repair.text}" for repair in error.repairs[:1] if repair.sure and repair.span is not None]
+    instead = [f"write {repair.text.strip()}" for repair in error.repairs[:1] if repair.sure and repair.span is not None]
     return [*(error.hints or _by_code(error)), *instead]
 
 

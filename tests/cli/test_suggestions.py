@@ -99,3 +99,22 @@ def test_every_suggestion_works_when_it_is_pasted(folder: Path) -> None:
 def test_where_nothing_sure_can_be_said(cli, folder: Path, words: tuple[str, ...]) -> None:
     answer = cli(*words)
     assert answer.code != 0 and "InternalFault" not in answer.out + answer.err
+
+
+@pytest.mark.parametrize(("text", "written"), [("2x\n", "2*x"), ("Sin(x)\n", "sin(x)"), ("sin(x\n", "sin(x)")])
+def test_a_slip_in_a_file_is_told_and_no_command_is_shown(cli, tmp_path, text: str, written: str) -> None:
+    (tmp_path / "e.txt").write_text(text, encoding="utf-8")
+    err = cli("eval", "-f", f"{tmp_path}/e.txt", "x=3").err
+    assert f" write {written}\n" in err
+    assert "try" not in err
+
+
+def test_a_name_without_a_value_on_standard_input(cli) -> None:
+    assert "  try   gradcli eval 'x*2' x=1  (any value for x: x=...)\n" in cli(stdin=b"x*2\n").err
+
+
+def test_the_beginning_of_names_is_found(cli) -> None:
+    err = cli("ops", "soft").err
+    assert "did you mean softmax, Softmax, softmin, Softmin, softplus?" in err
+    assert "gradcli ops 'soft*' lists them all" in err
+    assert cli("ops", "soft*").code == 0

@@ -118,5 +118,9 @@ def _hints(wanted: str) -> list[str]:
     spellings: dict[str, dict[str, None]] = {}
     for name in _known():
         spellings.setdefault(_last(name).lower(), {})[_last(name)] = None
+    begin = [one for key, words in spellings.items() if len(wanted) > 1 and key.startswith(_last(wanted).lower()) for one in words]
+    if begin:
+        more = [f"gradcli ops '{_last(wanted)}*' lists them all"] if len(begin) > 5 else []
+        return [f"did you mean {', '.join(sorted(begin, key=len)[:5])}?", *more]
     close = [one for key in get_close_matches(_last(wanted).lower(), spellings, 4, 0.6) for one in spellings[key]]
     return [f"did you mean {', '.join(close[:5])}?"] if close else ["gradcli ops alone lists everything"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradcli.cli.options import Shared
+from gradcli.errors import Repair
 
 if TYPE_CHECKING:
     from gradcli.cli.request import Request
@@ -48,7 +50,10 @@ def command(
     names = request.session.ranges
     if not 1 <= len(names) <= 2:
         text = "there is no range to plot over" if not names else f"plot takes one range or two, not {len(names)}"
-        raise UsageError(text, hints=["try gradcli plot 'x**2' x=-3..3"])
+        error = UsageError(text)
+        error.repairs = [] if names else _ranged(request)
+        error.hints = [] if error.repairs else ["try gradcli plot 'x**2' x=-3..3"]
+        raise error
     if len(names) == 2 and second:
         raise UsageError("--second is for one variable; over two, hessian has the second derivatives at a point")
     if chosen == "table":
@@ -67,6 +72,17 @@ def command(
     from gradcli.render.pictures import plot_numbers as render
 
     return request.finish(render.plot_csv(plot) if chosen == "csv" else render.plot_json(plot), safe=False)
+
+
+def _ranged(request: Request) -> list[Repair]:
+    """Ranges for unknown names of the expression, else for a name that was given two numbers or, failing that, one."""
+    from gradcli.session import slip_names
+
+    given = {binding.name: ends[1] for binding in request.bindings if (ends := re.fullmatch(r"\s*([^,]+,[^,]+)", binding.value))}
+    names = slip_names.unknown_names(request.expression, request.session.variables) or [*given][:1]
+    names = names or [binding.name for binding in request.bindings][:1]
+    ranges = {name: given[name].replace(",", "..") if name in given else "-3..3" for name in names}
+    return [Repair(values=ranges, sure=True)] if 1 <= len(ranges) <= 2 else []
 
 
 def _order(request: Request, grad: bool, second: bool) -> int:

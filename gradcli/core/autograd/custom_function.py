@@ -5,7 +5,8 @@ The node of the graph is the `ctx` that both get, as in PyTorch: what forward pu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from gradcli.core.graph import in_place
 from gradcli.core.graph.op_node import Saved, modified_error
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Edge, Node, freed_error
-from gradcli.core.tensor.state import recording, state
+from gradcli.core.tensor.state import ForwardLevel, recording, state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import Code, ProgramError, runtime_error, shape_error
 
@@ -28,7 +29,10 @@ _MISSING_FORWARD = "You must implement the forward function for custom autograd.
 _MISSING_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
 
 
-_NO_JVP = "forward mode of custom functions is not part of gradcli"
+_DIRTY_NOT_RETURNED = (
+    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all "
+    "be outputs of the Function."
+)
 
 
 class Functions(NamedTuple):
@@ -54,7 +58,9 @@ class FunctionNode(Node, Scripted):
         "materialize",
         "needs_input_grad",
         "non_differentiable",
+        "output_places",
         "positions",
+        "results",
     )
 
     def __init__(self, functions: Functions, edges: tuple[Edge, ...], dtype: DType, args: tuple[Any, ...]) -> None:
@@ -72,6 +78,9 @@ class FunctionNode(Node, Scripted):
         #: what `save_for_backward` got, each tensor with the version that it had
         self.kept: tuple[tuple[Any, int], ...] | None = None
         self.freed = False
+        #: how many outputs forward has, and the places of the tensors among them
+        self.results = 0
+        self.output_places: tuple[int, ...] = ()
 
     @property
     def type_name(self) -> str:
@@ -154,7 +163,9 @@ class FunctionNode(Node, Scripted):
     def gradients(self, grads: list[Any], traced: bool, wanted: Sequence[bool]) -> list[Any]:
         if self.functions.backward is None:
             raise ProgramError("NotImplementedError", _MISSING_BACKWARD)
-        given = [self._gradient(at, grad) for at, grad in enumerate(grads)]
+        given: list[Any] = [None] * self.results
+        for number, (at, grad) in enumerate(zip(self.output_places, grads, strict=True)):
+            given[at] = self._gradient(number, grad)
         with recording(traced):
             found = self.functions.backward(self, *given)
         results = list(found) if isinstance(found, tuple) else [found]
@@ -204,31 +215,61 @@ def _sums_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     return all(w in (1, g) for g, w in zip(given[len(given) - len(wanted) :], wanted, strict=True))
 
 
-def apply(functions: Functions, args: tuple[Any, ...]) -> Any:
+def apply(functions: Functions, args: tuple[Any, ...], kwargs: Mapping[str, Any] = MappingProxyType({})) -> Any:
     """`Function.apply(*args)`: the outputs of forward, with one node for them. Raises NotImplementedError without a forward."""
     if functions.forward is None:
         raise ProgramError("NotImplementedError", _MISSING_FORWARD)
     tensors = [arg for arg in args if type(arg) is Tensor]
     needed = state.enabled and any(tensor.requires_grad for tensor in tensors)
     dual = state.dual
-    if dual is not None and any(dual.tangent_of(tensor) is not None for tensor in tensors):
-        raise ProgramError(
-            "NotImplementedError", _MISSING_JVP if functions.jvp is None else "forward mode of custom functions is not part of gradcli"
-        )
+    if dual is not None and (dual.paused or all(dual.tangent_of(tensor) is None for tensor in tensors)):
+        dual = None
+    if dual is not None:
+        if functions.jvp is None:
+            raise ProgramError("NotImplementedError", _MISSING_JVP)
+        dual.paused = True
     edges = tuple([tensor.edge() for tensor in tensors]) if needed else ((None, 0),) * len(tensors)
     first = next((tensor.dtype for tensor in tensors), None)
     ctx = FunctionNode(functions, edges, first or _default_dtype(), args)
-    with recording(False):
-        if functions.setup_context is None:
-            found = functions.forward(ctx, *args)
-        else:
-            found = functions.forward(*args)
-            functions.setup_context(ctx, args, found)
-    outputs = list(found) if isinstance(found, tuple) else [found]
-    made = [_output(ctx, one, tensors, needed) for one in outputs]
+    try:
+        with recording(False):
+            if functions.setup_context is None:
+                found = functions.forward(ctx, *args, **kwargs)
+            else:
+                found = functions.forward(*args, **kwargs)
+                functions.setup_context(ctx, (*args, *kwargs.values()), found)
+        outputs = list(found) if isinstance(found, tuple) else [found]
+        if any(not _is_in(one, outputs) for one in ctx.dirty):
+            raise runtime_error(_DIRTY_NOT_RETURNED)
+        made = [_output(ctx, one, tensors, needed) for one in outputs]
+        if dual is not None:
+            _push_tangents(dual, ctx, args, made)
+    finally:
+        if dual is not None:
+            dual.paused = False
     if needed:
         _connect(ctx, made)
     return tuple(made) if isinstance(found, tuple) else made[0]
+
+
+def _push_tangents(level: ForwardLevel, ctx: FunctionNode, args: tuple[Any, ...], outputs: Sequence[Any]) -> None:
+    """Give the outputs the tangents that the program's `jvp` computes from those of the arguments."""
+    given: list[Any] = []
+    for arg in args:
+        tangent = level.tangent_of(arg)
+        if tangent is None and ctx.materialize and type(arg) is Tensor:
+            tangent = Tensor(np.zeros(arg.array.shape, arg.dtype.np), arg.dtype)
+        given.append(tangent)
+    assert ctx.functions.jvp is not None
+    found = ctx.functions.jvp(ctx, *given)
+    tangents = list(found) if isinstance(found, tuple) else [found]
+    for one, tangent in zip(outputs, tangents, strict=False):
+        if type(one) is Tensor and type(tangent) is Tensor:
+            if tangent.array.shape != one.array.shape:
+                raise shape_error(
+                    f"Expected the tangent of an output to have its shape {list(one.array.shape)}, got {list(tangent.array.shape)}"
+                )
+            level.set_tangent(one, tangent)
 
 
 def _default_dtype() -> DType:
@@ -248,6 +289,7 @@ def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool)
     if _is_in(one, ctx.dirty):
         if needed and one.requires_grad and one.node is None:
             raise runtime_error("a leaf Variable that requires grad has been used in an in-place operation.", Code.LEAF_WRITTEN_IN_PLACE)
+        one.counter().count += 1
         return one
     if _is_in(one, inputs):
         alias = Tensor(one.array, one.dtype)
@@ -259,6 +301,8 @@ def _output(ctx: FunctionNode, one: Any, inputs: Sequence[Tensor], needed: bool)
 def _connect(ctx: FunctionNode, outputs: Sequence[Any]) -> None:
     """Make ctx the node of the outputs that have a gradient."""
     tensors = [one for one in outputs if type(one) is Tensor]
+    ctx.results = len(outputs)
+    ctx.output_places = tuple([at for at, one in enumerate(outputs) if type(one) is Tensor])
     ctx.outputs = tuple([(one.array.shape, one.dtype) for one in tensors])
     ctx.plain = False
     for number, one in enumerate(tensors):

@@ -127,10 +127,14 @@ class Hooks:
         self.functions: dict[int, Callable[..., Any]] = {}
         self.count = 0
 
-    def add(self, function: Callable[..., Any]) -> Removable:
-        """Register a function."""
+    def add(self, function: Callable[..., Any], first: object = False) -> Removable:
+        """Register a function, to be called last or first."""
         self.count += 1
+        others = dict(self.functions) if first else {}
+        if first:
+            self.functions.clear()
         self.functions[self.count] = function
+        self.functions.update(others)
         return Removable(self.functions, self.count)
 
     def __iter__(self) -> Iterator[Callable[..., Any]]:

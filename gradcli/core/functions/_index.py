@@ -1081,7 +1081,6 @@ METHODS: dict[str, str] = {
     "rad2deg_": "elementwise.trigonometric",
     "random_": "create.random_in_place",
     "ravel": "shape.views",
-    "real": "elementwise.complex_numbers",
     "reciprocal": "elementwise.divide_remainder",
     "reciprocal_": "elementwise.divide_remainder",
     "register_hook": "tensor_methods",

@@ -157,6 +157,12 @@ class Function:
         required = sum(not p.has_default for p in parameters)
         check_arguments(name, names, required, args, kwargs, [p.name for p in parameters if p.keyword_only])
 
+    def _no_graph_into(self) -> ProgramError:
+        return runtime_error(
+            f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad.",
+        )
+
     def _into(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`: the result is written into it."""
         signature, values = self.parser.find(args, kwargs)
@@ -164,12 +170,12 @@ class Function:
         if out is None:
             return signature.implementation(*values)
         tensors = [a for a in (*args, *kwargs.values()) if type(a) is Tensor]
-        if state.enabled and any(t.requires_grad for t in tensors):
-            raise runtime_error(
-                f"{self.name}(): functions with out=... arguments don't support automatic differentiation, "
-                "but one of the arguments requires grad.",
-            )
+        graph = state.enabled and any(t.requires_grad for t in tensors)
+        if graph and self.ops:
+            raise self._no_graph_into()
         result, write = signature.implementation(*values), _in_place().write_out
+        if graph and any(t.requires_grad for t in (result if isinstance(result, (tuple, list)) else (result,))):
+            raise self._no_graph_into()
         return type(result)(map(write, out, result)) if isinstance(out, (tuple, list)) else write(out, result)
 
 

@@ -211,7 +211,10 @@ class OpNode(Node):
 
     @property
     def listed(self) -> Sequence[int]:
-        return range(len(self.edges)) if self.op.variadic else self.op.listed
+        listed = range(len(self.edges)) if self.op.variadic else self.op.listed
+        if self.op.grad_fn == "NotImplemented":  # PyTorch's fallback has the edges of tensors that require grad alone
+            return [i for i in listed if self.edges[i][0] is not None]
+        return listed
 
     @property
     def saved_names(self) -> tuple[str, ...]:

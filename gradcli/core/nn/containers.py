@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.core.calling.mappings import Mapping, MappingView, OrderedDict
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import not_an_integer
-from gradcli.core.nn.module import Module, indented
+from gradcli.core.nn.module import Module, indented, kind_of
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.core.tensor.text import shown
 from gradcli.errors import ProgramError
@@ -17,7 +17,7 @@ from gradcli.errors import ProgramError
 def checked_module(module: Any) -> Module:
     """The value itself if it is a module; else TypeError."""
     if not isinstance(module, Module):
-        raise ProgramError("TypeError", f"{language.type_name(module)} is not a Module subclass")
+        raise ProgramError("TypeError", f"{kind_of(module)} is not a Module subclass")
     return module
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from gradcli import limits
 from gradcli.core.autograd.tensor_state import set_requires_grad
 from gradcli.core.calling.mappings import Mapping, OrderedDict
 from gradcli.core.calling.routines import Routine
@@ -13,6 +14,8 @@ from gradcli.core.calling.script_types import Attributes, Generated, Hooks, Remo
 from gradcli.core.calling.signature import language
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.kernels import blocks
+from gradcli.core.nn.member_tables import MemberTable
+from gradcli.core.nn.module_hooks import BackwardHooks, Passage, after_forward, before_forward
 from gradcli.core.optim.optimizer import zero_gradients
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.device import check as check_device
@@ -22,6 +25,15 @@ from gradcli.errors import ProgramError, runtime_error
 
 #: the default of `Module.attribute` that raises an error
 NO_DEFAULT = object()
+
+_EXTRA_STATE = "_extra_state"
+_NO_EXTRA_STATE = (
+    "Reached a code path in Module.{} that should never be called. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug."
+)
+_NO_TENSOR = 'While copying the parameter named "{}", expected torch.Tensor or Tensor-like object from checkpoint but received {}'
+#: how deep modules are nested at most
+_MAX_DEPTH = 900
 
 #: methods that cast a module, and their dtypes
 _CASTS = {"float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16}
@@ -71,7 +83,12 @@ class Module(Scripted):
     #: classes of programs may derive from modules
     BASE_OF = "modules"
     SCRIPT_TYPE: ScriptType
-    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {"training": attrgetter("training")}
+    SCRIPT_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+        "training": attrgetter("training"),
+        "_parameters": lambda module: module._member_table("own_parameters"),
+        "_buffers": lambda module: module._member_table("own_buffers"),
+        "_modules": lambda module: module._member_table("children_by_name"),
+    }
     #: names of fields that scripts read
     SETTINGS = ""
     #: names of fields that scripts assign
@@ -122,6 +139,8 @@ class Module(Scripted):
         #: hooks before and after `forward`; None until the first is registered
         self.before: Hooks | None = None
         self.after: Hooks | None = None
+        #: hooks that a backward calls; None until the first is registered
+        self.backward_hooks: BackwardHooks | None = None
 
     # --- calls ---
 
@@ -135,15 +154,14 @@ class Module(Scripted):
         if routine is None:
             routine = Module._forwards[kind] = Routine(kind.forward, f"{self.SCRIPT_NAME}.forward")
         for hook in self.before or ():
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
+            args, kwargs = hook(self, args, kwargs)
+        passage = None if self.backward_hooks is None else Passage(self, self.backward_hooks)
+        if passage is not None:
+            args = passage.enter(args)
         result = routine(self, *args, **kwargs)
         for hook in self.after or ():
-            changed = hook(self, args, result)
-            if changed is not None:
-                result = changed
-        return result
+            result = hook(self, args, kwargs, result)
+        return result if passage is None else passage.leave(result)
 
     # --- repr ---
 
@@ -159,42 +177,57 @@ class Module(Scripted):
         return [f"({name}): {indented(repr(child))}" for name, child in self.children_by_name.items()]
 
     def __repr__(self) -> str:
-        extra, lines = self.extra_repr(), self.lines()
-        if not lines:
-            return f"{self.SCRIPT_NAME}({extra})"
-        return "\n  ".join([f"{self.SCRIPT_NAME}(", *([extra] if extra else []), *lines]) + "\n)"
+        extra, lines, name = self.extra_repr(), self.lines(), self.shown_name()
+        if not lines and "\n" not in extra:
+            return f"{name}({extra})"
+        return "\n  ".join([f"{name}(", *(extra.split("\n") if extra else []), *lines]) + "\n)"
+
+    def shown_name(self) -> str:
+        """The name that the repr begins with."""
+        return self.SCRIPT_NAME
 
     # --- walks ---
 
-    def walk(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and its submodules, each once, with dotted names."""
+    def walk(self, prefix: str = "", once: object = True) -> Iterator[tuple[str, Module]]:
+        """This module and its submodules with dotted names, each once, or else under each of its names."""
         seen: set[int] = set()
+        count = 0
         pending: list[tuple[str, Module]] = [(prefix, self)]
         while pending:
             name, module = pending.pop()
-            if id(module) in seen:
+            if once and id(module) in seen:
                 continue
             seen.add(id(module))
+            count += 1
+            limits.check_list(count)
+            if name.count(".") > _MAX_DEPTH:
+                raise ProgramError("RecursionError", "maximum recursion depth exceeded")
             yield name, module
             children = [(n, child) for n, child in module.children_by_name.items() if child is not None]
             below = [(f"{name}.{n}" if name else n, child) for n, child in children]
             pending += reversed(below)
 
-    def walk_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """The parameters, each once, with dotted names."""
+    def walk_parameters(self, prefix: str = "", recurse: object = True, once: object = True) -> Iterator[tuple[str, Tensor]]:
+        """The parameters with dotted names, each once, or else under each of its names."""
         seen: set[int] = set()
-        for path, module in self.walk(prefix) if recurse else [(prefix, self)]:
+        for path, module in self.walk(prefix, once) if recurse else [(prefix, self)]:
             for name, parameter in module.own_parameters.items():
-                if parameter is not None and id(parameter) not in seen:
+                if parameter is not None and not (once and id(parameter) in seen):
                     seen.add(id(parameter))
                     yield f"{path}.{name}" if path else name, parameter
 
-    def named_state(self, saved: bool = False) -> Iterator[tuple[str, Module, str, Tensor]]:
-        """Parameters and buffers: full name, owner, name in the owner, tensor. With `saved`, those of `state_dict` only."""
-        for path, module in self.walk():
+    def named_state(self, saved: bool = False) -> Iterator[tuple[str, Module, str, Any]]:
+        """Parameters and buffers: full name, owner, name in the owner, tensor.
+
+        With `saved`, what `state_dict` has: also the extra state of modules that define it, and shared modules under each name.
+        """
+        for path, module in self.walk(once=not saved):
+            dot = f"{path}." if path else ""
             for name, tensor in (*module.own_parameters.items(), *module.own_buffers.items()):
                 if tensor is not None and not (saved and name in module.unsaved):
-                    yield f"{path}.{name}" if path else name, module, name, tensor
+                    yield dot + name, module, name, tensor
+            if saved and module.overrides("get_extra_state"):
+                yield dot + _EXTRA_STATE, module, _EXTRA_STATE, None
 
     def distinct_children(self) -> Iterator[tuple[str, Module]]:
         """The submodules directly below, each once, under their first names."""
@@ -203,6 +236,10 @@ class Module(Scripted):
             if child is not None and id(child) not in seen:
                 seen.add(id(child))
                 yield name, child
+
+    def overrides(self, name: str) -> bool:
+        """Whether a class of the program defines a method of modules anew."""
+        return False
 
     # --- changes ---
 
@@ -278,7 +315,7 @@ class Module(Scripted):
 
     def named_parameters(self, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
         """Pairs of dotted name and parameter."""
-        return Generated(self.walk_parameters(prefix, bool(recurse)), "Module.named_parameters")
+        return Generated(self.walk_parameters(prefix, recurse, remove_duplicate), "Module.named_parameters")
 
     def buffers(self, recurse: Any = True) -> Generated:
         """The buffers."""
@@ -286,7 +323,7 @@ class Module(Scripted):
 
     def named_buffers(self, prefix: Any = "", recurse: Any = True, remove_duplicate: Any = True) -> Generated:
         """Pairs of dotted name and buffer."""
-        walked = self.walk(prefix) if recurse else [(prefix, self)]
+        walked = self.walk(prefix, remove_duplicate) if recurse else [(prefix, self)]
         found = ((path, name, tensor) for path, module in walked for name, tensor in module.own_buffers.items())
         pairs = ((f"{path}.{name}" if path else name, tensor) for path, name, tensor in found if tensor is not None)
         return Generated(pairs, "Module.named_buffers")
@@ -297,7 +334,7 @@ class Module(Scripted):
 
     def named_modules(self, memo: Any = None, prefix: Any = "", remove_duplicate: Any = True) -> Generated:
         """Pairs of dotted name and module."""
-        return Generated(self.walk(prefix), "Module.named_modules")
+        return Generated(self.walk(prefix, remove_duplicate), "Module.named_modules")
 
     def children(self) -> Generated:
         """The submodules directly below, each once."""
@@ -313,7 +350,7 @@ class Module(Scripted):
             raise ProgramError("AttributeError", "cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self.own_buffers)
         if tensor is not None and type(tensor) is not Tensor:
-            text = f"cannot assign '{_kind_of(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            text = f"cannot assign '{kind_of(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             raise ProgramError("TypeError", text)
         self.own_buffers[name] = tensor
         (self.unsaved.discard if persistent else self.unsaved.add)(name)
@@ -324,14 +361,14 @@ class Module(Scripted):
             raise ProgramError("AttributeError", "cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self.own_parameters)
         if param is not None and not (type(param) is Tensor and param.is_parameter):
-            text = f"cannot assign '{_kind_of(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            text = f"cannot assign '{kind_of(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             raise ProgramError("TypeError", text)
         self.own_parameters[name] = param
 
     def add_module(self, name: Any, module: Any) -> None:
         """Add a submodule. TypeError or KeyError for wrong arguments."""
         if module is not None and not isinstance(module, Module):
-            raise ProgramError("TypeError", f"{_kind_of(module)} is not a Module subclass")
+            raise ProgramError("TypeError", f"{kind_of(module)} is not a Module subclass")
         self._check_name("module", name, self.children_by_name)
         self.children_by_name[name] = module
 
@@ -361,11 +398,11 @@ class Module(Scripted):
 
     def get_parameter(self, target: Any) -> Any:
         """The parameter of a dotted name. AttributeError if there is none."""
-        return self._member(target, "own_parameters", "nn.Parameter")
+        return self._member(target, "own_parameters", "an nn.Parameter")
 
     def get_buffer(self, target: Any) -> Any:
         """The buffer of a dotted name. AttributeError if there is none."""
-        return self._member(target, "own_buffers", "buffer")
+        return self._member(target, "own_buffers", "a buffer")
 
     def _member(self, target: str, table: str, what: str) -> Any:
         path, _, name = target.rpartition(".")
@@ -373,7 +410,7 @@ class Module(Scripted):
         found = vars(module)[table].get(name)
         if found is None:
             missing = module.attribute(name, None) is None
-            text = f"{module.SCRIPT_NAME} has no attribute `{name}`" if missing else f"`{name}` is not an {what}"
+            text = f"{module.SCRIPT_NAME} has no attribute `{name}`" if missing else f"`{name}` is not {what}"
             raise ProgramError("AttributeError", text)
         return found
 
@@ -381,31 +418,50 @@ class Module(Scripted):
         """The module itself: all tensors are on the cpu."""
         return self
 
-    def state_dict(self) -> OrderedDict:
+    def state_dict(self, *, destination: Any = None, prefix: Any = "", keep_vars: Any = False) -> Any:
         """Parameters and buffers by dotted name; the tensors share memory and version with those of the module."""
-        made = OrderedDict()
-        for name, _, _, tensor in self.named_state(saved=True):
-            held = Tensor(tensor.array, tensor.dtype)
-            held.version = tensor.counter()
-            made.table[name] = held
+        made = OrderedDict() if destination is None else destination
+        for name, module, own, tensor in self.named_state(saved=True):
+            if own == _EXTRA_STATE:
+                made[prefix + name] = module.get_extra_state()
+                continue
+            held = tensor
+            if not keep_vars:
+                held = Tensor(tensor.array, tensor.dtype)
+                held.version = tensor.counter()
+            made[prefix + name] = held
         return made
+
+    def get_extra_state(self) -> Any:
+        """What a class keeps in its `state_dict` besides tensors."""
+        raise runtime_error(_NO_EXTRA_STATE.format("get_extra_state()"))
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what `get_extra_state` of a saved module gave."""
+        raise runtime_error(_NO_EXTRA_STATE.format("set_extra_state()"))
 
     def load_state_dict(self, state_dict: Any, strict: Any = True, assign: Any = False) -> IncompatibleKeys:
         """Write the tensors of a `state_dict` into parameters and buffers. RuntimeError if names or shapes do not match."""
         if not isinstance(state_dict, (dict, Mapping)):
             raise type_error("Expected state_dict to be dict-like, got <class '{}'>.", state_dict)
         given = state_dict.table if isinstance(state_dict, Mapping) else state_dict
-        own = {name: tensor for name, _, _, tensor in self.named_state(saved=True)}
+        own = {name: (module, tensor) for name, module, _, tensor in self.named_state(saved=True)}
         missing = [name for name in own if name not in given]
         unexpected = [name for name in given if name not in own]
         errors: list[str] = []
-        if strict and unexpected:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
         if strict and missing:
             errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        for name, tensor in own.items():
-            value = given.get(name)
+        if strict and unexpected:
+            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        for name, (module, tensor) in own.items():
+            if name not in given:
+                continue
+            value = given[name]
+            if tensor is None:
+                module.set_extra_state(value)
+                continue
             if type(value) is not Tensor:
+                errors.append(_NO_TENSOR.format(name, language.type_repr(value)))
                 continue
             if value.array.shape != tensor.array.shape:
                 errors.append(
@@ -428,8 +484,18 @@ class Module(Scripted):
         """Set the mode of this module and its submodules. ValueError if it is not a bool."""
         if type(mode) is not bool:
             raise ProgramError("ValueError", "training mode is expected to be boolean")
-        for _, module in self.walk():
+        pending: list[Module] = [self]
+        seen: set[int] = set()
+        while pending:
+            module = pending.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            if module is not self and module.overrides("train"):
+                module.train(mode)
+                continue
             module.training = mode
+            pending += [child for child in reversed(module.children_by_name.values()) if child is not None]
         return self
 
     def eval(self) -> Module:
@@ -467,15 +533,39 @@ class Module(Scripted):
             fn(module)
         return self
 
-    def register_forward_hook(self, hook: Any) -> Removable:
+    def register_forward_hook(self, hook: Any, *, prepend: Any = False, with_kwargs: Any = False, always_call: Any = False) -> Removable:
         """Call `hook(module, args, output)` after `forward`; its result replaces the output unless it is None."""
+        if always_call:
+            raise ProgramError("NotImplementedError", "always_call=True is not part of gradcli")
         self.after = self.after or Hooks()
-        return self.after.add(hook)
+        return self.after.add(after_forward(hook, with_kwargs), prepend)
 
-    def register_forward_pre_hook(self, hook: Any) -> Removable:
+    def register_forward_pre_hook(self, hook: Any, *, prepend: Any = False, with_kwargs: Any = False) -> Removable:
         """Call `hook(module, args)` before `forward`; its result replaces the arguments unless it is None."""
         self.before = self.before or Hooks()
-        return self.before.add(hook)
+        return self.before.add(before_forward(hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(self, hook: Any, prepend: Any = False) -> Removable:
+        """Call `hook(module, grad_input, grad_output)` in each backward; its result replaces grad_input unless it is None."""
+        self.backward_hooks = self.backward_hooks or BackwardHooks()
+        return self.backward_hooks.after.add(hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Any, prepend: Any = False) -> Removable:
+        """Call `hook(module, grad_output)` before the module's backward; its result replaces grad_output unless it is None."""
+        self.backward_hooks = self.backward_hooks or BackwardHooks()
+        return self.backward_hooks.before.add(hook, prepend)
+
+    def _member_table(self, field: str) -> MemberTable:
+        """`_parameters`, `_buffers` or `_modules`: what a program puts in is checked."""
+
+        def check(name: Any, value: Any) -> None:
+            if type(name) is not str:
+                raise type_error("the name of a member must be a str, not {}", name)
+            known = (Tensor if field != "children_by_name" else Module) if value is not None else type(None)
+            if not isinstance(value, known):
+                raise type_error(f"{{}} is no value for the member '{name}' of a module", value)
+
+        return MemberTable(vars(self)[field], check)
 
     SCRIPT_METHODS: dict[str, Routine] = {
         **{
@@ -484,10 +574,12 @@ class Module(Scripted):
                 *(parameters, named_parameters, buffers, modules, named_modules, children, named_children),
                 *(state_dict, load_state_dict, zero_grad, train, eval, requires_grad_, to, apply, extra_repr),
                 *(register_forward_hook, register_forward_pre_hook, register_buffer, register_parameter, add_module),
-                *(named_buffers, get_submodule, get_parameter, get_buffer, cpu),
+                *(named_buffers, get_submodule, get_parameter, get_buffer, cpu, get_extra_state, set_extra_state),
+                *(register_full_backward_hook, register_full_backward_pre_hook),
             )
         },
         "register_module": Routine(add_module, "Module.register_module"),
+        "_get_name": Routine(shown_name, "Module._get_name"),
         "__getattr__": Routine(attribute, "Module.__getattr__"),
         "__setattr__": Routine(assign, "Module.__setattr__"),
         "__delattr__": Routine(forget, "Module.__delattr__"),
@@ -501,17 +593,19 @@ def indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-def _kind_of(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """The name of a value's type, as PyTorch's errors of assignments give it."""
     if type(value) is Tensor:
         return f"torch.{_TENSOR_TYPES.get(value.dtype, 'Bool')}Tensor"
     if isinstance(value, Module) and value.SCRIPT_TYPE.name == value.SCRIPT_NAME:
         return f"{value.SCRIPT_TYPE.module}.{value.SCRIPT_NAME}"
-    return language.type_name(value)
+    if type(value) is ScriptType:
+        return f"{value.module}.{value.name}"
+    return language.type_repr(value)[8:-2]
 
 
 def _wrong_kind(value: Any, what: str, name: str, wanted: str) -> ProgramError:
-    return ProgramError("TypeError", f"cannot assign '{_kind_of(value)}' as {what} '{name}' ({wanted} or None expected)")
+    return ProgramError("TypeError", f"cannot assign '{kind_of(value)}' as {what} '{name}' ({wanted} or None expected)")
 
 
 def _from_table(table: str, name: str) -> Callable[[Any], Any]:

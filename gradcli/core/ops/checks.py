@@ -124,6 +124,7 @@ def checked(op: Op, check: Callable[[str, DType], None], kernel: str) -> Callabl
         return op(*args)
 
     def run(*args: Any) -> Any:
+        check_broadcast([t.array for t in args[:count] if type(t) is Tensor])
         check(kernel, dtypes.result_type(args[:count]))
         return op(*args)
 

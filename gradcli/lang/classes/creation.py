@@ -88,7 +88,7 @@ def _check_base(base: Value) -> None:
 def _mro_of(base: Value) -> tuple[Value, ...]:
     if type(base) is UserClass:
         return base.mro
-    return (base,) if base is types.OBJECT else (base, types.OBJECT)
+    return (base,) if base is types.OBJECT else (*types.lineage(base), types.OBJECT)
 
 
 def _linearise(made: UserClass) -> tuple[Value, ...]:
@@ -120,6 +120,8 @@ def _native(made: UserClass) -> Native:
     if not natives:
         return types.OBJECT
     for other in natives[1:]:
+        if type(natives[0]) is type(other) is ExceptionType:
+            continue
         if not types.is_below(natives[0], other):
             raise ProgramError("TypeError", "multiple bases have instance lay-out conflict")
     first: Native = natives[0]

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from gradcli.errors import ProgramError
 from gradcli.lang.python.object_protocol import Value
+from gradcli.lang.values.object_operations import collect
 from gradcli.lang.values.representation import repr_text, str_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance
 from gradcli.lang.values.types import make_error
 from gradcli.lang.values.user_classes import UserClass
-from gradcli.lang.values.value_classes import Builtin, register
+from gradcli.lang.values.value_classes import Builtin, ExceptionType, register
 
 
 class ErrorObject(Instance):
@@ -43,10 +44,19 @@ class ErrorObject(Instance):
     def as_error(self) -> ProgramError:
         made = ProgramError(self.cls.name, str_text(self), args=self.args)
         made.instance = self
+        made.bases = tuple([base.name for base in self.cls.mro if type(base) is ExceptionType])
         return made
+
+    def write(self, name: str, value: Value) -> None:
+        if name == "args":
+            self.args = tuple(collect(value))
+        else:
+            super().write(name, value)
 
     NATIVE = {
         "args": lambda error: error.args,
+        "__cause__": lambda error: error.fields.get("__cause__"),
+        "__context__": lambda error: error.fields.get("__context__"),
         "__str__": lambda error: Builtin("__str__", error.message),
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gradcli.core.autograd import custom_function
 from gradcli.core.calling import warnings
 from gradcli.core.calling.script_types import ScriptType
+from gradcli.errors import runtime_error
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import repr_text
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run
@@ -19,6 +20,16 @@ _NO_INSTANCES = (
 )
 
 
+_LEGACY = (
+    "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static forward "
+    "method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+)
+
+
+def _legacy(*args: Value, **kwargs: Value) -> Value:
+    raise runtime_error(_LEGACY)
+
+
 class FunctionObject(UserObject):
     """An instance of a custom function, which PyTorch warns of: only the class is used."""
 
@@ -29,13 +40,15 @@ class FunctionObject(UserObject):
         warnings.emit(_NO_INSTANCES.format(repr_text(user_class)), "DeprecationWarning")
         return super().new(user_class, args)
 
+    NATIVE = {"__call__": lambda one: Builtin("__call__", _legacy)}
+
     @classmethod
     def of_class(cls, user_class: UserClass, name: str) -> Value:
         if name != "apply":
             return MISSING
 
-        def apply(*args: Value) -> Value:
-            return custom_function.apply(functions_of(user_class), args)
+        def apply(*args: Value, **kwargs: Value) -> Value:
+            return custom_function.apply(functions_of(user_class), args, kwargs)
 
         return Builtin("apply", apply, f"<bound method Function.apply of {repr_text(user_class)}>")
 
@@ -48,7 +61,7 @@ def functions_of(cls: UserClass) -> custom_function.Functions:
         if found is MISSING:
             return None
         bound = bind(found, None, cls)
-        return bound if type(bound) is BoundUserMethod else lambda *args: run(bound, args)
+        return bound if type(bound) is BoundUserMethod else lambda *args, **kwargs: run(bound, args, kwargs)
 
     return custom_function.Functions(
         cls.name, method("forward"), method("backward") or method("vjp"), method("setup_context"), method("jvp")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from gradcli.core.calling.routines import Routine
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import Instance, run
 from gradcli.lang.values.user_classes import bind
-from gradcli.lang.values.value_classes import MISSING, BoundMethod
+from gradcli.lang.values.value_classes import MISSING, BoundMethod, IteratorValue
 
 
 class HostedObject(Instance):
@@ -39,7 +39,9 @@ class HostedObject(Instance):
             except AttributeError:
                 return MISSING  # `__init__` of the base was not called
         method = self.SPECIAL.get(name) or made.SCRIPT_METHODS.get(name)
-        return MISSING if method is None else BoundMethod(self, name, method)
+        if method is None:
+            return MISSING
+        return BoundMethod(self, name, method if name != "__iter__" else _as_value(method))
 
     def write(self, name: str, value: Value) -> None:
         setter = self.MADE.SCRIPT_SETTERS.get(name)
@@ -48,11 +50,19 @@ class HostedObject(Instance):
         else:
             setter(self, value)
 
+    def names(self) -> Iterable[str]:
+        made = self.MADE
+        return (*self.fields, *made.SCRIPT_ATTRIBUTES, *made.SCRIPT_METHODS)
+
     def own_repr(self, address: str) -> str:
         made: Any = self.MADE.__repr__
         return super().own_repr(address) if made is object.__repr__ else str(made(self))
 
     __hash__ = Instance.__hash__
+
+
+def _as_value(iterate: Callable[[Any], Iterator[Value]]) -> Callable[[Any], Value]:
+    return lambda owner: IteratorValue("iterator", iterate(owner), (owner,))
 
 
 def overriding(name: str) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -10,26 +10,24 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType
 from gradcli.core.calling.type_errors import no_attribute
 from gradcli.core.nn.module import Module
+from gradcli.lang.classes.hosts import HostedObject, overriding
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.representation import text_from
 from gradcli.lang.values.special_methods import ClassOfInstances, Instance, run, special
 from gradcli.lang.values.value_classes import MISSING, BoundMethod
 
-#: special methods of every module, which `super()` reaches
-_OF_MODULES: dict[str, Callable[..., Value]] = {
-    "__call__": Module.__call__,
-    "__repr__": Module.__repr__,
-    "__setattr__": Module.assign,
-    "__getattr__": Module.attribute,
-    "__delattr__": Module.forget,
-}
 
+class ModuleObject(HostedObject, Module):  # type: ignore[override]
+    """An instance of a class that derives from a module. `_host` makes the class that derives from the module's own class, too."""
 
-class ModuleObject(Instance, Module):
-    """An instance of a class derived from a module. `_host` makes the class that derives from the module's own class, too."""
-
-    #: the class of the native base
     MADE: type[Module] = Module
+    SPECIAL: Mapping[str, Callable[..., Value]] = {
+        "__call__": Module.__call__,
+        "__repr__": Module.__repr__,
+        "__setattr__": Module.assign,
+        "__getattr__": Module.attribute,
+        "__delattr__": Module.forget,
+    }
 
     @classmethod
     def new(cls, user_class: ClassOfInstances, args: tuple[Value, ...]) -> Instance:
@@ -37,26 +35,17 @@ class ModuleObject(Instance, Module):
         vars(made)["training"] = True
         return made
 
-    @property
-    def SCRIPT_NAME(self) -> str:  # type: ignore[override]
-        """The name of the class, as the repr shows it."""
-        return self.cls.name
-
     def initialise(self, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> None:
-        name = self.cls.name if self.MADE is Module else self.MADE.SCRIPT_NAME
-        Routine(self.MADE.__init__, f"{name}.__init__")(self, *args, **kwargs)
+        if self.MADE is Module:
+            Routine(Module.__init__, f"{self.cls.name}.__init__")(self, *args, **kwargs)
+        else:
+            super().initialise(args, kwargs)
 
     def native(self, name: str) -> Value:
-        made = self.MADE
         if name == "forward":
-            return BoundMethod(self, name, made.forward)
-        getter = made.SCRIPT_ATTRIBUTES.get(name)
-        if getter is not None:
-            return getter(self)
-        method = _OF_MODULES.get(name) or made.SCRIPT_METHODS.get(name)
-        if method is not None:
-            return BoundMethod(self, name, method)
-        return MISSING if name.startswith("__") else self.attribute(name, MISSING)
+            return BoundMethod(self, name, self.MADE.forward)
+        found = super().native(name)
+        return self.attribute(name, MISSING) if found is MISSING and not name.startswith("__") else found
 
     def write(self, name: str, value: Value) -> None:
         setter = self.MADE.SCRIPT_SETTERS.get(name)
@@ -65,10 +54,16 @@ class ModuleObject(Instance, Module):
         else:
             setter(self, value)
 
+    def names(self) -> Iterable[str]:
+        return (*super().names(), *[name for table in self._tables() for name in table])
+
     def remove(self, name: str) -> bool:
         return self.forget(name)
 
     # --- what core calls ---
+
+    def overrides(self, name: str) -> bool:
+        return self.cls.find(name) is not MISSING
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self.cls.find("__call__")
@@ -76,20 +71,22 @@ class ModuleObject(Instance, Module):
             raise no_attribute(self, "_backward_hooks")  # `__init__` of Module was not called
         return Module.__call__(self, *args, **kwargs) if own is MISSING else run(own, (self, *args), kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        own = self.cls.find("forward")
-        return self.MADE.forward(self, *args, **kwargs) if own is MISSING else run(own, (self, *args), kwargs)
+    forward = overriding("forward")
+    train = overriding("train")
+    get_extra_state = overriding("get_extra_state")
+    set_extra_state = overriding("set_extra_state")
 
     def extra_repr(self) -> str:
         own = self.cls.find("extra_repr")
         return self.MADE.extra_repr(self) if own is MISSING else text_from(run(own, (self,)), "extra_repr")
 
+    def shown_name(self) -> str:
+        own = self.cls.find("_get_name")
+        return self.cls.name if own is MISSING else text_from(run(own, (self,)), "_get_name")
+
     def __repr__(self) -> str:
         own = special(self, "__repr__")
         return Module.__repr__(self) if own is None else text_from(own(), "__repr__")
-
-    def own_repr(self, address: str) -> str:
-        return self.MADE.__repr__(self)
 
     __hash__ = Instance.__hash__
 

@@ -12,7 +12,6 @@ from gradcli.lang.interpreter.compile_displays import sequence
 from gradcli.lang.interpreter.scope import CELL, CLASS
 from gradcli.lang.names import attributes
 from gradcli.lang.names.class_attributes import make_super
-from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Keyword, Name, Slice, Starred, Subscript
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
@@ -201,7 +200,7 @@ def arguments(args: tuple[Expr, ...], keywords: tuple[Keyword, ...], context: Co
 
 def _spread(given: Any) -> list[tuple[str, Any]]:
     """The items of the dict that `**` spreads in a call. Raises TypeError for other values and other keys."""
-    table = table_of(given)
+    table = subscripts.mapping_items(given)
     if table is None:
         raise ProgramError("TypeError", f"argument after ** must be a mapping, not {type_name(given)}")
     for key in table:

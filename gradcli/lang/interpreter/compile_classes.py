@@ -39,8 +39,7 @@ def class_def(node: ClassDef, context: Context) -> Run:
         own = make_frame(frame)
         body(own)
         fields = {name: own[slot] for name, slot in names if own[slot] is not UNBOUND}
-        if type(doc) is str:
-            fields.setdefault("__doc__", doc)
+        fields.setdefault("__doc__", doc if type(doc) is str else None)
         state.origin = node
         made: Any = make_class(node.name, qualified, bases, fields, annotations, keywords)
         own[cell][0] = made

@@ -136,6 +136,7 @@ def raise_(node: Raise, context: Context) -> Run:
 
     def run(frame: Frame) -> Any:
         value = error(frame)
+        because = None
         if cause is not None:
             because = cause(frame)
             state.origin = node
@@ -144,13 +145,26 @@ def raise_(node: Raise, context: Context) -> Run:
         state.origin = node
         if type(value) in (ExceptionType, UserClass):
             value = value()
-        if isinstance(value, Instance):
-            value = value.as_error()
-        if not isinstance(value, ProgramError):
+        raised = value.as_error() if isinstance(value, Instance) else value
+        if not isinstance(raised, ProgramError):
             raise ProgramError("TypeError", "exceptions must derive from BaseException")
-        raise value
+        _note_cause(raised, because)
+        raise raised
 
     return run
+
+
+def _note_cause(raised: ProgramError, because: Any) -> None:
+    """Keep what a program reads as `__cause__` and `__context__` of an error of its own that it raises."""
+    instance = raised.instance
+    if not isinstance(instance, Instance):
+        return
+    if type(because) in (ExceptionType, UserClass):
+        because = because()
+    handled = execution.handling[-1] if execution.handling else None
+    context = None if handled is None else handled.instance or handled
+    if context is not instance:
+        instance.fields |= {"__cause__": because, "__context__": context}
 
 
 def with_(node: With, context: Context) -> Run:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from gradcli.core.calling.script_types import Attributes, Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.errors import ProgramError
+from gradcli.lang.libraries.typing import Annotation
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.comparison import COMPARE
 from gradcli.lang.values.object_operations import deterministic_hash
@@ -26,7 +27,7 @@ _FROM_FACTORY = "<factory>"
 class Field(Scripted):
     """A field: its name, and what `field(...)` says about it."""
 
-    __slots__ = ("__weakref__", "compare", "default", "factory", "init", "keyword", "name", "repr")
+    __slots__ = ("__weakref__", "compare", "default", "factory", "init", "keyword", "name", "passed_on", "repr")
 
     SCRIPT_NAME = "Field"
     SCRIPT_ATTRIBUTES = Attributes.read("name default init repr compare")
@@ -39,6 +40,8 @@ class Field(Scripted):
         self.repr = repr
         self.compare = compare
         self.keyword = keyword
+        #: whether it is no field but an argument for `__post_init__`, as InitVar declares it
+        self.passed_on = False
 
 
 def _field(
@@ -113,6 +116,7 @@ def _collect(cls: UserClass, keyword: bool) -> dict[str, Field]:
             text = f"mutable default <class '{kind}'> for field {name} is not allowed: use default_factory"
             raise ProgramError("ValueError", text)
         one.name = name
+        one.passed_on = annotation.rpartition("dataclasses.")[2].startswith("InitVar")
         one.keyword = one.keyword or keyword
         if one.default is not MISSING:
             cls.fields[name] = one.default
@@ -143,10 +147,12 @@ def _init(cls: UserClass, fields: list[Field]) -> UserFunction:
             if one in unset and one.default is MISSING and one.factory is MISSING:
                 continue
             value = values.get(one.name, one.default if one.factory is MISSING else _FROM_FACTORY)
+            if one.passed_on:
+                continue
             write_plainly(instance, one.name, run(one.factory, ()) if value is _FROM_FACTORY else value)
         after = instance.cls.find("__post_init__")
         if after is not MISSING:
-            run(after, (instance,))
+            run(after, (instance, *[values[one.name] for one in fields if one.passed_on]))
 
     code.run = body
     defaults = [_default(one) for one in positional if one.default is not MISSING or one.factory is not MISSING]
@@ -167,17 +173,27 @@ def _fields_of(value: Value) -> dict[str, Field]:
     found: Value = cls.trait(FIELDS) if type(cls) is UserClass else MISSING
     if found is MISSING:
         raise ProgramError("TypeError", "must be called with a dataclass type or instance")
-    return found  # type: ignore[no-any-return]
+    return {name: one for name, one in found.items() if not one.passed_on}
 
 
 def _compared(instance: Instance) -> tuple[Value, ...]:
     return _values(instance, [one for one in _fields_of(instance).values() if one.compare])
 
 
+#: by identity, the instances whose repr is under way: one that holds itself is shown as `...`
+_being_shown: set[int] = set()
+
+
 def _repr(instance: Instance) -> str:
+    if id(instance) in _being_shown:
+        return "..."
     shown = [one for one in _fields_of(instance).values() if one.repr]
     pairs = zip(shown, _values(instance, shown), strict=True)
-    return f"{instance.cls.qualified}({', '.join(f'{one.name}={repr_text(value)}' for one, value in pairs)})"
+    _being_shown.add(id(instance))
+    try:
+        return f"{instance.cls.qualified}({', '.join(f'{one.name}={repr_text(value)}' for one, value in pairs)})"
+    finally:
+        _being_shown.discard(id(instance))
 
 
 def _comparing(symbol: str) -> Callable[[Value, Value], Value]:
@@ -234,5 +250,7 @@ MEMBERS: dict[str, Value] = {
     "astuple": Builtin("astuple", _astuple),
     "replace": Builtin("replace", _replace),
     "is_dataclass": Builtin("is_dataclass", _is_dataclass),
+    "KW_ONLY": Annotation("KW_ONLY"),
+    "InitVar": Annotation("dataclasses.InitVar"),
     "FrozenInstanceError": exception_type("FrozenInstanceError"),
 }

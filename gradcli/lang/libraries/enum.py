@@ -7,8 +7,9 @@ from gradcli.errors import ProgramError
 from gradcli.lang.classes.creation import make_class
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.comparison import COMPARE, equal
+from gradcli.lang.values.operators import BINARY
 from gradcli.lang.values.representation import repr_text
-from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance
+from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, Instance, run
 from gradcli.lang.values.user_classes import ClassMethod, NativeMethod, Property, StaticMethod, UserClass, UserObject
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import MISSING, Builtin, IteratorValue, TypeValue
@@ -48,6 +49,9 @@ def _prepare(cls: UserClass) -> None:
 def _member(cls: UserClass, name: str, value: Value) -> Instance:
     made = UserObject.new(cls, ())
     made.fields |= {"_name_": name, "_value_": value}
+    init = cls.find("__init__")
+    if init is not MISSING:
+        run(init, (made, *(value if type(value) is tuple else (value,))))
     return made
 
 
@@ -55,7 +59,9 @@ def _distinct(cls: UserClass) -> list[Value]:
     return list(dict.fromkeys(cls.traits["members"].values()))
 
 
-def _construct(cls: UserClass, value: Value) -> Value:
+def _construct(cls: UserClass, value: Value, /, *more: Value, **options: Value) -> Value:
+    if more or options:
+        raise ProgramError("NotImplementedError", "Enums made by a call are not part of gradcli's language: write a class statement")
     for one in _distinct(cls):
         if equal(one.fields["_value_"], value):
             return one
@@ -79,6 +85,17 @@ def _whole(symbol: str) -> Value:
         return COMPARE[symbol](one.fields["_value_"], value) if type(value) in (int, float, bool) else NOT_IMPLEMENTED
 
     return compare
+
+
+def _number(symbol: str, swapped: bool = False) -> Value:
+    def compute(one: Value, other: Value) -> Value:
+        value = other.fields.get("_value_", other) if isinstance(other, Instance) else other
+        if type(value) not in (int, float, bool):
+            return NOT_IMPLEMENTED
+        own = one.fields["_value_"]
+        return BINARY[symbol](value, own) if swapped else BINARY[symbol](own, value)
+
+    return compute
 
 
 def _hash(one: Value) -> int:
@@ -110,10 +127,14 @@ def _base(name: str, *bases: Value, **fields: Value) -> UserClass:
     return made
 
 
+_ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow"}
+
 ENUM = _base("Enum")
 INT_ENUM = _base(
     "IntEnum",
     **{name: NativeMethod(name, _whole(symbol)) for name, symbol in _COMPARISONS.items()},
+    **{f"__{stem}__": NativeMethod(f"__{stem}__", _number(symbol)) for symbol, stem in _ARITHMETIC.items()},
+    **{f"__r{stem}__": NativeMethod(f"__r{stem}__", _number(symbol, True)) for symbol, stem in _ARITHMETIC.items()},
     __hash__=NativeMethod("__hash__", _hash),
     __int__=NativeMethod("__int__", lambda one: one.fields["_value_"]),
     __index__=NativeMethod("__index__", lambda one: one.fields["_value_"]),

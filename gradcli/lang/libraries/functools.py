@@ -85,6 +85,8 @@ class Cached(Scripted):
     __slots__ = ("__weakref__", "function", "hits", "maxsize", "misses", "results")
 
     SCRIPT_NAME = "_lru_cache_wrapper"
+    #: as an attribute of a class it is a method
+    BINDS = True
 
     def __init__(self, function: Value, maxsize: int | None) -> None:
         self.function = function

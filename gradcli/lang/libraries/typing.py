@@ -42,7 +42,7 @@ def _type_variable(name: Value, *bounds: Value, **more: Value) -> Annotation:
 
 
 _GENERIC = make_class("Generic", "Generic", (), {}, {}, {})
-_GENERIC.traits["__getitem__"] = Builtin("__class_getitem__", lambda arguments: _GENERIC)
+_GENERIC.traits["__getitem__"] = lambda cls, arguments: cls
 _NAMES = (
     *("Any", "Callable", "ClassVar", "Collection", "Deque", "DefaultDict", "Dict", "Final", "FrozenSet", "Generator", "Hashable"),
     *("Iterable", "Iterator", "List", "Literal", "Mapping", "MutableMapping", "NoReturn", "Optional", "OrderedDict", "Self"),

@@ -39,6 +39,8 @@ from gradcli.lang.values.value_classes import FUNCTIONS, MISSING, BoundMethod, B
 
 Method = Callable[..., Value]
 
+#: names with a leading underscore that programs may read where a table has them
+_OPEN = frozenset(("_version", "__name__", "_fields", "_asdict", "_replace", "_get_name", "_parameters", "_buffers", "_modules"))
 _NAMED = {"__name__": attrgetter("name")}
 _BOUNDS = {name: attrgetter(name) for name in ("start", "stop", "step")}
 
@@ -93,7 +95,7 @@ _BASES: dict[type, type] = {Size: tuple, bool: int}
 
 def find_method(kind: type, name: str) -> Method | None:
     """The method `name` of a type's values, called with the value first; None if there is none."""
-    if name.startswith("_") or issubclass(kind, Instance):
+    if (name.startswith("_") and name not in _OPEN) or issubclass(kind, Instance):
         return None
     if kind is Tensor:
         return _tensor_method(name)
@@ -184,7 +186,7 @@ def find_attribute(value: Value, name: str) -> Value:
         return declared[name](value)
     if name == "__name__" and is_function(value):
         return value.name
-    method = None if name.startswith("_") else finder(name)(kind)
+    method = None if name.startswith("_") and name not in _OPEN else finder(name)(kind)
     if method is not None:
         return BoundMethod(value, name, method)
     if kind is Tensor:
@@ -222,7 +224,7 @@ def unbound(owner: Value, name: str) -> Value:
 
 def _may_read(name: str) -> bool:
     """Whether programs may read a SCRIPT_ATTRIBUTES entry of this name."""
-    return not name.startswith("_") or name in ("_version", "__name__", "_fields", "_asdict", "_replace") or name.startswith("_saved_")
+    return not name.startswith("_") or name in _OPEN or name.startswith("_saved_")
 
 
 def is_function(value: Value) -> bool:
@@ -341,8 +343,10 @@ def delete_attribute(value: Value, name: str) -> None:
     if type(value) is Tensor and name == "grad":
         value.grad = None
         return
-    if (isinstance(value, Instance) or type(value) is UserClass) and class_attributes.delete(value, name):
-        return
+    if isinstance(value, Instance) or type(value) is UserClass:
+        if class_attributes.delete(value, name):
+            return
+        raise missing(value, name)
     forget = hidden_method(value, "__delattr__")
     if forget is not None and forget(value, name):
         return

@@ -18,6 +18,7 @@ from gradcli.lang.python.dicts_and_sets import range_length
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value
 from gradcli.lang.values import generators, operators, representation, special_methods
 from gradcli.lang.values.calls import call, is_callable
+from gradcli.lang.values.comparison import equal
 from gradcli.lang.values.execution import emit, execution
 from gradcli.lang.values.object_operations import OPS, deterministic_hash, format_text, index_of, iterate, stepping
 from gradcli.lang.values.special_methods import Instance, length_from, special, truth
@@ -212,7 +213,21 @@ _ITERATOR_NAMES = {
 }
 
 
-def _iter(iterable: Value, /) -> Value:
+def _calls_until(function: Value, sentinel: Value) -> Iterator[Value]:
+    while True:
+        found = call(function, (), state.origin)
+        if equal(found, sentinel):
+            return
+        yield found
+
+
+def _iter(iterable: Value, /, *sentinel: Value) -> Value:
+    if sentinel:
+        if len(sentinel) > 1:
+            raise ProgramError("TypeError", f"iter expected at most 2 arguments, got {1 + len(sentinel)}")
+        if not is_callable(iterable):
+            raise ProgramError("TypeError", "iter(v, w): v must be callable")
+        return IteratorValue("callable_iterator", _calls_until(iterable, sentinel[0]), (iterable,))
     if type(iterable) is IteratorValue:
         return iterable
     begin = special(iterable, "__iter__")

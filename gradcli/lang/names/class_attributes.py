@@ -79,7 +79,7 @@ def _native(instance: Instance, name: str) -> Value:
 
 
 def _of_instance(instance: Instance, name: str) -> Value:
-    if name.startswith("__") and name.endswith("__") and name not in CLASS_NAMES:
+    if name.startswith("__") and name.endswith("__") and name not in CLASS_NAMES and name not in instance.NATIVE:
         return MISSING
     found = read_instance(instance, name)
     return _of_every(instance, name) if found is MISSING else found
@@ -106,6 +106,13 @@ def _of_class(cls: UserClass, name: str) -> Value:
     return unbound_native(types.OBJECT, name)
 
 
+def _init_subclass() -> None:
+    """`__init_subclass__` of object, which takes no keywords."""
+
+
+_ALLOWING_NOTHING = Builtin("__init_subclass__", _init_subclass)
+
+
 def _of_super(value: Super, name: str) -> Value:
     owner = value.owner
     cls = owner if type(owner) is UserClass else owner.cls
@@ -113,7 +120,7 @@ def _of_super(value: Super, name: str) -> Value:
     if found is not MISSING:
         return bind(found, None if type(owner) is UserClass else owner, cls)
     if type(owner) is UserClass:
-        return owner.host.of_class(owner, name)
+        return _ALLOWING_NOTHING if name == "__init_subclass__" else owner.host.of_class(owner, name)
     return _native(owner, name)
 
 
@@ -141,7 +148,7 @@ def names(value: Value) -> list[str]:
         return []
     found = {name for one in cls.mro if type(one) is UserClass for name in one.fields}
     if isinstance(value, Instance):
-        found.update(value.fields, value.NATIVE)
+        found.update(value.names())
     return sorted(name for name in found if not name.startswith("__"))
 
 

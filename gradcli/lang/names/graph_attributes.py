@@ -33,7 +33,10 @@ _METHODS: dict[str, Callable[..., Value]] = {
 
 
 def node_attribute(node: Node, name: str) -> Value:
-    """`node.name`, or MISSING."""
+    """`node.name`, or MISSING. What the forward of a custom function put on its ctx comes first."""
+    own: Value = getattr(node, "fields", None)
+    if own and name in own:
+        return own[name]
     if name in _GETTERS:
         return _GETTERS[name](node)
     if name in _METHODS:

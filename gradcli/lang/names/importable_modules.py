@@ -13,6 +13,7 @@ from gradcli.lang.names import attributes
 from gradcli.lang.python.math import CONSTANTS, math_table
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.object_operations import OPS
+from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.types import exception_type
 from gradcli.lang.values.value_classes import MISSING, Builtin, Namespace
 
@@ -52,7 +53,19 @@ def _finder(place: str) -> Callable[[str], Value]:
 
 
 def _math_members() -> dict[str, Value]:
-    return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in math_table(OPS).items()}
+    table = math_table(OPS)
+    rounded = {name: _rounding(name, table[name]) for name in ("ceil", "floor", "trunc")}
+    return {name: Builtin(name, entry) if callable(entry) else entry for name, entry in (table | rounded).items()}
+
+
+def _rounding(name: str, function: Value) -> Value:
+    """`math.floor` and its like, which ask `__floor__` of an instance first."""
+
+    def run(*args: Value, **kwargs: Value) -> Value:
+        own = special(args[0], f"__{name}__") if len(args) == 1 and isinstance(args[0], Instance) else None
+        return function(*args, **kwargs) if own is None else own()
+
+    return run
 
 
 def _numpy_members() -> dict[str, Value]:

@@ -22,6 +22,8 @@ class Decorated:
     __slots__ = ("__weakref__", "function", "mode")
 
     SCRIPT_NAME = "function"
+    #: as an attribute of a class it is a method
+    BINDS = True
 
     def __init__(self, mode: Decorating, function: Value) -> None:
         self.function = function

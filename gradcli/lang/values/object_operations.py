@@ -11,7 +11,7 @@ from gradcli.core.calling.type_errors import not_an_integer, not_one_element, ty
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError, is_exception_subtype
+from gradcli.errors import ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import DictView, KeysView
 from gradcli.lang.python.dicts_and_sets import range_length
@@ -22,7 +22,7 @@ from gradcli.lang.values.calls import call
 from gradcli.lang.values.comparison import COMPARE, equal
 from gradcli.lang.values.execution import check_time, counting, execution, ticking
 from gradcli.lang.values.representation import repr_text, str_text, text_from
-from gradcli.lang.values.special_methods import Instance, special, truth
+from gradcli.lang.values.special_methods import Instance, hash_method, special, truth
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import IteratorValue, NumpyValue, Special
 
@@ -75,7 +75,7 @@ def _until(advance: Callable[[], Value], end: str) -> Iterator[Value]:
         try:
             value = advance()
         except ProgramError as error:
-            if not is_exception_subtype(error.type_name, end):
+            if not error.is_a(end):
                 raise
             return
         yield value
@@ -216,6 +216,8 @@ def deterministic_hash(value: Value, /) -> int:
         import hashlib
 
         return int.from_bytes(hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")
+    if isinstance(value, Instance):
+        return execution.addresses.of(value) if hash_method(value) is None else hash(value)
     if kind in (int, float, bool) or special(value, "__hash__") is not None:
         return hash(value)
     return execution.addresses.of(value)

@@ -56,7 +56,7 @@ def str_text(value: Value) -> str:
         return str(value)
     if isinstance(value, Instance):
         method = special(value, "__str__")
-        return _repr_instance(value) if method is None else text_from(method(), "__str__")
+        return _repr_instance(value, "__str__") if method is None else text_from(method(), "__str__")
     if hasattr(type(value), "special") and (own := special(value, "__str__")) is not None:
         return text_from(own(), "__str__")
     return reprs.repr_host(value, _repr_own)
@@ -102,9 +102,10 @@ def _repr_grad_mode(value: GradMode) -> str:
     return f"<{path_of(value)} object at {address(value)}>"
 
 
-def _repr_instance(value: Instance) -> str:
+def _repr_instance(value: Instance, name: str = "__repr__") -> str:
+    """The repr of an instance; `name` is the method that a wrong result is blamed on."""
     method = special(value, "__repr__")
-    return value.own_repr(address(value)) if method is None else text_from(method(), "__repr__")
+    return value.own_repr(address(value)) if method is None else text_from(method(), name)
 
 
 def text_from(found: Value, name: str) -> str:

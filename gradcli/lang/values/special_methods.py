@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from gradcli.core.calling.type_errors import not_an_integer, not_callable, type_error
@@ -29,7 +29,7 @@ SPECIAL_METHODS = frozenset(
     )
 )
 #: further names with underscores on both sides that the body of a class may bind
-CLASS_NAMES = SPECIAL_METHODS | {"__doc__", "__slots__", "__match_args__"}
+CLASS_NAMES = SPECIAL_METHODS | {"__doc__", "__slots__", "__match_args__", "__constants__"}
 
 
 class ClassOfInstances(Protocol):
@@ -105,6 +105,10 @@ class Instance(Special):
     def write(self, name: str, value: Value) -> None:
         """Set an attribute of the instance itself."""
         self.fields[name] = value
+
+    def names(self) -> Iterable[str]:
+        """The names of the attributes of the instance itself and of the native base."""
+        return (*self.fields, *self.NATIVE)
 
     def remove(self, name: str) -> bool:
         """Delete an attribute of the instance itself; False if there is none."""
@@ -247,7 +251,7 @@ def operate(symbol: str, a: Value, b: Value, in_place: bool = False) -> Value:
     """`a symbol b`, or `a symbol= b`, by special methods of either; MISSING if none answers."""
     stem = OPERATORS[symbol]
     sides = [(a, f"__{stem}__", b), (b, f"__r{stem}__", a)]
-    if _is_narrower(b, a):
+    if _is_narrower(b, a) and a.cls.find(sides[1][1]) is not b.cls.find(sides[1][1]):
         sides.reverse()
     if in_place:
         sides.insert(0, (a, f"__i{stem}__", b))
@@ -260,15 +264,23 @@ def operate(symbol: str, a: Value, b: Value, in_place: bool = False) -> Value:
     return MISSING
 
 
-def hash_of(instance: Instance) -> int:
-    """`hash(instance)`. Raises TypeError where the class defines `__eq__` without `__hash__`."""
+def hash_method(instance: Instance) -> Value:
+    """`__hash__` of the class, or None for that of object. Raises TypeError where the class defines `__eq__` without `__hash__`."""
     for one in instance.cls.mro:
         fields = getattr(one, "fields", NO_KEYWORDS)
         if fields.get("__hash__") is not None:
-            found = run(fields["__hash__"], (instance,))
-            if type(found) not in (int, bool):
-                raise type_error("__hash__ method should return an integer")
-            return hash(found)
+            return fields["__hash__"]
         if "__hash__" in fields or "__eq__" in fields:
             raise type_error("unhashable type: '{}'", instance)
-    return object.__hash__(instance)
+    return None
+
+
+def hash_of(instance: Instance) -> int:
+    """`hash(instance)`. Raises TypeError where the class defines `__eq__` without `__hash__`."""
+    method = hash_method(instance)
+    if method is None:
+        return object.__hash__(instance)
+    found = run(method, (instance,))
+    if type(found) not in (int, bool):
+        raise type_error("__hash__ method should return an integer")
+    return hash(found)

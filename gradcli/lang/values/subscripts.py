@@ -11,7 +11,7 @@ from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import HOST_ERRORS, Value, from_host, key_error
 from gradcli.lang.values.object_operations import OPS, as_size, collect, index_of
-from gradcli.lang.values.special_methods import special
+from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.value_classes import MISSING
 
@@ -20,6 +20,8 @@ def getitem(container: Value, index: Value) -> Value:
     """`container[index]`. Raises TypeError, IndexError, KeyError with Python's or PyTorch's texts."""
     kind = type(container)
     if kind is Tensor:
+        if isinstance(index, Instance) and special(index, "__index__") is not None:
+            index = index_of(index)
         try:
             return core.getitem(container, index)
         except ProgramError:
@@ -173,9 +175,21 @@ def make_set(values: list[Value]) -> set[Value]:
     return set(values)
 
 
+def mapping_items(value: Value) -> dict[Value, Value] | None:
+    """The items of a dict, or of an instance with `keys` and `__getitem__`; None for other values."""
+    table = table_of(value)
+    if table is None and isinstance(value, Instance):
+        keys, item = special(value, "keys"), special(value, "__getitem__")
+        if keys is not None and item is not None:
+            table = {}
+            for key in collect(keys()):
+                put(table, key, item(key))
+    return table
+
+
 def update_dict(out: dict[Value, Value], more: Value) -> None:
-    """Add the items of `more`, as `{**more}` does. Raises TypeError unless it is a dict."""
-    table = table_of(more)
+    """Add the items of `more`, as `{**more}` does. Raises TypeError unless it is a mapping."""
+    table = mapping_items(more)
     if table is None:
         raise type_error("'{}' object is not a mapping", more)
     limits.check_list(len(out) + len(table))

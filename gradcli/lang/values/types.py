@@ -12,7 +12,7 @@ from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Size, Tensor
 from gradcli.core.vocabulary import library, torch_types
-from gradcli.errors import ProgramError, is_exception_subtype
+from gradcli.errors import EXCEPTION_PARENTS, ProgramError, is_exception_subtype
 from gradcli.lang.python import dicts_and_sets, numbers, sequences
 from gradcli.lang.python.dict_views import table_of
 from gradcli.lang.python.object_protocol import Value
@@ -59,7 +59,7 @@ def _make_float(*args: Value, **kwargs: Value) -> float:
         elif type(value) not in (int, float, bool, str):
             method = special(value, "__float__")
             if method is not None:
-                return float(_checked(method(), float, "__float__"))
+                return float(_checked(method(), float, f"{type_name(value)}.__float__"))
             raise type_error("float() argument must be a string or a real number, not '{}'", value)
         return numbers.to_float(value)
     return numbers.to_float(*args, **kwargs)
@@ -110,6 +110,8 @@ def _make_dict(*args: Value, **kwargs: Value) -> dict[Value, Value]:
     if len(args) > 1:
         raise ProgramError("TypeError", f"dict expected at most 1 argument, got {len(args)}")
     made: dict[Value, Value] = {}
+    if args and isinstance(args[0], Instance) and (items := subscripts.mapping_items(args[0])) is not None:
+        args = (items,)
     dicts_and_sets.fill_dict(OPS, made, args, kwargs)
     return made
 
@@ -229,6 +231,20 @@ def derives(name: str, ancestor: str) -> bool:
     if ancestor == "Exception":
         return name not in ("GeneratorExit", "KeyboardInterrupt", "SystemExit")
     return ancestor == "BaseException" or is_exception_subtype(name, ancestor)
+
+
+def lineage(native: ExceptionType | ScriptType) -> list[ExceptionType | ScriptType]:
+    """A native type and the native types that it derives from, the most derived first."""
+    if type(native) is ExceptionType:
+        at = native.name
+        above: list[ExceptionType | ScriptType] = [native]
+        while at != "BaseException":
+            at = EXCEPTION_PARENTS.get(at) or ("Exception" if at != "Exception" and derives(at, "Exception") else "BaseException")
+            above.append(exception_type(at))
+        return above
+    assert type(native) is ScriptType
+    found = [vars(one)["SCRIPT_TYPE"] for one in native.instances.mro() if "SCRIPT_TYPE" in vars(one)] if native.instances else []
+    return found if native in found else [native, *found]
 
 
 def is_below(native: Value, other: Value) -> bool:

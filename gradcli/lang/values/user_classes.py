@@ -68,6 +68,11 @@ class UserClass:
     def special(self, name: str) -> Callable[..., Value] | None:
         """What the class itself answers to a special method: an Enum is iterated and subscripted by traits of its base."""
         found = self.trait(name)
+        if found is MISSING and name == "__getitem__":
+            own = self.find("__class_getitem__")
+            if own is not MISSING:
+                function = own.function if type(own) is ClassMethod else own
+                return lambda *args: run(function, (self, *args))
         return None if found is MISSING else partial(found, self)
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
@@ -127,6 +132,8 @@ class NativeMethod:
     __slots__ = ("__weakref__", "function", "name")
 
     SCRIPT_NAME = "function"
+    #: as an attribute of a class it is a method
+    BINDS = True
 
     def __init__(self, name: str, function: Callable[..., Value]) -> None:
         self.name = name
@@ -228,7 +235,7 @@ def private_name(owner: str, name: str) -> str:
 def bind(found: Value, instance: Value, cls: ClassOfInstances) -> Value:
     """What an attribute of the class `cls` is when it is read from `instance`, or from the class itself if that is None."""
     kind = type(found)
-    if kind is UserFunction or kind is NativeMethod:
+    if kind is UserFunction or getattr(kind, "BINDS", False):
         return found if instance is None else BoundUserMethod(found, instance)
     if kind is StaticMethod:
         return found.function
@@ -246,7 +253,7 @@ def read_instance(instance: Instance, name: str) -> Value:
     cls = instance.cls
     found = cls.find(name)
     if type(found) is Property:
-        return bind(found, instance, cls)
+        return _read_property(found, instance, name)
     own = instance.read(name)
     if own is not MISSING:
         return own
@@ -259,6 +266,20 @@ def read_instance(instance: Instance, name: str) -> Value:
     if fallback is MISSING or (name.startswith("__") and name.endswith("__")):
         return MISSING
     return run(fallback, (instance, name))
+
+
+def _read_property(found: Property, instance: Instance, name: str) -> Value:
+    """A property; where it raises an AttributeError, `__getattr__` of the class or of its native base is asked."""
+    if found.fget is None:
+        raise ProgramError("AttributeError", f"property '{name}' of '{instance.cls.name}' object has no getter")
+    try:
+        return run(found.fget, (instance,))
+    except ProgramError as error:
+        fallback = instance.cls.find("__getattr__")
+        native = instance.native("__getattr__") if fallback is MISSING else MISSING
+        if not error.is_a("AttributeError") or (fallback is MISSING and native is MISSING):
+            raise
+        return run(native, (name,)) if fallback is MISSING else run(fallback, (instance, name))
 
 
 def write_instance(instance: Instance, name: str, value: Value) -> None:

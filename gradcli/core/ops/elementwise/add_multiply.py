@@ -245,6 +245,8 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 
 
 def _subtract_number(a: Tensor, other: Number, alpha: Number) -> Tensor:
+    if type(other) is bool:
+        raise no_difference(a, other)
     return SUB_NUMBER_SCALED(a, other, alpha) if a.dtype.is_floating_point else sub(a, other, alpha)
 
 

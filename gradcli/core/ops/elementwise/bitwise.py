@@ -12,7 +12,7 @@ from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import NONDIFF
 from gradcli.core.kernels import Array
-from gradcli.core.ops.checks import not_implemented
+from gradcli.core.ops.checks import check_broadcast, not_implemented
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 
@@ -42,6 +42,7 @@ def _operation(op: Pointwise, kernel: str, commutes: bool) -> Callable[[Any, Any
     def run(a: Any, b: Any) -> Any:
         dtype = dtypes.result_type((a, b))
         if dtype.is_floating_point or (dtype is dtypes.bool_ and not commutes):
+            check_broadcast([t.array for t in (a, b) if type(t) is Tensor])
             raise not_implemented(kernel, dtype)
         if type(a) is Tensor:
             if not commutes and type(b) is int:

@@ -87,9 +87,17 @@ _TENSORS, _BY_NUMBER = "Tensor input, Tensor other", "Tensor input, Number other
 _CLOSE = "Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
 
 
+def _no_tangent(xp: Any, inputs: Sequence[Any], attrs: Any, tangents: Sequence[Tensor | None], out: Tensor) -> Any:
+    """Zeros where the tensor itself has a tangent."""
+    return None if tangents[0] is None else xp.zeros_like(out)
+
+
 def _writing(op: Pointwise) -> tuple[Overload, ...]:
     """The in-place form of a comparison: 0 and 1 of the tensor's own dtype, whose derivative is 0."""
-    number, tensor = (Op(f"{op.grad_fn[:-1]}{k}", op.forward, "input other", input=ZERO, other=ZERO) for k in (0, 1))
+    number, tensor = (
+        Op(f"{op.grad_fn[:-1]}{k}", op.forward, "input other", jvp=_no_tangent, input=ZERO, other=other)
+        for k, other in enumerate((NONDIFF, ZERO))
+    )
 
     def run(a: Tensor, b: Operand) -> Tensor:
         record = tensor if type(b) is Tensor else number

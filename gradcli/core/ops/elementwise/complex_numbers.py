@@ -45,8 +45,9 @@ def _never(name: str, what: str) -> Function:
     return Function(name, ("Tensor input", lambda t: False), doc=f"Whether {what}: never here.", samples=(Sample(f"tensor(1.).{name}()"),))
 
 
-def _same(name: str, doc: str, *samples: Sample) -> Function:
-    return Function(name, ("Tensor input", lambda t: t), doc=doc, samples=samples or (Sample(f"torch.{name}(x)", np.copy, x=_X),))
+def _same(name: str, doc: str, *samples: Sample, method: bool = True) -> Function:
+    function = ("Tensor input", lambda t: t)
+    return Function(name, function, doc=doc, method=method, samples=samples or (Sample(f"torch.{name}(x)", np.copy, x=_X),))
 
 
 FUNCTIONS = (
@@ -83,6 +84,6 @@ FUNCTIONS = (
         doc="Whether elements have no imaginary part: all have none.",
         samples=(Sample("torch.isreal(tensor([1., -math.inf]))"),),
     ),
-    _same("real", "The input itself, which has no imaginary part.", Sample("torch.real(tensor([1., -math.inf]))")),
+    _same("real", "The input itself, which has no imaginary part.", Sample("torch.real(tensor([1., -math.inf]))"), method=False),
     _same("conj", "The input itself, which has no imaginary part.", Sample("torch.conj(tensor([1., -math.inf]))")),
 )

@@ -10,10 +10,11 @@ import numpy as np
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise, check_fit
 from gradcli.core.graph.record import Op, Rule
-from gradcli.core.ops.checks import Number, Operand, not_implemented, refuse_bool
+from gradcli.core.ops.checks import Number, Operand, check_broadcast, not_implemented, refuse_bool
 from gradcli.core.ops.elementwise.add_multiply import MUL, MUL_NUMBER, negative_zero, times_tangent
 from gradcli.core.ops.rules import UNCHANGED, not_differentiable
 from gradcli.core.tensor import dtypes
+from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import runtime_error
 
@@ -151,6 +152,7 @@ def _check_integers(kernel: str, a: Operand, b: Operand) -> None:
     dtype = dtypes.result_type((a, b))
     refuse_bool(kernel, dtype)
     if not dtype.is_floating_point and not np.all(np.asarray(b.array if type(b) is Tensor else b)):
+        check_broadcast([t.array for t in (a, b) if type(t) is Tensor])
         raise runtime_error("ZeroDivisionError")
 
 
@@ -164,18 +166,25 @@ def _floor_divide_(a: Tensor, b: Operand) -> Tensor:
     return floor_divide(a, b, FLOOR_DIVIDE_INPLACE)
 
 
+def _rounded(number: Operand, dtype: DType) -> Operand:
+    """A divisor as a tensor in half precision holds it: a remainder depends on all its digits."""
+    if type(number) is not float or not dtype.is_floating_point or dtype.itemsize > 2:
+        return number
+    return float(dtypes.cast(np.asarray(number), dtype))
+
+
 def remainder(a: Operand, b: Operand) -> Tensor:
     """Python's `a % b`, with the sign of the divisor; one of both may be a number."""
     _check_integers("remainder_cpu", a, b)
     if type(a) is not Tensor:
         return NUMBER_REMAINDER(a, b)  # type: ignore[no-any-return]
-    return REMAINDER(a, b) if type(b) is Tensor else REMAINDER_NUMBER(a, b)
+    return REMAINDER(a, b) if type(b) is Tensor else REMAINDER_NUMBER(a, _rounded(b, a.dtype))
 
 
 def fmod(a: Tensor, b: Operand) -> Tensor:
     """C's fmod: the remainder with the sign of the dividend."""
     _check_integers("fmod_cpu", a, b)
-    return FMOD(a, b) if type(b) is Tensor else FMOD_NUMBER(a, b)
+    return FMOD(a, b) if type(b) is Tensor else FMOD_NUMBER(a, _rounded(b, a.dtype))
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number = 1) -> Tensor:
@@ -190,9 +199,9 @@ def _of_integers(name: str, ufunc: np.ufunc) -> Callable[[Tensor, Tensor], Tenso
 
     def run(input: Tensor, other: Tensor) -> Tensor:
         dtype = dtypes.result_type((input, other))
+        check_fit(input.array, other.array)
         if dtype.is_floating_point or dtype is dtypes.bool_:
             raise not_implemented(f"{name}_cpu", dtype)
-        check_fit(input.array, other.array)
         return Tensor(np.asarray(ufunc(input.array.astype(dtype.np), other.array.astype(dtype.np))), dtype)
 
     return run

@@ -11,13 +11,14 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.pointwise import Pointwise
-from gradcli.core.graph.record import Rule
+from gradcli.core.graph.record import Rule, without_jvp
 from gradcli.core.kernels import Array
 from gradcli.core.kernels.special import gamma, incomplete_gamma, zeta
 from gradcli.core.ops.checks import checked, refuse_half, require_floating
 from gradcli.core.ops.elementwise.special_function import SpecialFunction
 from gradcli.core.ops.elementwise.unary import floating, unary
 from gradcli.core.ops.rules import refused
+from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error
 
@@ -82,6 +83,8 @@ MVLGAMMA = Pointwise(
 
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
+    if input.dtype is dtypes.bool_:
+        raise runtime_error("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise runtime_error("p has to be greater than or equal to 1")
     limits.check_elements(input.array.size * p, input.array.itemsize)
@@ -115,6 +118,7 @@ IGAMMA = Pointwise(
     "IgammaBackward0",
     _in_single(incomplete_gamma.lower),
     "input other",
+    jvp=without_jvp("igamma"),
     input=_not_derived("igamma: input"),
     other=Rule(lambda xp, grad, input, other: grad * _density(xp, input, other), f"grad * {_DENSITY}"),
 )
@@ -122,6 +126,7 @@ IGAMMAC = Pointwise(
     "IgammacBackward0",
     _in_single(incomplete_gamma.upper),
     "input other",
+    jvp=without_jvp("igammac"),
     input=_not_derived("igammac: input"),
     other=Rule(lambda xp, grad, input, other: -grad * _density(xp, input, other), f"-grad * {_DENSITY}"),
 )

@@ -248,7 +248,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise different_slices(input, source)
     if index.array.size and not (index.array.min() >= 0 and index.array.max() < (a[at] if a else 1)):
         raise ProgramError("IndexError", "index out of range in self")
-    if input.dtype is dtypes.bool_ and not include_self and reduce == "amin":
+    if input.dtype is dtypes.bool_ and not include_self:
         raise not_implemented("index_reduce_func_exclude_input_init", input.dtype)
     if input.dtype is dtypes.bool_ and reduce == "mean":
         raise not_implemented("div_floor_cpu", input.dtype)

@@ -1,0 +1,152 @@
+"""Hooks of modules: around `forward`, and around the part of a backward that belongs to a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.core.autograd import custom_function
+from gradcli.core.autograd.hooks import register_node_hook, register_node_prehook
+from gradcli.core.calling import warnings
+from gradcli.core.calling.script_types import Hooks
+from gradcli.core.tensor.node import Node
+from gradcli.core.tensor.state import state
+from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.text import formatted
+from gradcli.errors import runtime_error
+
+_NO_INPUT_GRADIENT = (
+    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. See "
+    "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more details."
+)
+_NONE_EXPECTED = "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
+
+
+def before_forward(hook: Callable[..., Any], with_kwargs: object) -> Callable[..., Any]:
+    """A hook before `forward` as a function of module, args and kwargs that returns both."""
+
+    def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
+        if changed is None:
+            return args, kwargs
+        if not with_kwargs:
+            return changed if isinstance(changed, tuple) else (changed,), kwargs
+        if isinstance(changed, tuple) and len(changed) == 2:
+            return changed
+        raise runtime_error(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {formatted(changed)}.")
+
+    return run
+
+
+def after_forward(hook: Callable[..., Any], with_kwargs: object) -> Callable[..., Any]:
+    """A hook after `forward` as a function of module, args, kwargs and output that returns the output."""
+
+    def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        changed = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        return output if changed is None else changed
+
+    return run
+
+
+def _pass(ctx: custom_function.FunctionNode, *tensors: Tensor) -> tuple[Tensor, ...]:
+    ctx.mark_non_differentiable(*[tensor for tensor in tensors if not tensor.requires_grad])
+    return tensors
+
+
+_PASS = custom_function.Functions("BackwardHookFunction", _pass, lambda ctx, *grads: grads, None, None)
+
+
+class BackwardHooks:
+    """The hooks of one module that its backward calls."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self) -> None:
+        self.before = Hooks()
+        self.after = Hooks()
+
+
+class Passage:
+    """One call of a module with backward hooks: nodes before and after it see the gradients of its inputs and outputs."""
+
+    def __init__(self, module: Any, hooks: BackwardHooks) -> None:
+        self.module = module
+        self.before = list(hooks.before)
+        self.after = list(hooks.after)
+        #: positions of tensors among inputs and outputs; None where none of them requires grad
+        self.input_places: list[int] | None = None
+        self.output_places: list[int] | None = None
+        self.inputs = self.outputs = 0
+        #: gradients of the outputs in the running backward
+        self.grads: Any = None
+
+    def enter(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs behind a node."""
+        self.inputs = len(args)
+        found, self.input_places, node = _behind_node(args)
+        if node is not None:
+            register_node_hook(node, self._inputs_known)
+        return found
+
+    def leave(self, output: Any) -> Any:
+        """The output, or a tuple of outputs, behind a node."""
+        whole = output if isinstance(output, tuple) else (output,)
+        self.outputs = len(whole)
+        found, self.output_places, node = _behind_node(whole)
+        if node is not None:
+            register_node_prehook(node, self._outputs_known)
+        return found if isinstance(output, tuple) else found[0]
+
+    def _inputs_known(self, grad_inputs: Sequence[Any], _: Any) -> Any:
+        if self.grads is None or self.input_places is None:
+            return None  # the walk came to the inputs without passing the outputs
+        found = _spread(self.input_places, grad_inputs, self.inputs)
+        for hook in self.after:
+            changed = hook(self.module, found, self.grads)
+            if changed is not None:
+                found = _same_length(changed, found, "Backward hook returned an invalid number of grad_input")
+        self.grads = None
+        return tuple([found[at] for at in self.input_places])
+
+    def _outputs_known(self, grad_outputs: Sequence[Any]) -> Any:
+        assert self.output_places is not None
+        self.grads = _spread(self.output_places, grad_outputs, self.outputs)
+        for hook in self.before:
+            changed = hook(self.module, self.grads)
+            if changed is not None:
+                self.grads = _same_length(changed, self.grads, "Backward pre hook returned an invalid number of grad_output")
+        grads = self.grads
+        if self.input_places is None:
+            warnings.emit(_NO_INPUT_GRADIENT)
+            for hook in self.after:
+                changed = hook(self.module, (None,) * self.inputs, grads)
+                if changed is not None and not (isinstance(changed, tuple) and all(one is None for one in changed)):
+                    raise runtime_error(_NONE_EXPECTED)
+            self.grads = None
+        return tuple([grads[at] for at in self.output_places])
+
+
+def _behind_node(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int] | None, Node | None]:
+    """The values with their tensors behind one node that changes nothing, the places of the tensors, and the node."""
+    places = [at for at, value in enumerate(values) if type(value) is Tensor]
+    if not (state.enabled and any(values[at].requires_grad for at in places)):
+        return values, None, None
+    passed = custom_function.apply(_PASS, tuple([values[at] for at in places]))
+    found = list(values)
+    for at, value in zip(places, passed, strict=True):
+        found[at] = value
+    return tuple(found), places, next(value.node for value in passed if value.node is not None)
+
+
+def _spread(places: Sequence[int], values: Sequence[Any], count: int) -> tuple[Any, ...]:
+    """A tuple of `count` values: those given at their places, None elsewhere."""
+    found: list[Any] = [None] * count
+    for at, value in zip(places, values, strict=True):
+        found[at] = value
+    return tuple(found)
+
+
+def _same_length(changed: Any, before: Sequence[Any], text: str) -> Any:
+    if len(changed) != len(before):
+        raise runtime_error(f"{text}, got {len(changed)}, but expected {len(before)}")
+    return changed
