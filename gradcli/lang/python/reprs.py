@@ -61,7 +61,7 @@ def _items(value: Value, repr_of: ReprOf) -> Pairs:
     """The elements, each with the text that stands before it."""
     if type(value) is dict:
         separator = ""
-        for key, item in value.items():
+        for key, item in list(value.items()):  # a repr of the program may change the dict
             yield separator, key
             yield ": ", item
             separator = ", "

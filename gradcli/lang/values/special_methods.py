@@ -9,6 +9,7 @@ from gradcli.core.calling.type_errors import not_an_integer, not_callable, type_
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
+from gradcli.errors import ProgramError
 from gradcli.lang.python.dict_views import DictView
 from gradcli.lang.python.object_protocol import HOST_TYPES, Value, value_error
 from gradcli.lang.values.user_functions import UserFunction, invoke
@@ -179,6 +180,8 @@ def length_from(found: Value) -> int:
         raise not_an_integer(found)
     if found < 0:
         raise value_error("__len__() should return >= 0")
+    if found >= 1 << 63:
+        raise ProgramError("OverflowError", "cannot fit 'int' into an index-sized integer")
     return int(found)
 
 
