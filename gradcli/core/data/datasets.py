@@ -36,7 +36,7 @@ def sample_of(data: Any, index: Any) -> Any:
         return getitem(data, index)
     if isinstance(data, dict) and index not in data:
         raise ProgramError("KeyError", repr(index), args=(index,))
-    return data[index] if isinstance(data, (*_SEQUENCES, dict)) else language.item(data, index)
+    return language.item(data, index)
 
 
 class Dataset(Scripted):
