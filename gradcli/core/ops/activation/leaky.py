@@ -13,7 +13,7 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
-from gradcli.core.ops.checks import checked, require_floating
+from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.ops.shape.views import reshape
@@ -84,6 +84,19 @@ PRELU_BACKWARD: Op = Op(
         "where(input >= 0, 0 * grad, grad * grad_output)",
     ),
 )
+PRELU_WEIGHT_BACKWARD: Op = Op(
+    "PreluKernelBackwardBackward0",
+    lambda grad, x, weight: np.where(x >= 0, grad.dtype.type(0), grad * x),
+    "grad_output input weight",
+    grad_output=Rule(
+        lambda xp, grad, input: xp.where(xp.plain(input) >= 0, 0.0, grad * input), "where(input >= 0, 0 * grad, grad * input)"
+    ),
+    input=Rule(
+        lambda xp, grad, grad_output, input: xp.where(xp.plain(input) >= 0, 0.0, grad * grad_output),
+        "where(input >= 0, 0 * grad, grad * grad_output)",
+    ),
+    weight=Rule(lambda xp, grad, weight: xp.zeros_like(weight), "zeros_like(weight)"),
+)
 PRELU = Pointwise(
     "PreluKernelBackward0",
     lambda x, weight: np.where(x > 0, x, x * weight),
@@ -94,7 +107,9 @@ PRELU = Pointwise(
         "where(input > 0, grad, grad * weight)",
         "the weight at 0",
     ),
-    weight=Rule(lambda xp, grad, input: xp.where(xp.plain(input) >= 0, 0.0, grad * input), "where(input >= 0, 0 * grad, grad * input)"),
+    weight=Rule(
+        lambda xp, grad, input, weight: xp.call(PRELU_WEIGHT_BACKWARD, grad, input, weight), "where(input >= 0, 0 * grad, grad * input)"
+    ),
 )
 
 
@@ -124,6 +139,15 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 # --- rrelu ---
 
+RRELU_BACKWARD: Op = Op(
+    "RreluWithNoiseBackwardBackward0",
+    lambda grad, x, noise: grad * noise,
+    "grad_output input",
+    "noise",
+    saved="noise self lower=? training=? upper=?",
+    grad_output=Rule(lambda xp, grad, input, noise: xp.call(RRELU_BACKWARD, grad, input, noise), "grad * noise"),
+    input=ZERO,
+)
 #: `noise` holds the slopes that were drawn, and 1 for positive elements
 RRELU = Op(
     "RreluWithNoiseBackward0",
@@ -131,7 +155,7 @@ RRELU = Op(
     "input",
     "noise",
     saved="noise self lower=? training=True upper=?",
-    input=Rule(lambda xp, grad, noise: scalars.times_data(xp, grad, noise), "grad * noise"),
+    input=Rule(lambda xp, grad, input, noise: xp.call(RRELU_BACKWARD, grad, input, noise), "grad * noise"),
 )
 #: in evaluation the slope is the mean of the bounds
 RRELU_MEAN = Op(
@@ -141,8 +165,8 @@ RRELU_MEAN = Op(
     "lower upper",
     saved="noise=? self lower training=False upper",
     input=Rule(
-        lambda xp, grad, input, lower, upper: scalars.times_data(
-            xp, grad, np.where(xp.plain(input) > 0, 1, (lower + upper) / 2).astype(xp.plain(input).dtype)
+        lambda xp, grad, input, lower, upper: xp.call(
+            RRELU_BACKWARD, grad, input, np.where(xp.plain(input) > 0, 1, (lower + upper) / 2).astype(xp.plain(input).dtype)
         ),
         "where(input > 0, grad, grad * (lower + upper) / 2)",
         "the slope at 0 is that of negative elements",
@@ -157,6 +181,8 @@ def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
     if lower > upper:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
+    if training and input.dtype is dtypes.float16:
+        raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     if not training:
         return RRELU_MEAN(input, float(lower), float(upper))
     noise = np.ones(input.array.shape, input.dtype.np)
@@ -333,7 +359,7 @@ FUNCTIONS = (
         Sample("F.elu(x, 0.7)", lambda x: np.where(x > 0, x, 0.7 * np.expm1(x)), x=_X),
         write=_write_elu,
     ),
-    *inplace_functions("elu", "Tensor input, Number alpha=1.0, Number scale=1, Number input_scale=1", _write_elu, ELU_INPLACE),
+    *inplace_functions("elu", "Tensor input, Number alpha=1, Number scale=1, Number input_scale=1", _write_elu, ELU_INPLACE),
     Function(
         "selu",
         ("Tensor input", selu),

@@ -14,6 +14,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.core.functions.function import Function, Sample
 from gradcli.core.graph.namespaces import traced
+from gradcli.core.graph.pointwise import check_into
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array, elementary
 from gradcli.core.ops.activation.softmax import SOFTMAX
@@ -145,6 +146,8 @@ def scaled_dot_product_attention(
     if query.array.ndim == 4 and alike and not dropout_p and (mask is None or not mask.requires_grad):
         limits.check_work(query.array.size * key.array.shape[-2] * 2)
         both = None if mask is None else mask.array
+        if both is not None:
+            check_into(np.broadcast_to(both.dtype.type(0), (*shapes[0][:-1], shapes[1][-2])), both)
         if is_causal:
             causal = _causal(query, key).array
             both = causal if both is None else both + causal

@@ -55,6 +55,7 @@ PIXEL_SHUFFLE: Op = Op(
     _shuffled,
     "input",
     "upscale_factor",
+    saved="upscale_factor",
     input=Rule(
         lambda xp, grad, upscale_factor, input_shape: _of_shape(
             "PixelShuffleBackward0", xp.call(PIXEL_UNSHUFFLE, grad, upscale_factor), input_shape
@@ -67,6 +68,7 @@ PIXEL_UNSHUFFLE: Op = Op(
     _unshuffled,
     "input",
     "downscale_factor",
+    saved="",
     input=Rule(
         lambda xp, grad, downscale_factor, input_shape: _of_shape(
             "PixelUnshuffleBackward0", xp.call(PIXEL_SHUFFLE, grad, downscale_factor), input_shape

@@ -14,6 +14,7 @@ from gradcli.core.graph.clone import CLONE
 from gradcli.core.graph.namespaces import traced
 from gradcli.core.graph.record import Op, Rule, without_jvp
 from gradcli.core.kernels import Array
+from gradcli.core.ops.checks import refuse_half
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.reduce import sum_mean
 from gradcli.core.ops.reduce.norms import NORM, vector_norm
@@ -110,6 +111,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
             raise runtime_error(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.torch_name}")
     if p < 0:
         raise runtime_error("cdist only supports non-negative p values")
+    refuse_half("cdist", x1.dtype)
     batch = np.broadcast_shapes(a[:-2], b[:-2])
     limits.check_elements(math.prod(batch) * a[-2] * b[-2] * max(a[-1], 1), x1.array.itemsize)
     return CDIST(x1, x2, float(p))

@@ -12,7 +12,7 @@ from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import Array, memory_format
 from gradcli.core.ops.linalg.eigen import EIGH
 from gradcli.core.ops.linalg.linalg_function import LinalgFunction
-from gradcli.core.ops.linalg.matrices import check_matrices, check_squares, is_vector
+from gradcli.core.ops.linalg.matrices import check_floats, check_matrices, check_squares, is_vector
 from gradcli.core.ops.linalg.samples import WIDE
 from gradcli.core.ops.linalg.svd import SVD
 from gradcli.core.tensor import dtypes
@@ -123,6 +123,8 @@ def matrix_rank(input: Tensor, atol: Tolerance = None, rtol: Tolerance = None, h
         _check_epsilon(input)
     if not input.array.size:
         return wrap(np.zeros(input.array.shape[:-2], np.int64))
+    name = "eigh" if hermitian else "svd"
+    check_floats(f"linalg.{name}", input, f"linalg_{name}_cpu")
     if hermitian:
         check_squares("linalg.eigh", input)
         values = np.abs(np.linalg.eigvalsh(input.array))

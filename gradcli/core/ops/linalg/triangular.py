@@ -126,6 +126,11 @@ def check_sizes(name: str, b: Tensor, A: Tensor) -> None:
 
 def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
     """X of A @ X = input for triangular A, and a copy of A. Raises RuntimeError for shapes that do not fit."""
+    for name, t in (("b", input), ("A", A)):
+        if t.array.ndim < 2:
+            text = f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
+            raise shape_error(text)
+    check_sizes("triangular_solve", input, A)
     warnings.emit(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
         "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\nX = "
@@ -133,11 +138,6 @@ def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bo
         "/__w/pytorch/pytorch/aten/src/ATen/native/BatchLinearAlgebra.cpp:2273.)",
         once="triangular_solve",
     )
-    for name, t in (("b", input), ("A", A)):
-        if t.array.ndim < 2:
-            text = f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {t.array.ndim} dimensions instead"
-            raise shape_error(text)
-    check_sizes("triangular_solve", input, A)
     b, a = input, A
     if input.array.ndim > 2 or A.array.ndim > 2:
         batch = np.broadcast_shapes(input.array.shape[:-2], A.array.shape[:-2])

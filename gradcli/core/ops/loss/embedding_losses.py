@@ -63,7 +63,8 @@ def margin_ranking_loss(
 
 def _ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str) -> Any:
     """`torch.margin_ranking_loss`, which takes tensors of any ranks that broadcast."""
-    short = scalars.plus(traced, -target * (input1 - input2), float(margin))
+    difference = input1 - input2  # first, as in PyTorch, whose error is that of the difference
+    short = scalars.plus(traced, -target * difference, float(margin))
     return reduced(catalog.method("clamp_min_").method(short, (0,), {}), reduction)
 
 

@@ -35,22 +35,31 @@ from gradcli.errors import ProgramError, runtime_error, shape_error
 
 
 def _soft_margin(x: Array, target: Array, reduction: str) -> Any:
+    target = target.astype(x.dtype, copy=False)
     return reduced_array(elementary.log1p(elementary.exp(-target * x)), reduction)
 
 
 def _soft_margin_backward(grad: Array, x: Array, target: Array, reduction: str) -> Any:
+    target = target.astype(x.dtype, copy=False)
     z = elementary.exp(-target * x)
     return -target * z / (z + 1) * grad * x.dtype.type(share(x, reduction))
 
 
 def _soft_margin_slope(xp: Any, grad: Any, input: Any, target: Array, reduction: str) -> Any:
-    s = xp.call(SIGMOID, scalars.times_data(xp, input, -target))
-    return grad * scalars.times_data(xp, s, -target * target.dtype.type(share(target, reduction)))
+    s, target, part = _shares(xp, input, target, reduction)
+    return grad * scalars.times_data(xp, s, -target * part)
+
+
+def _shares(xp: Any, input: Any, target: Array, reduction: str) -> tuple[Any, Array, Any]:
+    """The sigmoid of -target * input, the target like the input, and the part of an element in the loss."""
+    x = xp.plain(input)
+    target = np.broadcast_to(target.astype(x.dtype, copy=False), x.shape)
+    return xp.call(SIGMOID, scalars.times_data(xp, input, -target)), target, x.dtype.type(share(x, reduction))
 
 
 def _soft_margin_curvature(xp: Any, grad: Any, grad_output: Any, input: Any, target: Array, reduction: str) -> Any:
-    s = xp.call(SIGMOID, scalars.times_data(xp, input, -target))
-    return grad * grad_output * scalars.times_data(xp, s * (1.0 - s), target * target * target.dtype.type(share(target, reduction)))
+    s, target, part = _shares(xp, input, target, reduction)
+    return grad * grad_output * scalars.times_data(xp, s * (1.0 - s), target * target * part)
 
 
 _SOFT_MARGIN = N + "-grad * target * sigmoid(-target * input) / n"
@@ -68,6 +77,7 @@ SOFT_MARGIN = Op(
     "input",
     "target reduction",
     layout="iterated",
+    jvp=without_jvp("soft_margin_loss_backward"),
     input=Rule(lambda xp, grad, input, attrs: xp.call(SOFT_MARGIN_BACKWARD, grad, input, *attrs), _SOFT_MARGIN),
 )
 
@@ -81,8 +91,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     check_into(input.array, target.array)
     if not input.dtype.is_floating_point:
         raise result_dtype_error("Float", input.dtype)
-    spread = np.broadcast_to(target.array, input.array.shape)
-    return SOFT_MARGIN(input, spread.astype(input.array.dtype), reduction)
+    return SOFT_MARGIN(input, watched(target), reduction)
 
 
 def _each(xp: Any, grad: Any, rows: int, reduction: str) -> Any:

@@ -25,7 +25,7 @@ from gradcli.core.ops.shape.broadcasting import broadcast_tensors
 from gradcli.core.tensor import dtypes
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.state import state
-from gradcli.core.tensor.tensor import Tensor
+from gradcli.core.tensor.tensor import Tensor, wrap
 from gradcli.errors import ProgramError, runtime_error, shape_error
 
 #: gets differences and the parameter of a loss, and gives the derivative as a factor of the difference and a constant
@@ -70,6 +70,14 @@ def _difference_loss(
 
     count = 2 if parameter else 1
 
+    def floating(xp: Any, value: Any, like: Any) -> Any:
+        """One of the two tensors, of whole numbers, in the dtype of the other, whose gradient is asked for."""
+        array = xp.plain(value)
+        if array.dtype.kind == "f":
+            return value
+        made = array.astype(xp.plain(like).dtype)
+        return wrap(made) if type(value) is Tensor else made
+
     def forward(x: Array, target: Array, *attrs: Any) -> Any:
         return reduced_array(value(x - target, *attrs[1:count]), attrs[0])
 
@@ -100,8 +108,14 @@ def _difference_loss(
         "input target",
         f"reduction {parameter}",
         layout="iterated",
-        input=Rule(lambda xp, grad, input, target, attrs: xp.call(second, grad, input, target, *attrs), f"{N}{slope} / n", note),
-        target=Rule(lambda xp, grad, input, target, attrs: xp.call(second, grad, target, input, *attrs), f"{N}-{slope} / n"),
+        input=Rule(
+            lambda xp, grad, input, target, attrs: xp.call(second, grad, input, floating(xp, target, input), *attrs),
+            f"{N}{slope} / n",
+            note,
+        ),
+        target=Rule(
+            lambda xp, grad, input, target, attrs: xp.call(second, grad, target, floating(xp, input, target), *attrs), f"{N}-{slope} / n"
+        ),
     )
     return first, second
 
