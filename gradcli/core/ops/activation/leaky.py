@@ -13,7 +13,7 @@ from gradcli.core.graph.pointwise import Pointwise
 from gradcli.core.graph.record import Op, Rule
 from gradcli.core.kernels import elementary
 from gradcli.core.ops.activation.functional import activation, functional, inplace_functions, writing
-from gradcli.core.ops.checks import checked, refuse_half, require_floating
+from gradcli.core.ops.checks import checked, not_implemented, require_floating
 from gradcli.core.ops.elementwise import scalars
 from gradcli.core.ops.rules import ZERO
 from gradcli.core.ops.shape.views import reshape
@@ -181,8 +181,8 @@ def _rrelu(input: Tensor, lower: float, upper: float, training: bool) -> Any:
     if lower > upper:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
     require_floating("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
-    if training:
-        refuse_half("rrelu_with_noise_out_cpu", input.dtype)
+    if training and input.dtype is dtypes.float16:
+        raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     if not training:
         return RRELU_MEAN(input, float(lower), float(upper))
     noise = np.ones(input.array.shape, input.dtype.np)

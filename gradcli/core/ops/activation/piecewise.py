@@ -94,6 +94,8 @@ def _limited(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Te
         raise runtime_error("cannot do hardtanh on an unsigned type with negative limits")
     if input.dtype is dtypes.bool_:
         raise runtime_error("Bool inputs not supported for hardtanh")
+    if not input.dtype.is_floating_point:
+        min_val, max_val = scalar_of(min_val, input.dtype), scalar_of(max_val, input.dtype)
     return HARDTANH(input, min_val, max_val)
 
 

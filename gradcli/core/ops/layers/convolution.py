@@ -185,6 +185,8 @@ def convolution(
     rank = weight.array.ndim - 2
     if rank <= 0:
         raise shape_error("weight should have at least three dimensions")
+    if groups <= 0:
+        raise runtime_error("non-positive groups is not supported")
     given = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
     stride, padding, dilation, output_padding = (checked_count(name, value, rank) for name, value in given.items())
     check_settings(stride, padding, dilation, output_padding, groups)

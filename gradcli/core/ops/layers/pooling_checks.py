@@ -112,7 +112,7 @@ def _check_values(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes)
     for n, k, d in zip(padding, kernel, dilation, strict=True):
         if n < 0:
             raise runtime_error(f"pad must be non-negative, but got pad: {n}")
-        if k > 0 and d > 0 and n > ((k - 1) * d + 1) // 2:
+        if d > 0 and n > int(((k - 1) * d + 1) / 2):
             raise shape_error(f"pad should be at most half of effective kernel size, but got pad={n}, kernel_size={k} and dilation={d}")
     if any(k <= 0 for k in kernel):
         raise shape_error(f"kernel size should be greater than zero, but got {named('k', kernel)}")

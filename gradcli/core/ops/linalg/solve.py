@@ -114,6 +114,8 @@ def tensorinv(input: Tensor, ind: int = 2) -> Any:
 
     Raises RuntimeError unless both have the same number of elements, _LinAlgError for a singular map.
     """
+    if ind > input.array.ndim:
+        raise runtime_error(f"ArrayRef: invalid slice, N = {ind}; size = {input.array.ndim}")
     if ind <= 0:
         raise runtime_error(f"Expected a strictly positive integer for 'ind', but got {ind}")
     shape = input.array.shape
