@@ -33,7 +33,7 @@ CORE = [
     *("vocabulary", "data", "distributions", "nn", "optim", "transforms", "ops", "autograd"),
     *("functions", "graph", "random", "calling", "tensor", "kernels"),
 ]
-LANG = ["prompt", "interpreter", "names", "arrays", "libraries", "classes", "values", "python", "syntax"]
+LANG = ["prompt", "interpreter", "names", "plotting", "arrays", "libraries", "classes", "values", "python", "syntax"]
 
 
 def _downward(folder: str, wings: list[str], *others: str) -> dict[str, set[str]]:

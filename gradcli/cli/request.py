@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from gradcli import data, limits
 from gradcli.cli import arguments, guard, output
 from gradcli.cli.arguments import Binding
+from gradcli.cli.figures import Figures
 from gradcli.cli.options import Differentiation, Shared
 from gradcli.errors import UsageError
 from gradcli.plain import Plain
@@ -104,8 +105,10 @@ def _unused(bindings: Sequence[Binding], texts: Sequence[str]) -> list[str]:
     return [binding.name for binding in bindings if binding.name not in used]
 
 
-def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None], *, interactive: bool = False) -> Session:
-    """The session that the options ask for; `write` gets what programs print."""
+def make_session(
+    shared: Shared, read_stdin: data.ReadStdin, write: Callable[[str], None], *, interactive: bool = False, plots: str | None = None
+) -> Session:
+    """The session that the options ask for; `write` gets what programs print, the folder `plots` the figures that they draw."""
     bounds = limits.with_options(shared.limit or [], untrusted=shared.untrusted)
     guard.begin(bounds, interactive=interactive, coloured=output.use_colour(sys.stderr, shared.color))
     limits.use(bounds)  # for what happens outside of the session, such as writing results
@@ -118,18 +121,21 @@ def make_session(shared: Shared, read_stdin: data.ReadStdin, write: Callable[[st
         warn=_ignore if shared.quiet else _warner(shared.color),
         read_stdin=read_stdin,
         tables=data.Form(shared.missing, shared.separator),
-        outside=_outside(shared, bounds),
+        outside=_outside(shared, bounds, plots),
     )
 
 
-def _outside(shared: Shared, bounds: limits.Limits) -> Outside:
-    """Standard error, and progress bars where it is a terminal; text from strangers gets no bars, which load modules."""
+def _outside(shared: Shared, bounds: limits.Limits, plots: str | None) -> Outside:
+    """Standard error, figures, and progress bars where it is a terminal. Text from strangers gets only the first: others load modules."""
+    if bounds.untrusted:
+        return Outside(write_error=output.write_stderr)
+    figures = Figures(plots, shared.color)
     bars = None
-    if not shared.quiet and not bounds.untrusted and output.is_terminal(sys.stderr):
+    if not shared.quiet and output.is_terminal(sys.stderr):
         from gradcli.cli.bars import Bars
 
         bars = Bars(shared.color)
-    return Outside(write_error=output.write_stderr, progress=bars)
+    return Outside(write_error=output.write_stderr, progress=bars, draw=figures)
 
 
 def _warner(choice: str | None) -> Callable[[str, str, Span | None], None]:

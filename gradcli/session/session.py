@@ -42,6 +42,20 @@ Text = Literal["repr", "str", ""]
 Warn = Callable[[str, str, "Span | None"], None]
 
 
+def _drawing(outside: Outside | None) -> Outside | None:
+    """The same, with figures handed on as plain results."""
+    if outside is None or outside.draw is None:
+        return outside
+    draw = outside.draw
+
+    def run(figure: object, name: str | None) -> str:
+        from gradcli.session import figures
+
+        return draw(figures.picture(figure), name)
+
+    return Outside(outside.write_error, outside.progress, run)
+
+
 class Session:
     """Names and settings that expressions and scripts share.
 
@@ -68,7 +82,7 @@ class Session:
         self._seed = seed or 0
         self._read_stdin = read_stdin
         self._warn = warn
-        self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned, outside=outside)
+        self._interpreter = Interpreter(write=write, warn=warn, one_off=True, warned=self.state.warned, outside=_drawing(outside))
         self._names = Bindings(self._interpreter, Files(read_stdin, tables, warn))
 
     # --- names ---

@@ -177,3 +177,15 @@ def test_a_failed_allocation_leaves_everything_as_it_was(ready: Typist, monkeypa
         assert ready.enter("1 + 1") == "2\n"
         assert state(ready) == before
     assert 5 < failing_at < 200
+
+
+@pytest.mark.parametrize("change", ["q.append(4)", "c.update('a')", "m['k'] += 1", "own.random()", "random.random()", "random.seed(5)"])
+def test_undo_of_what_libraries_make(typist: Typist, change: str) -> None:
+    typist.enter("import random", "from collections import Counter, defaultdict, deque")
+    typist.enter("q, c, m, own = deque([1], maxlen=3), Counter('b'), defaultdict(int), random.Random(1)", "random.seed(1)")
+    seen = "(q, c, m, own.getstate()[1][-3:], random.getstate()[1][-3:])"
+    before = typist.enter(seen)
+    assert "Error" not in typist.enter(change)
+    assert typist.enter(seen) != before
+    typist.enter(":undo", ":undo")
+    assert typist.enter(seen) == before

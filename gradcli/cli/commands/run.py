@@ -23,7 +23,8 @@ gradcli run setup.py -i"""
 HELP = """Run scripts written for PyTorch, as they are. What they print goes to standard output, warnings and errors to standard error.
 
 The files share one session, in order; each is parsed whole before it runs. - is standard input. Of notebooks (.ipynb) the code cells
-run one after the other, and what a cell ends with is shown. IPython's own lines (%magic, !command) are left out.
+run one after the other, and what a cell ends with is shown. IPython's own lines (%magic, !command) are left out. Figures of matplotlib's
+pyplot are drawn into the terminal, or with --plots into files.
 """
 
 FORMATS = ("repr",)
@@ -37,6 +38,9 @@ def command(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="After an error go on with the next file; the exit code is that of the first error.")
     ] = False,
+    plots: Annotated[
+        str | None, typer.Option("--plots", metavar="DIR", help="Write the figures of matplotlib's pyplot into a folder.")
+    ] = None,
     cells: Annotated[bool, typer.Option("--cells", help="Number the cells of notebooks, and what they show.")] = False,
     shared: Shared,
 ) -> int:
@@ -50,7 +54,7 @@ def command(
             return _run_and_stay(files, shared, keep_going)
         # standard input holds the inputs that would be typed
         files = [*files, "-"]
-    return _run(files, shared, keep_going, cells)
+    return _run(files, shared, keep_going, cells, plots)
 
 
 def _check(files: list[str], interactive: bool, shared: Shared) -> None:
@@ -84,7 +88,7 @@ def _run_notebook(session: Session, name: str, show: Callable[[str], None], cell
             show(f"{start}{chr(10) if start and chr(10) in shown else ''}{shown}\n")
 
 
-def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool) -> int:
+def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool, plots: str | None) -> int:
     """Run the files; the exit code. With `-o` what they print goes to that file, when all have succeeded."""
     from gradcli import data
     from gradcli.cli import guard, output
@@ -96,7 +100,7 @@ def _run(files: list[str], shared: Shared, keep_going: bool, cells: bool) -> int
     read_stdin = data.stdin_reader(getattr(sys.stdin, "buffer", None), is_source=True)
     printed: list[str] = []
     show = output.program_writer() if shared.path is None else printed.append
-    session = make_session(shared, read_stdin, show)
+    session = make_session(shared, read_stdin, show, plots=plots)
     code = 0
     for name in files:
         try:

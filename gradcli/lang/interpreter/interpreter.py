@@ -121,10 +121,19 @@ class Interpreter:
         before, self._one_off = self._one_off, False
         try:
             value = self.execute_input(program)
+            if self._outside.figures:
+                self._show_figures()
         finally:
             self._one_off = before
         last = program.body[-1] if program.body else None
         return None if isinstance(last, ExprStmt) and last.silent else value
+
+    def _show_figures(self) -> None:
+        """Show the figures that a cell left open, as notebooks do."""
+        from gradcli.lang.plotting import pyplot
+
+        with self._active():
+            pyplot.show()
 
     def execute_input(self, program: Program, display: Display | None = None) -> Value:
         """Run one input of the prompt; the value of its last statement if that is an expression, also bound to `_`.

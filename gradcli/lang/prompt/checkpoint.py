@@ -216,7 +216,8 @@ def _changes(kind: type) -> bool:
     """Whether instances of the class can change, or refer to objects that can."""
     if issubclass(kind, _LOOKED_INTO):
         return True
-    return kind.__module__.startswith(("gradcli.core.", "gradcli.lang.arrays.")) and not issubclass(kind, (*_FIXED, type))
+    places = ("gradcli.core.", "gradcli.lang.arrays.", "gradcli.lang.libraries.", "gradcli.lang.plotting.")
+    return kind.__module__.startswith(places) and not issubclass(kind, (*_FIXED, type))
 
 
 #: by class, the fields that can change

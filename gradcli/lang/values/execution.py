@@ -28,17 +28,19 @@ class Outside:
     """What a program reaches beside its output, filled in by whoever runs it: standard error, progress bars, figures.
 
     `progress(total)` begins a bar and gives the function that is told how far it is, None at the end, and the text. `draw` gets
-    figures that are to be shown, or saved under a name.
+    figures that are to be shown, or saved under a name, and gives what is to be printed.
     """
 
-    __slots__ = ("draw", "progress", "write_error")
+    __slots__ = ("draw", "figures", "progress", "write_error")
 
     def __init__(
         self,
         write_error: Callable[[str], None] = _nowhere,
         progress: Callable[[float | None], Callable[[float | None, str], None]] | None = None,
-        draw: Callable[[object, str | None], None] | None = None,
+        draw: Callable[[object, str | None], str] | None = None,
     ) -> None:
+        #: the figures that are open, the current one last
+        self.figures: list[object] = []
         self.write_error = write_error
         self.progress = progress
         self.draw = draw
