@@ -48,7 +48,7 @@ _OUTSIDE = re.compile(
     r"from_file|torch\._|torchvision|download|scipy|SummaryWriter|input\(|\.pt['\"]|randint_like\(.*device|import dis\b"
 )
 #: what makes values that PyTorch leaves unset, or that nobody can foresee
-_UNSET = re.compile(r"\bempty\w*\(|torch\.Tensor\(\d|\.seed\(\)|data_ptr\(\)$")
+_UNSET = re.compile(r"empty\w*\(|torch\.Tensor\(\d|\.seed\(\)|data_ptr\(\)$")
 #: an error of PyTorch that says that the example is a fragment
 _FRAGMENT = re.compile(
     r"(?:NameError|ModuleNotFoundError|ImportError|FileNotFoundError|SyntaxError): |"

@@ -95,7 +95,7 @@ def _poisson(input: Tensor, given: Generator | None) -> Tensor:
 
 def _binomial(count: Tensor, prob: Tensor, given: Generator | None) -> Tensor:
     if count.dtype is not prob.dtype:
-        raise runtime_error(f"Found dtype {prob.dtype.c_name} but expected {count.dtype.c_name}")
+        raise runtime_error(f"Found dtype {prob.dtype.torch_name} but expected {count.dtype.torch_name}")
     require_floating("binomial_cpu", count.dtype)
     counts, probs = np.broadcast_arrays(count.array, prob.array)
     drawn = rejection.each(rejection.binomial, source(given), counts, probs)
