@@ -70,13 +70,13 @@ class ModuleObject(Instance, Module):
 
     # --- what core calls ---
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         own = self.cls.find("__call__")
         if own is MISSING and "own_parameters" not in vars(self):
             raise no_attribute(self, "_backward_hooks")  # `__init__` of Module was not called
         return Module.__call__(self, *args, **kwargs) if own is MISSING else run(own, (self, *args), kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, /, *args: Any, **kwargs: Any) -> Any:
         own = self.cls.find("forward")
         return self.MADE.forward(self, *args, **kwargs) if own is MISSING else run(own, (self, *args), kwargs)
 
