@@ -263,11 +263,31 @@ _OPERANDS = r"unsupported operand type\(s\) for (\S+?)(?: or pow\(\))?: '(.+)' a
 _QUOTED = r"'(\w+)'"
 
 
+#: what Python calls the types whose values are instances of our classes
+_SHOWN = {
+    "UserFunction": "function",
+    "Decorated": "function",
+    "Builtin": "builtin_function_or_method",
+    "BoundMethod": "builtin_function_or_method",
+    "BoundUserMethod": "method",
+    "IteratorValue": "generator",
+    "KeysView": "dict_keys",
+    "ValuesView": "dict_values",
+    "ItemsView": "dict_items",
+    "Namespace": "module",
+    "TypeValue": "type",
+    "ScriptType": "type",
+    "ExceptionType": "type",
+    "UserClass": "type",
+}
+
+
 def of_python(error: Exception, text: str) -> ProgramError:
     """The program's error, with `text` for its message, for one that Python itself raised.
 
     Python's errors have no codes and no fields: the operator and the types are read off the text.
     """
+    text = re.sub(_QUOTED, lambda match: f"'{_SHOWN.get(match[1], match[1])}'", text)
     match = re.fullmatch(_OPERANDS, text)
     code, names = (Code.UNSUPPORTED_OPERANDS, match.groups()) if match else (None, tuple(re.findall(_QUOTED, text)))
     kind = next((base.__name__ for base in type(error).__mro__ if base.__name__ in EXCEPTION_PARENTS), "RuntimeError")

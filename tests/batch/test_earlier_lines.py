@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 X = {"x": [1, 2]}
+HOOK = (
+    "x = torch.ones(1, requires_grad=True)\ny = x * 2\nprint(y.register_hook(lambda g: g).id, y.grad_fn.register_hook(lambda *a: None).id)"
+)
 PAIRS = {
     "a large float, then the same integer": ({"expr": "x*2.0**70", "vars": X}, {"expr": "x*2**70", "vars": X}),
     "zeros of both signs": ({"expr": "1/(x*0.0)", "vars": X}, {"expr": "1/(x*-0.0)", "vars": X}),
@@ -13,6 +16,7 @@ PAIRS = {
     "the same text in another place": ({"expr": "1", "vars": {"a": "q+1"}}, {"expr": "1", "vars": {"b": "q+1"}}),
     "the same text under a tighter bound": ({"expr": "[[1]]"}, {"expr": "[[1]]", "limits": {"nesting": 1}}),
     "the same script under a tighter bound": ({"script": "if 1:\n if 1: pass"}, {"script": "if 1:\n if 1: pass", "limits": {"blocks": 1}}),
+    "ids of hooks": ({"script": HOOK}, {"script": HOOK}),
     "less output": ({"script": "print(1)", "limits": {"output": 1}}, {"script": "print('a' * 1000)"}),
 }
 

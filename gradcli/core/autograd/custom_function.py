@@ -360,7 +360,7 @@ class Function(Scripted):
     #: classes of programs may derive from it
     BASE_OF = "functions"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         """Nothing: PyTorch only warns of instances."""
 
 

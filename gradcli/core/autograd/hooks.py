@@ -11,6 +11,7 @@ from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import Scripted, sequence_of
 from gradcli.core.functions.function import PythonMethod
 from gradcli.core.tensor.node import AFTER, BEFORE, Node
+from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError, runtime_error
 
@@ -26,12 +27,10 @@ class HookHandle(Scripted):
     SCRIPT_NAME = "torch.utils.hooks.RemovableHandle"
     SCRIPT_ATTRIBUTES = {"id": lambda handle: handle.number}
 
-    _count = 0
-
     def __init__(self, take_away: Callable[[int], None]) -> None:
         self.take_away = take_away
-        HookHandle._count += 1
-        self.number = HookHandle._count
+        state.hooks += 1
+        self.number = state.hooks
 
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""

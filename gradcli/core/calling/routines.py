@@ -13,7 +13,7 @@ _HOST_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeEr
 
 def from_host(error: Exception) -> ProgramError:
     """The ProgramError for an error that Python raised inside a function; PyTorch writes these in Python, too."""
-    text = str(error).replace("'UserFunction'", "'function'")
+    text = str(error)
     if "core tensors" in text:
         return ProgramError("TypeError", "a tensor stands where a number is wanted")
     return of_python(error, text)
@@ -39,7 +39,7 @@ class Routine:
     def __repr__(self) -> str:
         return f"<function {self.name}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self.check(args, kwargs)
         try:
             return self.function(*args, **kwargs)
@@ -100,7 +100,7 @@ class Constructor(Routine):
         super().__init__(made.__init__, f"{name}.__init__")  # type: ignore[misc]
         self.made = made
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs or self.variadic or not self.required <= len(args) + 1 <= len(self.positional):
             self._check((None, *args), kwargs)  # None stands for self, which Python counts
         try:

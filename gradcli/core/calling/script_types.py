@@ -66,7 +66,7 @@ class ScriptType:
     def __repr__(self) -> str:
         return f"<class '{self.module}.{self.name}'>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.construct is None:
             raise ProgramError("TypeError", f"cannot create '{self.name}' instances")
         return self.construct(*args, **kwargs)

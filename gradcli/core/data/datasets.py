@@ -98,6 +98,8 @@ class TensorDataset(Dataset):
         self.tensors = tensors
 
     def __len__(self) -> int:
+        if not self.tensors:
+            raise ProgramError("IndexError", "tuple index out of range")
         return len(self.tensors[0].array)
 
     def __getitem__(self, index: Any) -> Any:

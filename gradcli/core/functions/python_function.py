@@ -51,7 +51,7 @@ class PythonFunction(Function):
         self.checked_as = checked_as
         self.reads = reads
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self.routine.check(args, kwargs)
         for position, value in enumerate(args[: len(self.tensors)]):
             if type(value) is not Tensor:

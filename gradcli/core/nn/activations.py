@@ -58,7 +58,7 @@ class RandomizedLeaky(Activation):
 class WithoutSettings(Activation):
     """An activation whose class in PyTorch has no `__init__` of its own: it takes any arguments and ignores them."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
 
 

@@ -43,7 +43,7 @@ class FunctionModule(DeclaredArguments, Module):
         if place and cls.__init__ is FunctionModule.__init__:
             cls.SCRIPT_TYPE.construct = DeclaredConstructor(cls, getattr(cls, "INIT_NAME", cls.SCRIPT_NAME))
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__()
         self.keep(self.bind(args, kwargs))
 

@@ -18,7 +18,7 @@ from gradcli.errors import ProgramError
 class Identity(Module, place="linear"):
     """The input itself; `__init__` ignores its arguments."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Any) -> Any:

@@ -148,7 +148,7 @@ class Module(Scripted):
         """Compute the output of the module."""
         raise ProgramError("NotImplementedError", f'Module [{self.SCRIPT_NAME}] is missing the required "forward" function')
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         kind = type(self)
         routine = Module._forwards.get(kind)
         if routine is None:

@@ -216,7 +216,7 @@ class RNN(RNNBase, place="rnn"):
 
     SETTINGS = "nonlinearity"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise shape_error("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
         self.nonlinearity = args[3] if len(args) > 3 else kwargs.pop("nonlinearity", "tanh")
@@ -228,7 +228,7 @@ class RNN(RNNBase, place="rnn"):
 class LSTM(RNNBase, place="rnn"):
     """Long short-term memory (Hochreiter and Schmidhuber 1997); the state is a pair."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         _base(self, "LSTM", *args, **kwargs)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
@@ -240,7 +240,7 @@ class LSTM(RNNBase, place="rnn"):
 class GRU(RNNBase, place="rnn"):
     """Gated recurrent units (Cho et al. 2014)."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise shape_error("proj_size argument is only supported for LSTM, not RNN or GRU", "ValueError")
         _base(self, "GRU", *args, **kwargs)
@@ -249,7 +249,7 @@ class GRU(RNNBase, place="rnn"):
 _INIT = Routine(RNNBase.__init__, "RNNBase.__init__")
 
 
-def _base(module: RNNBase, *args: Any, **kwargs: Any) -> None:
+def _base(module: RNNBase, /, *args: Any, **kwargs: Any) -> None:
     """Call `RNNBase.__init__`, with Python's errors for a wrong call of it."""
     _INIT.check((module, *args), kwargs)
     RNNBase.__init__(module, *args, **kwargs)

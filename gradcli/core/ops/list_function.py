@@ -29,7 +29,7 @@ class ListFunction(Function):
         #: whether the tensors may be one list
         self.takes_list = takes_list
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         rest = args[self.lead :]
         if not self.takes_list or len(rest) != 1 or not isinstance(rest[0], (list, tuple)):
             args = (*args[: self.lead], list(rest))

@@ -72,7 +72,7 @@ class Adagrad(Optimizer, place="adagrad"):
     OPTIONS = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
     CHECKED = "lr lr_decay weight_decay initial_accumulator_value eps"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for group in self.param_groups:
             for param in group["params"]:

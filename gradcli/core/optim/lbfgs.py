@@ -40,7 +40,7 @@ class LBFGS(Optimizer, place="lbfgs"):
     OPTIONS = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
     CHECKED = "lr"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if len(self.param_groups) != 1:
             raise ProgramError("ValueError", "LBFGS doesn't support per-parameter options (parameter groups)")

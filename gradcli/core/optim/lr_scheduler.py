@@ -49,7 +49,7 @@ class LRScheduler(DeclaredArguments):
             cls.SCRIPT_NAME = cls.__name__
             _declare(cls)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         self.begin(self.bind(args, kwargs))
 
     def begin(self, given: dict[str, Any]) -> None:

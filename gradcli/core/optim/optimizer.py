@@ -56,7 +56,7 @@ class Optimizer(DeclaredArguments):
             cls.SCRIPT_NAME = cls.__name__
             _declare(cls, place)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         given = self.bind(args, kwargs)
         self.prepare(given)
         params = given["params"]
@@ -132,7 +132,7 @@ class Optimizer(DeclaredArguments):
 
     # --- steps ---
 
-    def hooked(self, *args: Any, **kwargs: Any) -> Any:
+    def hooked(self, /, *args: Any, **kwargs: Any) -> Any:
         """`step`, with the hooks before and after it."""
         return self.with_hooks(self.SCRIPT_STEP, args, kwargs)
 

@@ -69,6 +69,7 @@ class State:
         "multithreading",
         "dual",
         "numpy",
+        "hooks",
     )
 
     def __init__(self) -> None:
@@ -79,6 +80,8 @@ class State:
         #: the place in the program that is running; nodes and errors keep it, and only the language looks into it
         self.origin: Any = None
         self.sequence = 0
+        #: how many hooks were registered: the `id` of the last handle
+        self.hooks = 0
         #: the sequence number at which live nodes are counted next
         self.recount: float = math.inf
         self.anomaly = False

@@ -255,7 +255,11 @@ def _tensor_type(name: str, dtype: DType | None) -> ScriptType:
 
 
 def _size(iterable: Any = ()) -> Size:
-    return Size(iterable)
+    made = Size(iterable)
+    for position, item in enumerate(made):
+        if not isinstance(item, (int, Tensor)):
+            raise ProgramError("TypeError", f"torch.Size() takes an iterable of 'int' (item {position} is '{language.type_name(item)}')")
+    return made
 
 
 def _variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:

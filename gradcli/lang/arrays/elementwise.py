@@ -53,7 +53,7 @@ class Universal:
         self.name = name
         self.ufunc = ufunc
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         ufunc = self.ufunc
         if not ufunc.nin <= len(args) <= ufunc.nargs:
             takes = f"from {ufunc.nin} to {ufunc.nargs} positional arguments but {len(args)} were given"
@@ -106,7 +106,7 @@ class Elementwise(Declared):
 
     __slots__ = ()
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         if not args or type(args[0]) is not Tensor:
             return super().__call__(*args, **kwargs)
         array = np.asarray(operand(super().__call__(*args, **kwargs)))

@@ -119,7 +119,7 @@ def _shape_from(args: tuple[Value, ...]) -> Any:
     return tuple([as_index(one) for one in args])
 
 
-def _reshape(value: Value, *args: Value, **kwargs: Value) -> Value:
+def _reshape(value: Value, /, *args: Value, **kwargs: Value) -> Value:
     order = kwargs.pop("order", "C")
     args = (kwargs.pop("shape"),) if "shape" in kwargs and not args else args
     if kwargs or type(order) is not str:
@@ -133,7 +133,7 @@ def _reshape(value: Value, *args: Value, **kwargs: Value) -> Value:
 
 def _transpose(value: Value, *args: Value) -> Value:
     array = operand(value)
-    if not args or args == (None,):
+    if not args or (len(args) == 1 and args[0] is None):
         return wrap(array.transpose())
     return wrap(run(array.transpose, _shape_from(args)))
 

@@ -101,7 +101,7 @@ class Declared:
         self.names = tuple(positional)
         self.keywords = tuple(keywords)
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         if kwargs or not self.required <= len(args) <= len(self.names):
             check_arguments(self.name, self.names, self.required, args, kwargs, self.keywords)
         given = dict(zip(self.names, args, strict=False))

@@ -106,13 +106,13 @@ class NumpyGenerator(NumpyRandom):
     SCRIPT_METHODS: Mapping[str, Callable[..., Value]] = {}
 
 
-def _call(name: str, host: Host, *args: Any, **kwargs: Any) -> Any:
+def _call(name: str, host: Host, /, *args: Any, **kwargs: Any) -> Any:
     kwargs = {key: value for key, value in kwargs.items() if value is not None or key != "dtype"}
     return getattr(host, name)(*args, **kwargs)
 
 
 def _distribution(name: str, parameters: str) -> Callable[..., Value]:
-    def draw(value: NumpyRandom, *args: Value, **kwargs: Value) -> Value:
+    def draw(value: NumpyRandom, /, *args: Value, **kwargs: Value) -> Value:
         return Declared(name, partial(_call, name, value.host), parameters, _drawn)(*args, **kwargs)
 
     return draw

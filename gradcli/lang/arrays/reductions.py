@@ -94,7 +94,7 @@ class _OwnMethod(Declared):
 
     __slots__ = ()
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         if args and type(args[0]) is Tensor:
             name = self.name.removeprefix("a") if self.name in ("amax", "amin") else self.name
             if name in ("sum", "mean"):

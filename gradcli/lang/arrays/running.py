@@ -23,7 +23,7 @@ _OWN_ERRORS = ("AxisError", "LinAlgError", "UFuncTypeError")
 _HOST_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, np.linalg.LinAlgError)
 
 
-def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def run(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)` of numpy. Raises the program's errors; numpy's warnings are handed to the program's sink."""
     blocks.settle()  # chains that wait read arrays that a call may write
     with warnings.catch_warnings(record=True) as found:

@@ -65,7 +65,7 @@ class ModuleObject(HostedObject, Module):  # type: ignore[override]
     def overrides(self, name: str) -> bool:
         return self.cls.find(name) is not MISSING
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         own = self.cls.find("__call__")
         if own is MISSING and "own_parameters" not in vars(self):
             raise no_attribute(self, "_backward_hooks")  # `__init__` of Module was not called

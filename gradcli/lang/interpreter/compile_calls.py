@@ -17,7 +17,7 @@ from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_functions import UserFunction, invoke
-from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, UNBOUND, Builtin, Namespace, wrong_call
+from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, UNBOUND, Builtin, Namespace, miscalled, wrong_call
 
 #: a chain `x.a().b().c` of more parts than this is run in a loop instead of by nested closures
 _LOOP_FROM = 40
@@ -66,6 +66,8 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
             except ProgramError as error:
                 label_arguments(error, node, (arg,))
                 raise
+            except TypeError as error:
+                raise miscalled(type_name(callee), error, 1) from error
 
         return run_one
 
@@ -86,6 +88,8 @@ def _call_plain(node: Call, function: Run, args: tuple[Run, ...]) -> Run:
         except ProgramError as error:
             label_arguments(error, node, values)
             raise
+        except TypeError as error:
+            raise miscalled(type_name(callee), error, len(values)) from error
 
     return run
 
@@ -102,6 +106,8 @@ def _call_general(node: Call, function: Run, arguments: Arguments) -> Run:
         except ProgramError as error:
             label_arguments(error, node, args, kwargs)
             raise
+        except TypeError as error:
+            raise miscalled(type_name(callee), error, len(args)) from error
 
     return run
 
@@ -135,6 +141,8 @@ def _method_plain(node: Call, attribute: Attribute, name: str, owner: Run, args:
             except ProgramError as error:
                 label_arguments(error, node, values)
                 raise
+            except TypeError as error:
+                raise miscalled(name, error, len(values)) from error
         values = [arg(frame) for arg in args]
         state.origin = node
         try:
@@ -142,6 +150,8 @@ def _method_plain(node: Call, attribute: Attribute, name: str, owner: Run, args:
         except ProgramError as error:
             label_arguments(error, node, values, owner=value)
             raise
+        except TypeError as error:
+            raise miscalled(f"{type_name(value)}.{name}", error, len(values)) from error
 
     return run
 
@@ -161,6 +171,8 @@ def _method(node: Call, attribute: Attribute, name: str, owner: Run, arguments: 
             except ProgramError as error:
                 label_arguments(error, node, args, kwargs)
                 raise
+            except TypeError as error:
+                raise miscalled(name, error, len(args)) from error
         args, kwargs = arguments(frame)
         state.origin = node
         try:
@@ -168,6 +180,8 @@ def _method(node: Call, attribute: Attribute, name: str, owner: Run, arguments: 
         except ProgramError as error:
             label_arguments(error, node, args, kwargs, owner=value)
             raise
+        except TypeError as error:
+            raise miscalled(f"{type_name(value)}.{name}", error, len(args)) from error
 
     return run
 

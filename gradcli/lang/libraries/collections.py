@@ -35,7 +35,7 @@ def _filled(made: Mapping, args: tuple[Value, ...], kwargs: dict[str, Value]) ->
     return made
 
 
-def _update(self: Mapping, *args: Value, **kwargs: Value) -> None:
+def _update(self: Mapping, /, *args: Value, **kwargs: Value) -> None:
     _filled(self, args, kwargs)
 
 

@@ -95,7 +95,7 @@ def _strftime(value: Held, format: Value, /) -> str:
 
 
 def _method(name: str) -> Routine:
-    def run(value: Held, *args: Value, **kwargs: Value) -> Value:
+    def run(value: Held, /, *args: Value, **kwargs: Value) -> Value:
         given = [arg.host if isinstance(arg, Held) else arg for arg in args]
         return _held(hosted(lambda: getattr(value.host, name)(*given, **kwargs)))
 

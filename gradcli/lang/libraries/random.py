@@ -113,7 +113,7 @@ def _numbers(values: Value) -> list[float]:
 
 
 def _distribution(name: str) -> Routine:
-    def draw(self: RandomNumbers, *args: Value, **kwargs: Value) -> float:
+    def draw(self: RandomNumbers, /, *args: Value, **kwargs: Value) -> float:
         named = dict(zip(kwargs, _numbers(list(kwargs.values())), strict=True))
         found = hosted(lambda: getattr(self.host, name)(*_numbers(args), **named))
         return found if isinstance(found, float) else math.nan

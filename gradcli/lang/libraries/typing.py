@@ -27,7 +27,7 @@ class Annotation(Scripted):
         items = arguments if type(arguments) is tuple else (arguments,)
         return Annotation(f"{self.text}[{', '.join(map(_shown, items))}]")
 
-    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+    def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         return args[0] if args else None
 
     SCRIPT_METHODS = {"__getitem__": Routine(__getitem__, "__getitem__")}

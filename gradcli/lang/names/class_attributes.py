@@ -11,6 +11,7 @@ from gradcli.lang.values import types
 from gradcli.lang.values.object_operations import format_text
 from gradcli.lang.values.representation import address, repr_text, str_text
 from gradcli.lang.values.special_methods import CLASS_NAMES, Instance
+from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_classes import (
     BoundUserMethod,
     Super,
@@ -27,11 +28,22 @@ from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import MISSING, Builtin, ExceptionType
 
 
-def _initialise(instance: Instance, *args: Value, **kwargs: Value) -> None:
+def _initialise(instance: Instance, /, *args: Value, **kwargs: Value) -> None:
     instance.initialise(args, kwargs)
 
 
+def _check_text(name: Value) -> None:
+    if not isinstance(name, str):
+        raise ProgramError("TypeError", f"attribute name must be string, not '{type_name(name)}'")
+
+
+def _set(instance: Instance, name: Value, value: Value) -> None:
+    _check_text(name)
+    write_plainly(instance, name, value)
+
+
 def _delete(instance: Instance, name: Value) -> None:
+    _check_text(name)
     if not delete_plainly(instance, name):
         raise no_attribute(instance, name)
 
@@ -39,7 +51,7 @@ def _delete(instance: Instance, name: Value) -> None:
 #: what `super()` and `object` have of every instance
 _OF_EVERY: dict[str, Callable[..., Value]] = {
     "__init__": _initialise,
-    "__setattr__": write_plainly,
+    "__setattr__": _set,
     "__delattr__": _delete,
     "__repr__": lambda instance: instance.own_repr(address(instance)),
     "__str__": repr_text,

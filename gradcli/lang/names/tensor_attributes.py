@@ -76,7 +76,7 @@ SETTERS: dict[str, Callable[[Tensor, Value], None]] = {
 }
 
 
-def _numpy(tensor: Tensor, *args: Value, **kwargs: Value) -> Value:
+def _numpy(tensor: Tensor, /, *args: Value, **kwargs: Value) -> Value:
     if args:
         verb = "was" if len(args) == 1 else "were"
         raise ProgramError("TypeError", f"numpy() takes 0 positional arguments but {len(args)} {verb} given")

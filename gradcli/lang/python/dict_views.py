@@ -41,6 +41,7 @@ class ValuesView(DictView):
 
     __slots__ = ()
     name = "dict_values"
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def _source(self) -> Iterator[Value]:
         return iter(self.mapping.values())

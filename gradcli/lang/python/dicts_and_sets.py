@@ -24,13 +24,13 @@ def range_length(values: range) -> int:
 # --- dict ---------------------------------------------------------------------------------------------------
 
 
-def _get(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
+def _get(ops: Ops, value: dict[Value, Value], /, *args: Value, **kwargs: Value) -> Value:
     arguments.between("dict.get", args, kwargs, 1, 2)
     ops.hashable(args[0])
     return hosted(value.get, *args)
 
 
-def _pop(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
+def _pop(ops: Ops, value: dict[Value, Value], /, *args: Value, **kwargs: Value) -> Value:
     arguments.between("dict.pop", args, kwargs, 1, 2)
     if value:  # CPython does not hash the key if the dictionary is empty
         ops.hashable(args[0])
@@ -41,14 +41,14 @@ def _pop(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> 
     raise key_error(ops, args[0])
 
 
-def _popitem(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> tuple[Value, Value]:
+def _popitem(ops: Ops, value: dict[Value, Value], /, *args: Value, **kwargs: Value) -> tuple[Value, Value]:
     arguments.none("dict.popitem", args, kwargs)
     if not value:
         raise key_error(ops, "popitem(): dictionary is empty")
     return value.popitem()
 
 
-def _setdefault(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
+def _setdefault(ops: Ops, value: dict[Value, Value], /, *args: Value, **kwargs: Value) -> Value:
     arguments.between("dict.setdefault", args, kwargs, 1, 2)
     ops.hashable(args[0])
     if not hosted(value.__contains__, args[0]):
@@ -56,7 +56,7 @@ def _setdefault(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Val
     return value.setdefault(*args)
 
 
-def _update(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> None:
+def _update(ops: Ops, value: dict[Value, Value], /, *args: Value, **kwargs: Value) -> None:
     if len(args) > 1:
         raise type_error(f"update expected at most 1 argument, got {len(args)}")
     fill_dict(ops, value, args, kwargs)
@@ -105,7 +105,7 @@ def set_item(value: dict[Value, Value], key: Value, item: Value) -> None:
 
 
 def _view(kind: type, name: str) -> Method:
-    def method(ops: Ops, value: dict[Value, Value], *args: Value, **kwargs: Value) -> Value:
+    def method(ops: Ops, value: dict[Value, Value], /, *args: Value, **kwargs: Value) -> Value:
         arguments.none(f"dict.{name}", args, kwargs)
         return kind(value)
 
@@ -113,7 +113,7 @@ def _view(kind: type, name: str) -> Method:
 
 
 def _clear(kind: str) -> Method:
-    def method(ops: Ops, value: dict[Value, Value] | set[Value], *args: Value, **kwargs: Value) -> None:
+    def method(ops: Ops, value: dict[Value, Value] | set[Value], /, *args: Value, **kwargs: Value) -> None:
         arguments.none(f"{kind}.clear", args, kwargs)
         value.clear()
 
@@ -121,7 +121,7 @@ def _clear(kind: str) -> Method:
 
 
 def _copy(kind: str) -> Method:
-    def method(ops: Ops, value: dict[Value, Value] | set[Value], *args: Value, **kwargs: Value) -> Value:
+    def method(ops: Ops, value: dict[Value, Value] | set[Value], /, *args: Value, **kwargs: Value) -> Value:
         arguments.none(f"{kind}.copy", args, kwargs)
         limits.check_list(len(value))
         return value.copy()
@@ -169,7 +169,7 @@ def add(ops: Ops, value: set[Value], item: Value) -> None:
     hosted(value.add, item)
 
 
-def _add(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
+def _add(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> None:
     add(ops, value, arguments.one("set.add", args, kwargs))
 
 
@@ -180,20 +180,20 @@ def _has(ops: Ops, value: set[Value], item: Value) -> bool:
     return bool(hosted(value.__contains__, item))
 
 
-def _remove(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
+def _remove(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> None:
     item = arguments.one("set.remove", args, kwargs)
     if not _has(ops, value, item):
         raise key_error(ops, item)
     value.remove(item)
 
 
-def _discard(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
+def _discard(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> None:
     item = arguments.one("set.discard", args, kwargs)
     if _has(ops, value, item):
         value.discard(item)
 
 
-def _pop_element(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> Value:
+def _pop_element(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> Value:
     arguments.none("set.pop", args, kwargs)
     if not value:
         raise key_error(ops, "pop from an empty set")
@@ -202,13 +202,13 @@ def _pop_element(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> 
     return first
 
 
-def _update_set(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> None:
+def _update_set(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> None:
     arguments.no_keywords("set.update", kwargs)
     for source in args:
         _add_all(ops, value, list(source) if source is value else source)
 
 
-def _union(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> set[Value]:
+def _union(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> set[Value]:
     arguments.no_keywords("set.union", kwargs)
     made = make_set(ops, value)
     for source in args:
@@ -219,7 +219,7 @@ def _union(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> set[Va
 def _folded(name: str, combine: Callable[[set[Value], set[Value]], set[Value]]) -> Method:
     """The method `name`, intersection or difference, which takes any number of iterables."""
 
-    def method(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> set[Value]:
+    def method(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> set[Value]:
         arguments.no_keywords(f"set.{name}", kwargs)
         made = make_set(ops, value)
         for source in args:
@@ -229,7 +229,7 @@ def _folded(name: str, combine: Callable[[set[Value], set[Value]], set[Value]]) 
     return method
 
 
-def _symmetric_difference(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> set[Value]:
+def _symmetric_difference(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> set[Value]:
     other = make_set(ops, arguments.one("set.symmetric_difference", args, kwargs))
     limits.check_list(len(value) + len(other) - 2 * len(value & other))
     return value ^ other
@@ -238,7 +238,7 @@ def _symmetric_difference(ops: Ops, value: set[Value], *args: Value, **kwargs: V
 def _related(name: str, holds: Callable[[set[Value], set[Value]], bool]) -> Method:
     """The method `name`: issubset, issuperset or isdisjoint."""
 
-    def method(ops: Ops, value: set[Value], *args: Value, **kwargs: Value) -> bool:
+    def method(ops: Ops, value: set[Value], /, *args: Value, **kwargs: Value) -> bool:
         return holds(value, make_set(ops, arguments.one(f"set.{name}", args, kwargs)))
 
     return method

@@ -46,14 +46,14 @@ def _fill(values: list[Value], source: Iterable[Value]) -> None:
 # --- list ---------------------------------------------------------------------------------------------------
 
 
-def _append(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
+def _append(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> None:
     item = arguments.one("list.append", args, kwargs)
     if len(value) >= limits.current.list:
         limits.check_list(len(value) + 1)
     value.append(item)
 
 
-def _extend(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
+def _extend(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> None:
     extend(ops, value, arguments.one("list.extend", args, kwargs))
 
 
@@ -70,7 +70,7 @@ def extend(ops: Ops, value: list[Value], source: Value) -> None:
 def _primitive(primitive: Callable[..., Value]) -> Method:
     """A method that Python's own function implements: it compares no items and makes nothing longer."""
 
-    def method(ops: Ops, *args: Value, **kwargs: Value) -> Value:
+    def method(ops: Ops, /, *args: Value, **kwargs: Value) -> Value:
         return hosted_call(primitive, args, kwargs, ops)
 
     return method
@@ -79,18 +79,18 @@ def _primitive(primitive: Callable[..., Value]) -> Method:
 _insert_primitive = _primitive(list.insert)
 
 
-def _insert(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
+def _insert(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> None:
     limits.check_list(len(value) + 1)
     _insert_primitive(ops, value, *args, **kwargs)
 
 
-def _copy(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> list[Value]:
+def _copy(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> list[Value]:
     arguments.none("list.copy", args, kwargs)
     limits.check_list(len(value))
     return list(value)
 
 
-def _remove(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
+def _remove(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> None:
     item = arguments.one("list.remove", args, kwargs)
     at = _position(ops, value, item, 0, len(value))
     if at is None:
@@ -110,7 +110,7 @@ def _position(ops: Ops, value: list[Value] | tuple[Value, ...], item: Value, sta
 def _index_of(kind: str, missing: Callable[[Ops, Value], str]) -> Method:
     name = f"{kind}.index"
 
-    def method(ops: Ops, value: list[Value] | tuple[Value, ...], *args: Value, **kwargs: Value) -> int:
+    def method(ops: Ops, value: list[Value] | tuple[Value, ...], /, *args: Value, **kwargs: Value) -> int:
         arguments.between(name, args, kwargs, 1, 3)
         for bound in args[1:]:
             if not isinstance(bound, int):
@@ -127,7 +127,7 @@ def _index_of(kind: str, missing: Callable[[Ops, Value], str]) -> Method:
 def _count_of(kind: str) -> Method:
     name = f"{kind}.count"
 
-    def method(ops: Ops, value: list[Value] | tuple[Value, ...], *args: Value, **kwargs: Value) -> int:
+    def method(ops: Ops, value: list[Value] | tuple[Value, ...], /, *args: Value, **kwargs: Value) -> int:
         item = arguments.one(name, args, kwargs)
         return sum(1 for element in value if same(ops, element, item))
 
@@ -158,7 +158,7 @@ def _is_plain(keys: list[Value]) -> bool:
     return kinds <= _NUMBERS or kinds == {str}
 
 
-def _sort(ops: Ops, value: list[Value], *args: Value, **kwargs: Value) -> None:
+def _sort(ops: Ops, value: list[Value], /, *args: Value, **kwargs: Value) -> None:
     if args:
         raise type_error("sort() takes no positional arguments")
     sort(ops, value, kwargs)
@@ -194,7 +194,7 @@ def _sorted(ops: Ops, items: list[Value], key: Value, reverse: bool) -> list[Val
     return [items[at] for at in sorted(range(len(items)), key=places.__getitem__, reverse=reverse)]
 
 
-def sorted_list(ops: Ops, *args: Value, **kwargs: Value) -> list[Value]:
+def sorted_list(ops: Ops, /, *args: Value, **kwargs: Value) -> list[Value]:
     """The builtin `sorted`."""
     if len(args) != 1:
         raise type_error(f"sorted expected 1 argument, got {len(args)}")
@@ -203,12 +203,12 @@ def sorted_list(ops: Ops, *args: Value, **kwargs: Value) -> list[Value]:
     return made
 
 
-def smallest(ops: Ops, *args: Value, **kwargs: Value) -> Value:
+def smallest(ops: Ops, /, *args: Value, **kwargs: Value) -> Value:
     """The builtin `min`: the first of the smallest items."""
     return _extreme(ops, "min", ops.less, args, kwargs)
 
 
-def largest(ops: Ops, *args: Value, **kwargs: Value) -> Value:
+def largest(ops: Ops, /, *args: Value, **kwargs: Value) -> Value:
     """The builtin `max`: the first of the largest items."""
     return _extreme(ops, "max", ops.greater, args, kwargs)
 
@@ -245,7 +245,7 @@ _NOTHING: Value = object()
 # --- range --------------------------------------------------------------------------------------------------
 
 
-def _range_index(ops: Ops, value: range, *args: Value, **kwargs: Value) -> int:
+def _range_index(ops: Ops, value: range, /, *args: Value, **kwargs: Value) -> int:
     item = arguments.one("range.index", args, kwargs)
     if not in_range(ops, value, item):
         if isinstance(item, int):
@@ -256,7 +256,7 @@ def _range_index(ops: Ops, value: range, *args: Value, **kwargs: Value) -> int:
     return next(at for at, element in enumerate(ops.iterate(value)) if ops.equal(element, item))
 
 
-def _range_count(ops: Ops, value: range, *args: Value, **kwargs: Value) -> int:
+def _range_count(ops: Ops, value: range, /, *args: Value, **kwargs: Value) -> int:
     return int(in_range(ops, value, arguments.one("range.count", args, kwargs)))
 
 

@@ -25,7 +25,7 @@ _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 def _plain(primitive: Callable[..., Value]) -> Method:
     """A method whose result is no longer than the string."""
 
-    def method(ops: Ops, *args: Value, **kwargs: Value) -> Value:
+    def method(ops: Ops, /, *args: Value, **kwargs: Value) -> Value:
         return hosted_call(primitive, args, kwargs, ops)
 
     return method
@@ -34,7 +34,7 @@ def _plain(primitive: Callable[..., Value]) -> Method:
 def _cased(primitive: Callable[..., Value]) -> Method:
     """A change of case. Beyond ASCII one character can become three, so the result is checked too."""
 
-    def method(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+    def method(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
         limits.check_string(len(value))
         result = hosted_call(primitive, (value, *args), kwargs, ops)
         limits.check_string(len(result))
@@ -46,7 +46,7 @@ def _cased(primitive: Callable[..., Value]) -> Method:
 def _padded(primitive: Callable[..., Value]) -> Method:
     """A method whose first argument is the width of its result."""
 
-    def method(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+    def method(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
         if args and isinstance(args[0], int):
             limits.check_string(max(len(value), args[0]))
         return hosted_call(primitive, (value, *args), kwargs, ops)
@@ -54,7 +54,7 @@ def _padded(primitive: Callable[..., Value]) -> Method:
     return method
 
 
-def _expandtabs(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _expandtabs(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     size = args[0] if args else kwargs.get("tabsize", 8)
     if isinstance(size, int):
         tabs = value.count("\t")
@@ -62,7 +62,7 @@ def _expandtabs(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     return hosted_call(str.expandtabs, (value, *args), kwargs, ops)
 
 
-def _replace(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _replace(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     if len(args) >= 2 and isinstance(args[0], str) and isinstance(args[1], str):
         old, new = args[0], args[1]
         if len(new) > len(old):
@@ -73,7 +73,7 @@ def _replace(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     return hosted_call(str.replace, (value, *args), kwargs, ops)
 
 
-def _join(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _join(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     parts = arguments.one("str.join", args, kwargs)
     if type(parts) not in (list, tuple, str):
         try:
@@ -95,11 +95,11 @@ def _join(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
     return value.join(parts)
 
 
-def _split(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _split(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     return _pieces(str.split, ops, value, args, kwargs)
 
 
-def _rsplit(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _rsplit(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     separator = args[0] if args else kwargs.get("sep")
     if isinstance(separator, str) and _is_long(value, separator):
         hosted_call(str.rsplit, ("", *args), kwargs, ops)  # checks the arguments
@@ -123,7 +123,7 @@ def _pieces(primitive: Callable[..., Value], ops: Ops, value: str, args: tuple[V
     return pieces
 
 
-def _splitlines(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _splitlines(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     if len(value) > limits.current.list:
         breaks = sum(value.count(character) for character in _LINE_BREAKS) - value.count("\r\n")
         limits.check_list(breaks + (value[-1] not in _LINE_BREAKS))
@@ -134,11 +134,11 @@ def _is_long(value: str, part: str) -> bool:
     return 1 < len(part) <= len(value) and len(value) * len(part) > _QUADRATIC
 
 
-def _rfind(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _rfind(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     return _find_last(str.rfind, ops, value, args, kwargs)
 
 
-def _rindex(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _rindex(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     return _find_last(str.rindex, ops, value, args, kwargs)
 
 
@@ -156,14 +156,14 @@ def _find_last(primitive: Callable[..., Value], ops: Ops, value: str, args: tupl
     return hosted_call(primitive, ("", *args), kwargs, ops)
 
 
-def _rpartition(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _rpartition(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     if len(args) == 1 and isinstance(args[0], str) and _is_long(value, args[0]):
         after, separator, before = value[::-1].partition(args[0][::-1])
         return (before[::-1], separator[::-1], after[::-1]) if separator else ("", "", value)
     return hosted_call(str.rpartition, (value, *args), kwargs, ops)
 
 
-def _format(ops: Ops, value: str, *args: Value, **kwargs: Value) -> Value:
+def _format(ops: Ops, value: str, /, *args: Value, **kwargs: Value) -> Value:
     return format_string(ops, value, args, kwargs)
 
 

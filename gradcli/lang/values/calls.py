@@ -32,7 +32,7 @@ class Decorated:
     @property
     def name(self) -> str:
         """`__name__` of the decorated function."""
-        return str(self.function.name)
+        return str(getattr(self.function, "name", "decorate_context"))
 
     def __call__(self, /, *args: Value, **kwargs: Value) -> Value:
         mode = self.mode.copy()

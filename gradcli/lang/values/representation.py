@@ -8,12 +8,13 @@ from gradcli import limits
 from gradcli.core.autograd.grad_mode import GradMode
 from gradcli.core.calling.named_tuples import NamedResult, NamedTuple
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import Generated
+from gradcli.core.calling.script_types import Generated, Scripted
 from gradcli.core.calling.type_errors import type_error
 from gradcli.core.functions import catalog
 from gradcli.core.functions._index import METHODS
 from gradcli.core.functions.function import Function, PythonMethod
 from gradcli.core.functions.python_function import PythonFunction
+from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Size, Tensor
@@ -26,7 +27,7 @@ from gradcli.lang.values.calls import Decorated
 from gradcli.lang.values.execution import execution
 from gradcli.lang.values.special_methods import Instance, special
 from gradcli.lang.values.type_names import path_of, type_name
-from gradcli.lang.values.user_classes import BoundUserMethod, Super, UserClass
+from gradcli.lang.values.user_classes import BoundUserMethod, Super, UserClass, UserObject
 from gradcli.lang.values.user_functions import UserFunction
 from gradcli.lang.values.value_classes import (
     FUNCTIONS,
@@ -176,8 +177,14 @@ _OWN: dict[type, Callable[[Value], str]] = {
 
 
 def _has_plain_repr(kind: type) -> bool:
-    plain: object = object.__repr__
-    return kind.__repr__ is plain
+    shown: object = kind.__repr__
+    return shown is object.__repr__ or shown is repr_text
+
+
+# the text of a value that core puts into a message by an f-string is the one that the program sees
+for _kind in (*_OWN, Node, Scripted, UserObject, Generator):
+    if _has_plain_repr(_kind):
+        setattr(_kind, "__repr__", repr_text)  # noqa: B010
 
 
 def _repr_own(value: Value) -> str:

@@ -6,6 +6,7 @@ classes of this module, and classes of core. No other Python object is ever a va
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from gradcli.core.random.generator import Generator
 from gradcli.core.tensor.dtypes import DType
 from gradcli.core.tensor.node import Node
 from gradcli.core.tensor.tensor import Tensor
-from gradcli.errors import LimitError, ProgramError
+from gradcli.errors import LimitError, ProgramError, of_python
 from gradcli.lang.python.dict_views import ItemsView, KeysView, ValuesView
 from gradcli.lang.python.object_protocol import Value
 
@@ -61,6 +62,32 @@ def wrong_call(builtin: Builtin, error: TypeError, args: Sequence[Value], kwargs
     if trace is None or trace.tb_next is not None or code is None:
         return error
     return ProgramError("TypeError", _wrong_call_text(builtin, code, len(args), kwargs))
+
+
+#: the functions that hand the arguments of a call on
+_CALLING = ("run", "run_one", "call", "__call__", "<lambda>")
+_MISCALL = r"[\w.<>]+\(\) (?:takes (?:from )?(\d+)(?: to (\d+))? positional arguments? but \d+ w|missing|got (an unexpected k|multiple))"
+
+
+def miscalled(name: str, error: TypeError, count: int) -> Exception:
+    """The program's TypeError for `count` arguments that no parameters of a method fit; `error` itself where its body raised it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if str(error).endswith("object is not callable") or str(error).startswith("unhashable type"):
+        return of_python(error, str(error))
+    match = re.match(_MISCALL, str(error))
+    if match is None or trace is None or trace.tb_frame.f_code.co_name not in _CALLING:
+        return error
+    if match[3]:
+        text = f"{name}() takes no keyword arguments"
+    elif match[1] is None:
+        text = f"{name}() takes more arguments ({count} given)"
+    else:
+        most = int(match[2] or match[1]) - 1
+        how_many = f"at most {most} arguments" if most > 1 else "exactly one argument" if most else "no arguments"
+        text = f"{name}() takes {how_many} ({count} given)"
+    return ProgramError("TypeError", text)
 
 
 def _wrong_call_text(builtin: Builtin, code: CodeType, count: int, kwargs: Mapping[str, Value]) -> str:

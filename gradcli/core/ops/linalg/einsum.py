@@ -289,7 +289,7 @@ class _Einsum(ListFunction):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if len(args) < 2:
             raise ProgramError(
                 "ValueError",

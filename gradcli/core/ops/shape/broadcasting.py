@@ -105,7 +105,7 @@ class _Shapes(Function):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         for shape in args:
             for n in (shape,) if not isinstance(shape, (tuple, list)) else shape:
                 if type(n) is not int:

@@ -139,7 +139,7 @@ class _AtLeast(ListFunction):
     def _all(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(self.run(t) for t in tensors)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and type(args[0]) is Tensor and not kwargs:
             return self.run(args[0])
         return super().__call__(*args, **kwargs)
