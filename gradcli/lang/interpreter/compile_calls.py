@@ -15,6 +15,7 @@ from gradcli.lang.names.class_attributes import make_super
 from gradcli.lang.syntax.nodes import Attribute, Call, Constant, Expr, Keyword, Name, Slice, Starred, Subscript
 from gradcli.lang.values import calls, subscripts
 from gradcli.lang.values.shape_error_labels import label_arguments, label_tensor
+from gradcli.lang.values.special_methods import Instance
 from gradcli.lang.values.type_names import type_name
 from gradcli.lang.values.user_functions import UserFunction, invoke
 from gradcli.lang.values.value_classes import MISSING, NO_KEYWORDS, UNBOUND, Builtin, Namespace, miscalled, wrong_call
@@ -131,6 +132,10 @@ def _method_plain(node: Call, attribute: Attribute, name: str, owner: Run, args:
                 raise
         method = find(type(value))
         if method is None:
+            if isinstance(value, Instance):
+                function = value.cls.find(name)
+                if type(function) is UserFunction and value.read(name) is MISSING:
+                    return invoke(function, [value, *[arg(frame) for arg in args]], NO_KEYWORDS, node)
             state.origin = attribute
             callee = attributes.get_attribute(value, name)
             if type(value) is Namespace and callable(callee):

@@ -79,8 +79,11 @@ def _numpy_member(name: str) -> Value:
     if found is not MISSING or name.startswith("_"):
         return found
     if name not in dir(np):
+        import warnings
+
         try:
-            getattr(np, name)
+            with warnings.catch_warnings(action="ignore"):
+                getattr(np, name)
         except AttributeError as error:  # numpy explains names that it had before
             raise ProgramError("AttributeError", str(error)) from None
     hints = ["gradcli reads no files: data comes from the command line, as in x=@FILE"] if name in _FILES else []
