@@ -53,6 +53,7 @@ class Code(Enum):
     NO_KERNEL = auto()  # `names` has the kernel and the dtype
     # types of operands
     UNSUPPORTED_OPERANDS = auto()  # `names` has the operator and the types of both operands
+    NOT_ITERABLE = auto()
     NOT_CALLABLE = auto()  # `names` has the type
     NOT_A_TENSOR = auto()  # the value of an expression that is to be differentiated; `names` has the type
     # names

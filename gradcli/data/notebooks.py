@@ -8,7 +8,7 @@ import re
 from gradcli.errors import DataError
 
 #: a line of IPython's: `%magic`, `!command`, `name?`
-_MAGIC = re.compile(r"([ \t]*)(%{1,2}[A-Za-z]\w*|![ \t]*[\w./-]|\?|[\w.]+\?{1,2}[ \t]*$)")
+_MAGIC = re.compile(r"([ \t]*)(%{1,2}[A-Za-z]\w*|![ \t]*[\w./-]|[\w.]+\?{1,2}[ \t]*$)")
 #: magics of a whole cell whose other lines are Python
 _OF_PYTHON = ("%%time", "%%timeit", "%%capture", "%%prun")
 

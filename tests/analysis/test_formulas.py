@@ -37,6 +37,7 @@ MORE = (
     "(x * 1).zero_()",
     "(x * 1).copy_(y)",
     "(x * 1).squeeze_()",
+    "ldexp(x, y)",
     "(x * 1).squeeze_(0)",
     "(x * 1).squeeze_((0,))",
     "(m * 1).t_()",

@@ -152,7 +152,7 @@ def summary(name: str, own: str) -> str:
     if place in ("random", "autograd") and last in SUMMARIES:
         return SUMMARIES[last]
     if place == "distributions.constraints":
-        return f"The constraint {last.replace('_', ' ')}: check(value) says of each element, or of each vector or matrix, whether it holds."
+        return f"The constraint {last.replace('_', ' ')}: check(value) says where it holds."
     if place == "nn.parameter":
         return SUMMARIES[f"nn.{last}"]
     return own.replace("`", "")

@@ -79,7 +79,7 @@ def _dirichlet_rule(xp: Any, grad: Any, alpha: Any, out: Any) -> Any:
     return rest * (Tensor(slope, grad.dtype) if type(grad) is Tensor else slope)
 
 
-_GAMMA = Op("StandardGammaBackward0", lambda x: x, "alpha", alpha=Rule(_gamma_rule, "grad * d(out) / d(alpha)"))
+_GAMMA = Op("StandardGammaBackward0", lambda x: x, "alpha", saved="self=alpha result", alpha=Rule(_gamma_rule, "grad * d(out) / d(alpha)"))
 _DIRICHLET = Op("_DirichletBackward", lambda x: x, "alpha", alpha=Rule(_dirichlet_rule, "grad * d(out) / d(alpha)"))
 
 

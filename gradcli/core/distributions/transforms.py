@@ -9,6 +9,7 @@ from typing import Any
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
 from gradcli.core.calling.script_types import ScriptType, script_type
+from gradcli.core.calling.type_errors import type_error
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import Number, f, f_nn, precision, smallest, sum_last
@@ -241,6 +242,9 @@ class AffineTransform(Transform):
     scale: Any
 
     def keep(self, given: dict[str, Any]) -> None:
+        for value in (given["loc"], given["scale"]):
+            if not isinstance(value, Number | Tensor):
+                raise type_error("unsupported operand type(s) for *: '{}' and 'Tensor'", value)
         dims = given.pop("event_dim")
         if dims:
             self.domain = self.codomain = constraints.independent(constraints.real, dims)

@@ -34,7 +34,7 @@ def numbers(value: Value, depth: int = 0) -> Numbers:
     try:
         parts = [numbers(item, depth + 1) for item in collect(value)]
     except ProgramError as error:
-        if depth or error.type_name != "TypeError" or not error.message.endswith("is not iterable"):
+        if depth or error.code is not Code.NOT_ITERABLE:
             raise
         return np.asarray(to_number(value), np.float64)
     if any(part.shape != parts[0].shape for part in parts):

@@ -71,11 +71,13 @@ def _host(iterator: Value, name: str) -> Any:
     return iterator.host
 
 
-def send(iterator: Value, value: Value, /) -> Value:
+def send(iterator: Value, /, *values: Value) -> Value:
     """`generator.send(value)`: the value of the `yield` where it stands, then on to the next."""
     host = _host(iterator, "send")
+    if len(values) != 1:
+        raise ProgramError("TypeError", f"generator.send() takes exactly one argument ({len(values)} given)")
     try:
-        return host.send(value)
+        return host.send(values[0])
     except StopIteration as stop:
         raise stopped(stop.value) from None
     except TypeError as error:

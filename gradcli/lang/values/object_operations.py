@@ -11,7 +11,7 @@ from gradcli.core.calling.type_errors import not_an_integer, not_one_element, ty
 from gradcli.core.ops import operators as core
 from gradcli.core.tensor.state import state
 from gradcli.core.tensor.tensor import Size, Tensor
-from gradcli.errors import ProgramError
+from gradcli.errors import Code, ProgramError
 from gradcli.lang.python import comparing
 from gradcli.lang.python.dict_views import DictView, KeysView
 from gradcli.lang.python.dicts_and_sets import range_length
@@ -47,7 +47,13 @@ def iterate(value: Value, message: str = "'{}' object is not iterable") -> Itera
     methods = getattr(kind, "SCRIPT_METHODS", None)
     if methods is not None and "__iter__" in methods:
         return iter(methods["__iter__"](value))
-    raise type_error(message, value)
+    raise _not_iterable(message, value)
+
+
+def _not_iterable(message: str, value: Value) -> ProgramError:
+    error = type_error(message, value)
+    error.code = Code.NOT_ITERABLE
+    return error
 
 
 def _iterate_instance(value: Value, message: str) -> Iterator[Value]:
@@ -56,7 +62,7 @@ def _iterate_instance(value: Value, message: str) -> Iterator[Value]:
     if begin is None:
         item_at = special(value, "__getitem__")
         if item_at is None:
-            raise type_error(message, value)
+            raise _not_iterable(message, value)
         places = count()
         return _until(lambda: item_at(next(places)), "IndexError")
     source = begin()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rich.box import SQUARE as BOX
+
 from gradcli.render.drawing.folding import cut
 from gradcli.render.escape import escape
 from gradcli.render.look import Look
@@ -44,13 +46,13 @@ def _panel(panel: Panel, columns: int, look: Look) -> list[str]:
     labels = tick_texts([panel.number(value, "y") for value in (low, high)])
     margin = max(map(len, labels)) + 1
     wide = columns - margin - 1
-    bar = "│" if look.unicode else "|"
+    bar = BOX.mid_left if look.unicode else "|"
     rows = _cells(panel, wide, (left, right), (low, high), look)
     lines = [f"{'':{margin}} {cut(escape(panel.title), wide)}"] if panel.title else []
     for at, row in enumerate(rows):
         label = labels[1] if not at else labels[0] if at == len(rows) - 1 else ""
         lines.append(f"{label:>{margin - 1}} {bar}{row}")
-    line = ("└" + "─" * wide) if look.unicode else "+" + "-" * wide
+    line = (BOX.bottom_left + BOX.bottom * wide) if look.unicode else "+" + "-" * wide
     start, end = tick_texts([panel.number(value, "x") for value in (left, right)])
     middle = cut(escape(panel.xlabel), max(1, wide - len(start) - len(end) - 2)).center(max(1, wide - len(start) - len(end)))
     lines += [f"{'':{margin}}{line}", f"{'':{margin}} {start}{middle}{end}"]
@@ -126,6 +128,6 @@ def _legend(panel: Panel, margin: int, wide: int, look: Look) -> list[str]:
     lines = []
     for number, one in enumerate(panel.drawn):
         if panel.legend and one.label and not one.label.startswith("_"):
-            mark = look.paint("──" if look.unicode else _MARKERS[number % len(_MARKERS)] * 2, _COLOURS[number % len(_COLOURS)])
+            mark = look.paint(BOX.bottom * 2 if look.unicode else _MARKERS[number % len(_MARKERS)] * 2, _COLOURS[number % len(_COLOURS)])
             lines.append(f"{'':{margin}} {mark} {cut(escape(one.label), wide - 4)}")
     return lines

@@ -68,7 +68,7 @@ PIXEL_UNSHUFFLE: Op = Op(
     _unshuffled,
     "input",
     "downscale_factor",
-    saved="",
+    saved="downscale_factor",
     input=Rule(
         lambda xp, grad, downscale_factor, input_shape: _of_shape(
             "PixelUnshuffleBackward0", xp.call(PIXEL_SHUFFLE, grad, downscale_factor), input_shape
