@@ -31,7 +31,8 @@ def test_underscore_names_are_few() -> None:
         _, _, rest = line.partition(": ")
         verb, *held = rest.split()
         reached |= {name for name in held if name.startswith("_") and not (verb == "call" and name.startswith("__"))}
-    of_modules = {"_get_name"}
+    # the tables of modules have them for classes of programs; modules of torch do not show them
+    of_modules = {"_get_name", "_parameters", "_buffers", "_modules"}
     assert reached == {"__name__", "_version", "_raw_saved_*", "_saved_*", *of_modules}
 
 

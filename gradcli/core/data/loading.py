@@ -68,7 +68,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """The samples in random order; each pass seeds a new generator from the default one, unless a generator is given."""
+    """The samples in random order; unless a generator is given, each pass seeds one from the default."""
 
     SCRIPT_ATTRIBUTES = Attributes.read("data_source replacement generator") | {"num_samples": len}
 
@@ -130,7 +130,7 @@ class BatchSampler(Sampler):
 
 
 def _collate(batch: Any) -> Any:
-    """Samples as a batch: tensors are stacked, numbers become a tensor, tuples and dicts are collated by element."""
+    """Samples as a batch: tensors are stacked, numbers become a tensor, others are collated by element."""
     if not batch:
         raise ProgramError("IndexError", "list index out of range")
     first = batch[0]

@@ -117,7 +117,7 @@ class MultivariateNormal(Distribution):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """The normal distribution of vectors whose covariance is a matrix of low rank times itself, plus a diagonal."""
+    """Normal vectors; the covariance is a matrix of low rank times itself, plus a diagonal."""
 
     FIELDS = "covariance_matrix scale_tril precision_matrix"
     PARAMETERS = {

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradcli.core.calling.declared_arguments import REQUIRED, DeclaredArguments, DeclaredConstructor
 from gradcli.core.calling.routines import Routine
-from gradcli.core.calling.script_types import ScriptType, script_type
-from gradcli.core.calling.type_errors import type_error
+from gradcli.core.calling.script_types import ScriptType, script_type, sequence_of
+from gradcli.core.calling.type_errors import no_attribute, type_error
 from gradcli.core.distributions import constraints
 from gradcli.core.distributions.constraints import Constraint
 from gradcli.core.distributions.functions import Number, f, f_nn, precision, smallest, sum_last
@@ -243,7 +243,7 @@ class AffineTransform(Transform):
 
     def keep(self, given: dict[str, Any]) -> None:
         for value in (given["loc"], given["scale"]):
-            if not isinstance(value, Number | Tensor):
+            if not isinstance(value, (*Number, Tensor)):
                 raise type_error("unsupported operand type(s) for *: '{}' and 'Tensor'", value)
         dims = given.pop("event_dim")
         if dims:
@@ -378,6 +378,14 @@ class ComposeTransform(Transform):
 
     ARGUMENTS = {"parts": REQUIRED, "cache_size": 0}
     parts: list[Transform]
+
+    def keep(self, given: dict[str, Any]) -> None:
+        given["parts"] = list(sequence_of(given["parts"]))
+        for part in given["parts"]:
+            if not isinstance(part, Transform):
+                raise no_attribute(part, "with_cache")
+        super().keep(given)
+
     bijective = property(lambda self: all(part.bijective for part in self.parts))
     inv = property(lambda self: ComposeTransform([part.inv for part in self.parts[::-1]]))
 

@@ -75,7 +75,7 @@ def _lengths(lengths: Any) -> list[int]:
 
 @Routine
 def pack_padded_sequence(input: Any, lengths: Any, batch_first: Any = False, enforce_sorted: Any = True) -> NamedTuple:
-    """The elements of padded sequences, step by step, without the padding. RuntimeError for lengths that do not fit."""
+    """Padded sequences step by step, without the padding. RuntimeError for lengths that do not fit."""
     counts, order = np.array(_lengths(lengths), np.int64), None
     if not enforce_sorted:
         order = _integers(np.argsort(-counts, kind="stable"))
@@ -107,7 +107,7 @@ def pack_sequence(sequences: Any, enforce_sorted: Any = True) -> NamedTuple:
 def pad_packed_sequence(
     sequence: Any, batch_first: Any = False, padding_value: Any = 0.0, total_length: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """The sequences of a packed one, padded, and their lengths. ValueError for a `total_length` that is too small."""
+    """The sequences of a packed one, padded, and their lengths. ValueError for a small `total_length`."""
     data, batch_sizes, _, order = sequence
     sizes: Sequence[int] = batch_sizes.tolist()
     longest = len(sizes) if total_length is None else total_length
