@@ -125,7 +125,9 @@ def _choice(text: str) -> str:
         depth += one == "?"
         if one == ":":
             if depth == 0:
-                return f"where({condition.strip()}, {_choice(rest[:at].strip())}, {_choice(rest[at + 1 :].strip())})"
+                # a number is a condition in other languages, and `where` takes comparisons
+                test = condition.strip() if re.search(r"[<>!=]|\b(?:and|or|not)\b", condition) else f"{condition.strip()} != 0"
+                return f"where({test}, {_choice(rest[:at].strip())}, {_choice(rest[at + 1 :].strip())})"
             depth -= 1
     return text
 
