@@ -9,7 +9,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from gradcli.errors import UsageError
+from gradcli.errors import Code, ProgramError, UsageError
 from gradcli.repl.files import target, write
 from gradcli.source import Source
 
@@ -101,12 +101,17 @@ def minimize(prompt: Prompt, argument: str) -> None:
 
     with prompt.names.untouched():
         _need_variables(prompt, argument, copied=True)
-        found = prompt.session.minimize(
-            _source(argument), method="adam", lr=None, steps=10_000, tolerance=1e-4, progress=lambda step, value, norm: None
-        )
+        try:
+            found = prompt.session.minimize(
+                _source(argument), method="adam", lr=None, steps=10_000, tolerance=1e-4, progress=lambda step, value, norm: None
+            )
+        except ProgramError as error:
+            if error.code is Code.IMPLICIT_GRADIENT_OF_MANY:
+                error.hints = [f"only one number can be smallest: :minimize ({argument.strip()}).sum()"]
+            raise
     prompt.screen.show(table(found, prompt.screen.look()))
     if found.failure:
-        prompt.screen.error(f"did not converge: {found.failure}\n")
+        prompt.screen.error(f"{found.verdict}\n")
 
 
 def plot(prompt: Prompt, argument: str) -> None:

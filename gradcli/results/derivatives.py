@@ -89,3 +89,8 @@ class Minimum(Plain):
     kind: str = ""
     restart: Mapping[str, str] = MappingProxyType({})
     note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Why it is no minimum, as a sentence of its own."""
+        return self.failure if self.kind or not self.failure else f"did not converge: {self.failure}"

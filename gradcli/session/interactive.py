@@ -312,7 +312,8 @@ class Interactive:
             value = self.value(text) if text else self._latest()
             if type(value) is not Tensor:
                 raise ProgramError("TypeError", "there is no graph behind this value: it is no tensor")
-            return graph_nodes.nodes_behind(value, self._named(), self._recorder, tensor_value)
+            names = {name: named for name, named in self._named().items() if name != "_"}
+            return graph_nodes.nodes_behind(value, names, self._recorder, tensor_value)
 
     def _latest(self) -> Any:
         """The last value if it requires grad, else the named tensor with the newest node."""

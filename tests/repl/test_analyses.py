@@ -28,6 +28,7 @@ def ready(typist: Typist, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ty
         (":check y", "y is computed"),
         (":minimize ((x-d)**2).sum()", "[3.0000, 4.0000]"),
         (":min ((x-d)**2).sum()", "[3.0000, 4.0000]"),
+        (":minimize x**2", ":minimize (x**2).sum()"),
         (":plot sin(t)*t t=-3..3 --grad", "df/dt"),
         (":plot a**2 - b**2 a=-1..1 b=-1..1", "a**2 - b**2"),
         (":plot sin(x)", ":plot needs one range or two"),
@@ -39,6 +40,18 @@ def ready(typist: Typist, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ty
 )
 def test_answers(ready: Typist, command: str, excerpt: str) -> None:
     assert excerpt in ready.enter(command)
+
+
+def test_a_maximum_is_no_failure_to_converge(ready: Typist) -> None:
+    shown = ready.enter("m = tensor(0., requires_grad=True)", ":minimize cos(m)")
+    assert "this is a maximum" in shown
+    assert "did not converge" not in shown
+
+
+def test_a_value_goes_by_its_own_name(ready: Typist) -> None:
+    rows = ready.enter("y", ":grads y").splitlines()
+    assert any(row.split()[:1] == ["y"] for row in rows)
+    assert not any(row.split()[:1] == ["_"] for row in rows)
 
 
 def test_nothing_stays(ready: Typist) -> None:

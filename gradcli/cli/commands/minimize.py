@@ -83,8 +83,8 @@ def command(
     if not found.failure:
         return 0
     if not found.kind:
-        raise Verdict(f"did not converge: {found.failure}", hints=[_advice(found, lr, steps)])
-    verdict = Verdict(found.failure, hints=[] if found.restart else ["begin elsewhere; the value may have no minimum at all"])
+        raise Verdict(found.verdict, hints=[_advice(found, lr, steps)])
+    verdict = Verdict(found.verdict, hints=[] if found.restart else ["begin elsewhere; the value may have no minimum at all"])
     if found.restart:
         verdict.repairs = [Repair(values=found.restart, remark="begins beside it", sure=True)]
     raise verdict
