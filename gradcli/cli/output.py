@@ -77,12 +77,14 @@ def write_stdout(text: str, *, safe: bool = False) -> None:
     try:
         stream.write(text if safe or not is_terminal(stream) else escape_lines(text))
         stream.flush()
-    except BrokenPipeError:
-        abandon(stream)
-        raise Stop(141) from None
     except OSError as error:
-        abandon(stream)
-        raise DataError(f"cannot write to standard output: {error.strerror}") from None
+        raise _refused(stream, error) from None
+
+
+def _refused(stream: TextIO, error: OSError) -> Stop | DataError:
+    """What ends the program after standard output refused a text, which gets nothing more."""
+    abandon(stream)
+    return Stop(141) if isinstance(error, BrokenPipeError) else DataError(f"cannot write to standard output: {error.strerror}")
 
 
 def page_stdout(text: str, choice: str | None) -> None:
@@ -113,12 +115,8 @@ def write_stdout_bytes(content: bytes) -> None:
         stream.flush()
         buffer.write(content)
         buffer.flush()
-    except BrokenPipeError:
-        abandon(stream)
-        raise Stop(141) from None
     except OSError as error:
-        abandon(stream)
-        raise DataError(f"cannot write to standard output: {error.strerror}") from None
+        raise _refused(stream, error) from None
 
 
 def program_writer() -> Callable[[str], None]:

@@ -17,6 +17,7 @@ from gradcli.core.tensor.tensor import wrap as tensor_of
 from gradcli.lang.arrays.conversion import as_index, is_sequence, operand, tensor_array
 from gradcli.lang.arrays.running import broadcast_size, check_size, check_work, run, type_error
 from gradcli.lang.arrays.values import NumpyArray, NumpyScalar, wrap
+from gradcli.lang.python.numbers import AUGMENTED
 from gradcli.lang.python.object_protocol import Value
 from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, OPERATORS
 
@@ -24,35 +25,7 @@ from gradcli.lang.values.special_methods import NOT_IMPLEMENTED, OPERATORS
 ARRAY_WRAP = "__array_wrap__ must accept context and return_scalar arguments (positionally) in the future. (Deprecated NumPy 2.0)"
 
 _HOST: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "@": operator.matmul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "divmod": divmod,
-}
-_INPLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.iadd,
-    "-": operator.isub,
-    "*": operator.imul,
-    "/": operator.itruediv,
-    "//": operator.ifloordiv,
-    "%": operator.imod,
-    "**": operator.ipow,
-    "@": operator.imatmul,
-    "&": operator.iand,
-    "|": operator.ior,
-    "^": operator.ixor,
-    "<<": operator.ilshift,
-    ">>": operator.irshift,
+    symbol: divmod if symbol == "divmod" else getattr(operator, f"__{stem}__") for symbol, stem in OPERATORS.items()
 }
 _COMPARE: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "__eq__": ("==", operator.eq),
@@ -154,7 +127,7 @@ def _binary(symbol: str, reflected: bool) -> Callable[[Value, Value], Value]:
 
 
 def _inplace(symbol: str) -> Callable[[Value, Value], Value]:
-    host = _INPLACE[symbol]
+    host = AUGMENTED[symbol]
 
     def operate(value: Value, other: Value) -> Value:
         if not is_operand(other):
@@ -213,6 +186,6 @@ _BOTH: dict[str, Callable[..., Value]] = {
 }
 
 #: special methods of arrays that compute
-ARRAY = {**_BOTH, **{f"__i{stem}__": _inplace(symbol) for symbol, stem in OPERATORS.items() if symbol in _INPLACE}}
+ARRAY = {**_BOTH, **{f"__i{stem}__": _inplace(symbol) for symbol, stem in OPERATORS.items() if symbol in AUGMENTED}}
 #: and of scalars
 SCALAR = _BOTH

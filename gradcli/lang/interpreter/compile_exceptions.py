@@ -183,7 +183,8 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
         manager = manager_run(frame)
         state.origin = place
         if isinstance(manager, Instance):
-            return _with_instance(manager, put, body, place, frame)
+            value, left = _entered(manager, place)
+            return _until_left(left, put, value, body, frame)
         if not hasattr(type(manager), "enter"):
             raise type_error("'{}' object does not support the context manager protocol", manager)
         value = manager.enter()
@@ -202,26 +203,20 @@ def _with_one(place: Expr, target: Expr | None, body: Run, context: Context) -> 
     return run
 
 
-def entered(place: Expr, target: Expr | None, context: Context) -> Callable[[Frame], Callable[[ProgramError | None], bool]]:
+#: leaves a manager after an error or without one; whether the error ends there
+Leave = Callable[[ProgramError | None], bool]
+
+
+def entered(place: Expr, target: Expr | None, context: Context) -> Callable[[Frame], Leave]:
     """For the block of a generator: enters a manager, and gives the function that leaves it, which says whether the error ends."""
     manager_run = context.expression(place)
     put = None if target is None else assign_to(target, context)
 
-    def run(frame: Frame) -> Callable[[ProgramError | None], bool]:
+    def run(frame: Frame) -> Leave:
         manager = manager_run(frame)
         state.origin = place
         if isinstance(manager, Instance):
-            enter, leave = _methods(manager)
-            value = enter()
-
-            def told(error: ProgramError | None) -> bool:
-                if error is None:
-                    leave(None, None, None)
-                    return False
-                caught = error if error.instance is None else error.instance
-                return truth(leave(type_of(caught), caught, None))
-
-            left: Callable[[ProgramError | None], bool] = told
+            value, left = _entered(manager, place)
         elif hasattr(type(manager), "leave"):
             value = manager.enter()
             left = manager.leave
@@ -237,16 +232,25 @@ def entered(place: Expr, target: Expr | None, context: Context) -> Callable[[Fra
     return run
 
 
-def _methods(manager: Instance) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`__enter__` and `__exit__` of an instance. Raises TypeError."""
+def _entered(manager: Instance, place: Expr) -> tuple[Any, Leave]:
+    """What `__enter__` of an instance gives, and its `__exit__`. Raises TypeError where one of them is missing."""
     enter, leave = special(manager, "__enter__"), special(manager, "__exit__")
     if enter is None or leave is None:
         missed = " (missed __exit__ method)" if enter is not None else ""
         raise type_error(f"'{{}}' object does not support the context manager protocol{missed}", manager)
-    return enter, leave
+
+    def left(error: ProgramError | None) -> bool:
+        if error is None:
+            leave(None, None, None)
+            return False
+        state.origin = place
+        caught = error if error.instance is None else error.instance
+        return truth(leave(type_of(caught), caught, None))
+
+    return enter(), left
 
 
-def _until_left(leave: Callable[[ProgramError | None], bool], put: Put | None, value: Any, body: Run, frame: Frame) -> Any:
+def _until_left(leave: Leave, put: Put | None, value: Any, body: Run, frame: Frame) -> Any:
     """The block of a manager that is told how the block ended, and may swallow its error."""
     depth = execution.depth
     try:
@@ -260,25 +264,4 @@ def _until_left(leave: Callable[[ProgramError | None], bool], put: Put | None, v
             return None
         raise
     leave(None)
-    return signal
-
-
-def _with_instance(manager: Instance, put: Put | None, body: Run, place: Expr, frame: Frame) -> Any:
-    """`with` on an instance: its `__enter__`, the body, and `__exit__`, which may swallow the error."""
-    enter, leave = _methods(manager)
-    value = enter()
-    depth = execution.depth
-    try:
-        if put is not None:
-            put(frame, value)
-        signal = body(frame)
-    except ProgramError as error:
-        locate(error)
-        execution.depth = depth
-        state.origin = place
-        caught = error if error.instance is None else error.instance
-        if truth(leave(type_of(caught), caught, None)):
-            return None
-        raise
-    leave(None, None, None)
     return signal

@@ -13,7 +13,7 @@ from typing import Any
 from gradcli.core.tensor.state import state
 from gradcli.errors import LanguageError, LimitError, ProgramError
 from gradcli.lang.interpreter.compile_context import Context, Frame, Run
-from gradcli.lang.interpreter.compile_exceptions import Handling, entered
+from gradcli.lang.interpreter.compile_exceptions import Handling, Leave, entered
 from gradcli.lang.interpreter.compile_operators import condition
 from gradcli.lang.interpreter.compile_statements import BREAK, CONTINUE
 from gradcli.lang.interpreter.compile_targets import assign_to
@@ -248,7 +248,7 @@ def _with(node: With, context: Context) -> Steps:
     return steps
 
 
-def _with_one(enter: Callable[[Frame], Callable[[ProgramError | None], bool]], body: Steps) -> Steps:
+def _with_one(enter: Callable[[Frame], Leave], body: Steps) -> Steps:
     def run(frame: Frame) -> Generator[Any, Any, Any]:
         leave = enter(frame)
         home = execution.addresses

@@ -221,7 +221,7 @@ def binary_table(ops: Ops) -> dict[str, Binary]:
 # --- augmented assignment ---------------------------------------------------------------------------------------
 
 #: run after the plain operator has refused the operands: they are refused again, and the message names the operator with its `=`
-_AUGMENTED: dict[str, Binary] = {
+AUGMENTED: dict[str, Binary] = {
     "+": operator.iadd,
     "-": operator.isub,
     "*": operator.imul,
@@ -258,7 +258,7 @@ def augmented(ops: Ops, table: dict[str, Binary], op: str, a: Value, b: Value) -
     except ProgramError as error:
         if error.type_name != "TypeError" or (isinstance(a, str) and op == "%"):
             raise
-        return hosted_call(_AUGMENTED[op], _set_operands(a, b), {}, ops)
+        return hosted_call(AUGMENTED[op], _set_operands(a, b), {}, ops)
     if isinstance(a, set) and isinstance(result, set):
         a.clear()
         a.update(result)
