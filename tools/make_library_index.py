@@ -29,7 +29,7 @@ FUNCTIONS = {
     "distributions.divergence": "distributions",
     "nn.functional_call": "func",
     "nn.init": "nn.init",
-    "nn.packing": "nn.utils.rnn",
+    "nn.recurrent.packing": "nn.utils.rnn",
     "nn.utils": "nn.utils",
 }
 #: where classes stand below `torch.`, by the beginning of the module that their types name
@@ -66,8 +66,8 @@ def index_text() -> str:
     """The text of _index.py. Raises ValueError if two modules declare one name."""
     found: dict[str, str] = {}
     for wing in WINGS:
-        for path in sorted((CORE / wing).glob("*.py")):
-            module = f"{wing}.{path.stem}"
+        for path in sorted((CORE / wing).rglob("*.py")):
+            module = ".".join(path.relative_to(CORE).with_suffix("").parts)
             for place, name in declared(import_module(f"gradcli.core.{module}")):
                 if found.setdefault(f"{place}.{name}", module) != module:
                     raise ValueError(f"torch.{place}.{name} is declared in {found[f'{place}.{name}']} and in {module}")

@@ -12,7 +12,8 @@ from gradcli.core.distributions.discrete import Bernoulli, Binomial, Categorical
 from gradcli.core.distributions.functions import f, f_nn, nan_where, sum_last
 from gradcli.core.distributions.multivariate import MultivariateNormal, half_log_det, linear, squared_length
 from gradcli.core.distributions.positive import Beta, Dirichlet, Exponential, Gamma, Poisson
-from gradcli.core.distributions.transformed import Gumbel, HalfNormal, Independent, Pareto
+from gradcli.core.distributions.transformed import Independent
+from gradcli.core.distributions.transformed_families import Gumbel, HalfNormal, Pareto
 from gradcli.core.tensor.tensor import Tensor
 from gradcli.errors import ProgramError
 

@@ -156,7 +156,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "set_num_threads": (_SETTINGS, "SET_NUM_THREADS"),
     "get_num_threads": (_SETTINGS, "GET_NUM_THREADS"),
     "use_deterministic_algorithms": (_SETTINGS, "USE_DETERMINISTIC_ALGORITHMS"),
-    "nn.utils.rnn.PackedSequence": ("gradcli.core.nn.packing", "PACKED_SEQUENCE"),
+    "nn.utils.rnn.PackedSequence": ("gradcli.core.nn.recurrent.packing", "PACKED_SEQUENCE"),
     "device": (_TORCH_TYPES, "DEVICE"),
     "finfo": (_TORCH_TYPES, "FINFO"),
     "iinfo": (_TORCH_TYPES, "IINFO"),

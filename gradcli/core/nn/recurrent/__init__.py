@@ -1,0 +1,1 @@
+"""Recurrent networks, their cells, and sequences packed for them."""
