@@ -114,14 +114,17 @@ class _Layout(Plain):
     def narrowed(self, room: int) -> list[int] | None:
         """Widths that make the table as wide as `room`; None where words and numbers are too long for that.
 
-        Long texts are made narrower first, then tensors, then everything; what is left over is given back.
+        Long texts are made narrower first, and as narrow as they can be where tensors keep their rows by it; otherwise tensors
+        follow, then everything. What is left over is given back.
         """
         widths = self.needed()
         numeric = [any(isinstance(row[i], TensorValue) for row in self.rows) for i in range(len(widths))]
         least = [max(widest_piece(one.heading, 0), *(self._least(row[i]) for row in self.rows)) for i, one in enumerate(self.columns)]
         texts_first = [wide if number else max(low, _TEXT) for wide, low, number in zip(widths, least, numeric, strict=True)]
         then_numbers = [low if number else max(low, _TEXT) for low, number in zip(least, numeric, strict=True)]
-        for floor in (texts_first, then_numbers, least):
+        texts_alone = [wide if number else low for wide, low, number in zip(widths, least, numeric, strict=True)]
+        floors = (texts_first, texts_alone) if _total(texts_alone) <= room else (texts_first, then_numbers, least)
+        for floor in floors:
             while _total(widths) > room and (slack := [i for i in range(len(widths)) if widths[i] > floor[i]]):
                 widths[max(slack, key=widths.__getitem__)] -= 1
         if _total(widths) > room:
@@ -133,9 +136,9 @@ class _Layout(Plain):
         return widths
 
     def is_tall(self, widths: Sequence[int], screen: float) -> bool:
-        """Whether a cell in these widths is higher than the screen, or much higher than it is without being folded."""
+        """Whether a cell in these widths is higher than the screen, or much higher than it is with all columns of the terminal."""
         for i, wide in enumerate(widths):
-            for whole, folded, row in zip(self.texts(i), self.texts(i, wide), [[], *self.rows], strict=True):
+            for whole, folded, row in zip(self.texts(i, self.look.columns), self.texts(i, wide), [[], *self.rows], strict=True):
                 further = _TALLER if row and isinstance(row[i], TensorValue) else _TALLER_TEXT
                 if folded.count("\n") >= min(screen, whole.count("\n") + further):
                     return True
