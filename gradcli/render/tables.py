@@ -135,12 +135,18 @@ class _Layout(Plain):
             taken[i] = widest(self.texts(i, widths[i]))
         return widths
 
-    def is_tall(self, widths: Sequence[int], screen: float) -> bool:
-        """Whether a cell in these widths is higher than the screen, or much higher than it is with all columns of the terminal."""
+    def is_cramped(self, widths: Sequence[int], screen: float) -> bool:
+        """Whether a cell in these widths is higher than the screen, or much higher than it need be, or breaks the rows of a matrix.
+
+        A text needs no folding; a tensor is compared with itself in all columns of the terminal.
+        """
         for i, wide in enumerate(widths):
-            for whole, folded, row in zip(self.texts(i, self.look.columns), self.texts(i, wide), [[], *self.rows], strict=True):
-                further = _TALLER if row and isinstance(row[i], TensorValue) else _TALLER_TEXT
-                if folded.count("\n") >= min(screen, whole.count("\n") + further):
+            for folded, row in zip(self.texts(i, wide)[1:], self.rows, strict=True):
+                tensor = isinstance(row[i], TensorValue)
+                whole = self.text(row[i], self.look.columns if tensor else None)
+                if folded.count("\n") >= min(screen, whole.count("\n") + (_TALLER if tensor else _TALLER_TEXT)):
+                    return True
+                if tensor and whole.startswith("[[") and _breaks_rows(folded) and not _breaks_rows(whole):
                     return True
         return False
 
@@ -148,6 +154,11 @@ class _Layout(Plain):
         if isinstance(cell, TensorValue):
             return widest([self.text(cell, 1)])
         return widest_piece(self.text(cell))
+
+
+def _breaks_rows(text: str) -> bool:
+    """Whether a row of a matrix, as PyTorch prints it, takes more than one line."""
+    return any(line.strip() not in ("", "...,") and not line.endswith(("]", "],")) for line in text.split("\n"))
 
 
 def _precision(cell: Cell) -> float:
@@ -180,7 +191,7 @@ def layout(columns: Iterable[Column | str], rows: Sequence[Sequence[Cell]], look
     if _total(table.needed()) <= room:
         return _table(table, [None] * len(table.columns))
     widths = table.narrowed(room)
-    return _records(table) if widths is None or table.is_tall(widths, screen) else _table(table, widths)
+    return _records(table) if widths is None or table.is_cramped(widths, screen) else _table(table, widths)
 
 
 def _table(table: _Layout, widths: Sequence[int | None]) -> str:
